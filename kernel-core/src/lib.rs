@@ -1,0 +1,34 @@
+//! What a tile kernel may say and what it means: dtypes and kernel descriptors, the meaning of every scalar
+//! operation ([`scalar`]), the CPU backend ([`cpu`]), the device library that lowered code calls ([`device`]) and
+//! the emulated SM that runs lowered code on the host ([`emulator`]).
+//!
+//! `kernel-build` compiles this crate for `nvptx64-nvidia-cuda` with bare `rustc`, where it is `no_std` and has no
+//! dependencies: only [`scalar`] and [`device`] exist there.
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, abi_ptx))]
+#![allow(clippy::missing_safety_doc)]
+
+pub mod device;
+pub mod scalar;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod bundle;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cpu;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod desc;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod emulator;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use desc::{
+    AsSlice, AsSliceMut, AsView, AsViewMut, BufferUse, Call, ConfigDesc, CpuFn, DType, Element, Emulated, GridCtx,
+    Kernel, KernelDesc, ParamDesc, ParamKind, Place, RawArg, Require, SliceArg, SliceMutArg, VariantDesc, ViewArg,
+    ViewMutArg,
+};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use half::{bf16, f16};
+
+/// The folder of this crate's sources: `kernel-build` compiles them for the device.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const SOURCE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
