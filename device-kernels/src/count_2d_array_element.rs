@@ -1,0 +1,36 @@
+//! How many elements of a matrix equal `k`, whatever its strides. A contiguous matrix is an array:
+//! `count_array_element` counts that faster.
+
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(
+    tune(ROWS = [8], COLS = [256], PER_SM = [8], warps = [8]),
+    grid = [max(1, min(min(cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS), num_sms() * PER_SM), partials.len()))],
+)]
+pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM: usize>(
+    x: View<i32, 2>,
+    partials: &mut [i32],
+    ticket: &mut [u32],
+    y: &mut [i32],
+    k: i32,
+) {
+    let across = cdiv(x.dim(1), COLS);
+    let tiles = cdiv(x.dim(0), ROWS) * across;
+    let mut acc = zeros::<i32>([ROWS, COLS]);
+    for t in range(program_id(0), tiles, num_programs(0)) {
+        let r = t / across * ROWS;
+        let c = t % across * COLS;
+        let inside = ((r + arange(ROWS)).expand(1) < x.dim(0)) & ((c + arange(COLS)).expand(0) < x.dim(1));
+        acc += ((x.tile([r, c], [ROWS, COLS]) == k) & inside).to::<i32>();
+    }
+    store(partials, program_id(0), sum(acc));
+    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<i32>([COLS]);
+        for start in range(0, num_programs(0), COLS) {
+            let i = start + arange(COLS);
+            total += load(partials, i).mask(i < num_programs(0));
+        }
+        store(y, 0, sum(total));
+        store(ticket, 0, 0);
+    }
+}

@@ -1,0 +1,33 @@
+//! How many elements equal `k`, in one launch (as `reduction`).
+
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(
+    tune(BLOCK = [2048, 4096], PER_SM = [8], warps = [8]),
+    tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
+    grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
+)]
+pub fn count_array_element<const BLOCK: usize, const PER_SM: usize>(
+    x: &[i32],
+    partials: &mut [i32],
+    ticket: &mut [u32],
+    y: &mut [i32],
+    k: i32,
+) {
+    let mut acc = zeros::<i32>([BLOCK]);
+    for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
+        let i = start + arange(BLOCK);
+        // The mask is for k = 0: past the end a load gives 0 as well.
+        acc += ((load(x, i) == k) & (i < x.len())).to::<i32>();
+    }
+    store(partials, program_id(0), sum(acc));
+    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<i32>([BLOCK]);
+        for start in range(0, num_programs(0), BLOCK) {
+            let i = start + arange(BLOCK);
+            total += load(partials, i).mask(i < num_programs(0));
+        }
+        store(y, 0, sum(total));
+        store(ticket, 0, 0);
+    }
+}

@@ -1,0 +1,33 @@
+//! The sum of an array, in one launch.
+
+use kernel_macros::tile_kernel;
+
+// Each program sums every num_programs-th block into a tile, then leaves one partial sum. The one that takes the last
+// ticket adds the partials in their order and puts the ticket back to 0 for the next launch: the result depends on the
+// number of programs alone, never on who finishes first.
+#[tile_kernel(
+    tune(BLOCK = [2048, 4096], PER_SM = [8], warps = [8]),
+    tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
+    grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
+)]
+pub fn reduction<const BLOCK: usize, const PER_SM: usize>(
+    x: &[f32],
+    partials: &mut [f32],
+    ticket: &mut [u32],
+    y: &mut [f32],
+) {
+    let mut acc = zeros::<f32>([BLOCK]);
+    for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
+        acc += load(x, start + arange(BLOCK));
+    }
+    store(partials, program_id(0), sum(acc));
+    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<f32>([BLOCK]);
+        for start in range(0, num_programs(0), BLOCK) {
+            let i = start + arange(BLOCK);
+            total += load(partials, i).mask(i < num_programs(0));
+        }
+        store(y, 0, sum(total));
+        store(ticket, 0, 0);
+    }
+}

@@ -1,0 +1,14 @@
+//! `c[i] = a[i] + b[i]`. Half types are added in f32 and rounded once.
+
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(
+    types(T = [f32, f16, bf16]),
+    tune(BLOCK = [1024, 2048], warps = [4]),
+    grid = [cdiv(c.len(), BLOCK)],
+)]
+pub fn vector_add<T: Float, const BLOCK: usize>(a: &[T], b: &[T], c: &mut [T]) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    let sum = load(a, i).to::<f32>() + load(b, i).to::<f32>();
+    store(c, i, sum.to::<T>());
+}
