@@ -1,3 +1,74 @@
 //! The compiled form of one kernel: one PTX per entry and target, with what a launch needs to know.
 //!
-//! `kernel-build` writes a bundle per kernel, the macro embeds it, the host reads it.
+//! `kernel-build` writes a bundle per kernel ([`BundleData::to_bytes`]), the macro embeds it, the host reads it
+//! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; an image is decompressed and checked when
+//! it is asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
+//!
+//! ```text
+//! magic "TILEBNDL" | version u32 | table length u32 | table checksum u32 | table | images (zlib streams)
+//! ```
+//! Integers are little-endian; a string is its length (u32) and its bytes; an image is named by its place among the
+//! images, its stored and its plain length. zlib's own checksum guards the images.
+
+mod read;
+mod target;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+pub use read::{Bundle, Entry};
+pub use target::{Arch, Suffix};
+pub use write::{BundleData, EntryData, ImageData};
+
+const MAGIC: &[u8; 8] = b"TILEBNDL";
+/// Raised whenever the layout changes: an application and its bundles are always built together.
+pub const VERSION: u32 = 1;
+const HEADER: usize = MAGIC.len() + 12;
+
+/// Why a bundle, or an image in it, cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BundleError {
+    #[error("not a kernel bundle")]
+    NotABundle,
+    #[error("bundle format {found}, this build reads {VERSION}")]
+    Version { found: u32 },
+    #[error("damaged bundle: {what}")]
+    Damaged { what: &'static str },
+    #[error("kernel `{kernel}` has no entry `{entry}`")]
+    NoEntry { kernel: String, entry: String },
+    #[error(
+        "kernel `{kernel}` was built for {}, not for compute capability {major}.{minor}: set TILE_TARGETS=sm_{major}{minor} and build again",
+        built.join(", ")
+    )]
+    NoTarget { kernel: String, built: Vec<String>, major: u32, minor: u32 },
+}
+
+/// One entry compiled for one target, ready to load.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    pub target: &'a str,
+    pub ptx: Cow<'a, str>,
+    /// Assembled ahead of time; present only where the device asked for runs it. Its toolkit may be newer than the
+    /// driver, so a failure to load it means: use the PTX.
+    pub cubin: Option<Cow<'a, [u8]>>,
+    /// What `ptxas` said, where there was one.
+    pub usage: Option<Usage>,
+}
+
+/// What one thread of an entry uses, by `ptxas`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub registers: u32,
+    /// Bytes of spill stores and loads.
+    pub spill_bytes: u32,
+    /// Bytes of local memory: arrays that found no place in registers.
+    pub stack_bytes: u32,
+}
+
+/// FNV-1a: enough to tell a damaged table from a whole one.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |h, &b| (h ^ b as u32).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,200 @@
+//! The reader, for the host.
+
+use std::borrow::Cow;
+
+use super::{Arch, BundleError, HEADER, Image, MAGIC, Usage, VERSION, checksum};
+
+/// A bundle's table over the bytes it was read from.
+#[derive(Clone, Debug)]
+pub struct Bundle<'a> {
+    kernel: &'a str,
+    fingerprint: &'a str,
+    entries: Vec<Entry<'a>>,
+    images: &'a [u8],
+}
+
+/// One entry point and what a launch of it needs.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    pub name: &'a str,
+    pub threads: u32,
+    /// Dynamic shared memory to ask for.
+    pub shared_bytes: u32,
+    pub min_blocks: u32,
+    images: Vec<Stored<'a>>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored<'a> {
+    name: &'a str,
+    arch: Arch,
+    usage: Option<Usage>,
+    ptx: Place,
+    cubin: Option<Place>,
+}
+
+/// Where among the images, and how long once unpacked.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    stored: usize,
+    plain: usize,
+}
+
+impl<'a> Bundle<'a> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BundleError> {
+        if bytes.len() < HEADER || !bytes.starts_with(MAGIC) {
+            return Err(BundleError::NotABundle);
+        }
+        let mut header = Cursor(&bytes[MAGIC.len()..HEADER]);
+        let found = header.u32()?;
+        if found != VERSION {
+            return Err(BundleError::Version { found });
+        }
+        let (table_len, sum) = (header.len()?, header.u32()?);
+        let rest = &bytes[HEADER..];
+        let (table, images) = rest.split_at_checked(table_len).ok_or(CUT)?;
+        if checksum(table) != sum {
+            return Err(BundleError::Damaged { what: "its table does not match its checksum" });
+        }
+        let mut t = Cursor(table);
+        let (kernel, fingerprint) = (t.str()?, t.str()?);
+        let entries = t.list(|t| t.entry(images.len()))?;
+        if !t.0.is_empty() {
+            return Err(BundleError::Damaged { what: "its table is too long" });
+        }
+        Ok(Bundle { kernel, fingerprint, entries, images })
+    }
+
+    pub fn kernel(&self) -> &'a str {
+        self.kernel
+    }
+
+    /// Of the kernel's lowered code: the macro and the build script must agree on it.
+    pub fn fingerprint(&self) -> &'a str {
+        self.fingerprint
+    }
+
+    pub fn entries(&self) -> &[Entry<'a>] {
+        &self.entries
+    }
+
+    pub fn entry(&self, name: &str) -> Result<&Entry<'a>, BundleError> {
+        self.entries
+            .iter()
+            .find(|e| e.name == name)
+            .ok_or_else(|| BundleError::NoEntry { kernel: self.kernel.into(), entry: name.into() })
+    }
+
+    /// The best image for a device of this compute capability: code for exactly this device first, then code for the
+    /// highest architecture it can run.
+    pub fn image_for(&self, entry: &Entry<'a>, sm: (u32, u32)) -> Result<Image<'a>, BundleError> {
+        let best = entry.images.iter().filter(|i| i.arch.ptx_runs_on(sm)).max_by_key(|i| (i.arch.suffix, i.arch));
+        let best = best.ok_or_else(|| BundleError::NoTarget {
+            kernel: self.kernel.into(),
+            built: entry.targets().map(str::to_owned).collect(),
+            major: sm.0,
+            minor: sm.1,
+        })?;
+        self.unpack(best, best.arch.cubin_runs_on(sm))
+    }
+
+    /// The image made for this very target, whatever the device: for inspection.
+    pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Result<Option<Image<'a>>, BundleError> {
+        entry.images.iter().find(|i| i.name == target).map(|i| self.unpack(i, true)).transpose()
+    }
+
+    fn unpack(&self, i: &Stored<'a>, with_cubin: bool) -> Result<Image<'a>, BundleError> {
+        let ptx = String::from_utf8(self.plain(i.ptx)?).map_err(|_| BundleError::Damaged { what: "PTX is not text" })?;
+        let cubin = i.cubin.filter(|_| with_cubin).map(|c| self.plain(c)).transpose()?;
+        Ok(Image { target: i.name, ptx: Cow::Owned(ptx), cubin: cubin.map(Cow::Owned), usage: i.usage })
+    }
+
+    fn plain(&self, p: Place) -> Result<Vec<u8>, BundleError> {
+        let packed = self.images.get(p.start..).and_then(|b| b.get(..p.stored)).ok_or(CUT)?;
+        match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, p.plain) {
+            Ok(v) if v.len() == p.plain => Ok(v),
+            _ => Err(BundleError::Damaged { what: "an image does not unpack" }),
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// The targets it was built for.
+    pub fn targets(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.images.iter().map(|i| i.name)
+    }
+
+    /// What `ptxas` said of the entry for this target.
+    pub fn usage(&self, target: &str) -> Option<Usage> {
+        self.images.iter().find(|i| i.name == target)?.usage
+    }
+}
+
+const CUT: BundleError = BundleError::Damaged { what: "it ends too early" };
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn bytes(&mut self, n: usize) -> Result<&'a [u8], BundleError> {
+        let (head, tail) = self.0.split_at_checked(n).ok_or(CUT)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    fn u32(&mut self) -> Result<u32, BundleError> {
+        let b = self.bytes(4)?;
+        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    fn len(&mut self) -> Result<usize, BundleError> {
+        self.u32().map(|n| n as usize)
+    }
+
+    fn flag(&mut self) -> Result<bool, BundleError> {
+        Ok(self.bytes(1)?[0] != 0)
+    }
+
+    fn str(&mut self) -> Result<&'a str, BundleError> {
+        let n = self.len()?;
+        core::str::from_utf8(self.bytes(n)?).map_err(|_| BundleError::Damaged { what: "a name is not text" })
+    }
+
+    /// Grows with what is there, so that a wrong count cannot ask for all memory.
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, BundleError>) -> Result<Vec<T>, BundleError> {
+        let n = self.len()?;
+        let mut out = Vec::new();
+        for _ in 0..n {
+            out.push(item(self)?);
+        }
+        Ok(out)
+    }
+
+    fn entry(&mut self, images_len: usize) -> Result<Entry<'a>, BundleError> {
+        Ok(Entry {
+            name: self.str()?,
+            threads: self.u32()?,
+            shared_bytes: self.u32()?,
+            min_blocks: self.u32()?,
+            images: self.list(|t| t.stored(images_len))?,
+        })
+    }
+
+    fn stored(&mut self, images_len: usize) -> Result<Stored<'a>, BundleError> {
+        let name = self.str()?;
+        let arch = name.parse().map_err(|()| BundleError::Damaged { what: "a target has no meaning" })?;
+        let has_usage = self.flag()?;
+        let usage = Usage { registers: self.u32()?, spill_bytes: self.u32()?, stack_bytes: self.u32()? };
+        let ptx = self.place(images_len)?;
+        let cubin = if self.flag()? { Some(self.place(images_len)?) } else { None };
+        Ok(Stored { name, arch, usage: has_usage.then_some(usage), ptx, cubin })
+    }
+
+    fn place(&mut self, images_len: usize) -> Result<Place, BundleError> {
+        let p = Place { start: self.len()?, stored: self.len()?, plain: self.len()? };
+        match p.start.checked_add(p.stored) {
+            Some(end) if end <= images_len => Ok(p),
+            _ => Err(CUT),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use super::*;
+
+fn sample() -> BundleData {
+    let image = |target: &str, cubin: bool| ImageData {
+        target: target.into(),
+        ptx: format!("// {target}\n{}", "add.f32 %f1, %f2, %f3;\n".repeat(200)),
+        cubin: cubin.then(|| (0..3000u32).map(|i| ((i * i) >> 3) as u8).collect()),
+        usage: cubin.then_some(Usage { registers: 40, spill_bytes: 0, stack_bytes: 8 }),
+    };
+    let entry = |name: &str| EntryData {
+        name: name.into(),
+        threads: 128,
+        shared_bytes: 4096,
+        min_blocks: 2,
+        images: vec![image("sm_80", true), image("sm_90a", true), image("sm_75", false)],
+    };
+    BundleData { kernel: "gelu".into(), fingerprint: "0123abcd".into(), entries: vec![entry("a"), entry("b")] }
+}
+
+#[test]
+fn round_trip() {
+    let data = sample();
+    let bytes = data.to_bytes();
+    assert!(bytes.len() < 20_000, "not compressed: {}", bytes.len());
+    let b = Bundle::parse(&bytes).unwrap();
+    assert_eq!((b.kernel(), b.fingerprint(), b.entries().len()), ("gelu", "0123abcd", 2));
+    let e = b.entry("b").unwrap();
+    assert_eq!((e.threads, e.shared_bytes, e.min_blocks), (128, 4096, 2));
+    assert_eq!(e.targets().collect::<Vec<_>>(), ["sm_80", "sm_90a", "sm_75"]);
+    assert_eq!(e.usage("sm_80"), Some(Usage { registers: 40, spill_bytes: 0, stack_bytes: 8 }));
+    assert_eq!(e.usage("sm_75"), None);
+    for want in &data.entries[1].images {
+        let got = b.image_of(e, &want.target).unwrap().unwrap();
+        assert_eq!(got.ptx, want.ptx);
+        assert_eq!(got.cubin.as_deref(), want.cubin.as_deref());
+        assert_eq!(got.usage, want.usage);
+    }
+    assert!(b.image_of(e, "sm_100a").unwrap().is_none());
+    assert_eq!(b.entry("c").unwrap_err(), BundleError::NoEntry { kernel: "gelu".into(), entry: "c".into() });
+}
+
+#[test]
+fn the_best_image_for_a_device() {
+    let bytes = sample().to_bytes();
+    let b = Bundle::parse(&bytes).unwrap();
+    let e = b.entry("a").unwrap();
+    // (device, target, whether machine code for it runs there)
+    let cases = [
+        ((7, 5), "sm_75", false),
+        ((8, 0), "sm_80", true),
+        ((8, 9), "sm_80", true),
+        ((9, 0), "sm_90a", true),
+        ((10, 0), "sm_80", false),
+        ((12, 1), "sm_80", false),
+    ];
+    for (sm, target, cubin) in cases {
+        let i = b.image_for(e, sm).unwrap();
+        assert_eq!((i.target, i.cubin.is_some()), (target, cubin), "{sm:?}");
+    }
+    let err = b.image_for(e, (7, 0)).unwrap_err();
+    assert!(err.to_string().contains("TILE_TARGETS=sm_70"), "{err}");
+}
+
+#[test]
+fn architectures() {
+    for s in ["sm_75", "sm_80", "sm_90a", "sm_100f", "sm_120"] {
+        assert_eq!(s.parse::<Arch>().unwrap().to_string(), s);
+    }
+    for s in ["", "sm_", "sm_9", "80", "sm_90b", "sm_9000", "sm_a", "sm_+80", "compute_80"] {
+        assert!(s.parse::<Arch>().is_err(), "{s}");
+    }
+    let f: Arch = "sm_100f".parse().unwrap();
+    assert!(f.ptx_runs_on((10, 3)) && !f.ptx_runs_on((11, 0)) && !f.ptx_runs_on((9, 0)));
+}
+
+#[test]
+fn an_empty_bundle() {
+    let bytes = BundleData::default().to_bytes();
+    assert!(Bundle::parse(&bytes).unwrap().entries().is_empty());
+}
+
+/// Everything that can be asked of a bundle; an error or the original answers, never a panic.
+fn read_all(bytes: &[u8]) -> Result<Vec<(String, Option<Vec<u8>>)>, BundleError> {
+    let b = Bundle::parse(bytes)?;
+    let mut out = Vec::new();
+    for e in b.entries() {
+        for t in e.targets() {
+            let i = b.image_of(e, t)?.expect("a target it names");
+            out.push((i.ptx.into_owned(), i.cubin.map(|c| c.into_owned())));
+        }
+    }
+    Ok(out)
+}
+
+#[test]
+fn truncated() {
+    let bytes = sample().to_bytes();
+    for n in 0..bytes.len() {
+        assert!(read_all(&bytes[..n]).is_err(), "cut to {n} of {}", bytes.len());
+    }
+}
+
+#[test]
+fn flipped_bits() {
+    let bytes = sample().to_bytes();
+    let whole = read_all(&bytes).unwrap();
+    for at in 0..bytes.len() {
+        let mut b = bytes.clone();
+        b[at] ^= 1 << (at % 8);
+        // A few bits of a zlib header carry no meaning.
+        if let Ok(got) = read_all(&b) {
+            assert_eq!(got, whole, "bit {} of byte {at}", at % 8);
+        }
+    }
+}
+
+/// A table that lies but has a right checksum: what a hostile or buggy writer could make.
+#[test]
+fn lies_in_the_table() {
+    let bytes = sample().to_bytes();
+    let table_len = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    for at in 0..table_len {
+        for v in [0, 1, 0x7f, 0xff] {
+            let mut b = bytes.clone();
+            b[HEADER + at] = v;
+            let sum = checksum(&b[HEADER..HEADER + table_len]);
+            b[16..20].copy_from_slice(&sum.to_le_bytes());
+            let _ = read_all(&b);
+        }
+    }
+}
