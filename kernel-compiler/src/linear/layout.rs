@@ -1,0 +1,205 @@
+use super::matrix::{Echelon, Matrix, combine};
+
+/// Lanes are five bits of a thread's number, on every target.
+pub const LANE_BITS: usize = 5;
+
+/// Which element of a tile each register of each thread holds: a linear map over F2 from the bits of
+/// (register, lane, warp) to the bits of the tile's *flat index*.
+///
+/// The flat index is row-major over the padded extents: the last dimension has the lowest bits. A zero basis is a
+/// replicated bit: both values of it hold the same elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    dims: Vec<u32>,
+    regs: Vec<u32>,
+    lanes: [u32; LANE_BITS],
+    warps: Vec<u32>,
+}
+
+/// The bits of a layout that say nothing new: the elements are all held where these bits are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// Mask of register bits.
+    pub regs: u32,
+    /// Mask of the bits of the thread's number, lanes first.
+    pub threads: u32,
+}
+
+impl Layout {
+    /// A layout from its bases. Extents are powers of two.
+    pub fn new(shape: &[usize], regs: Vec<u32>, lanes: [u32; LANE_BITS], warps: Vec<u32>) -> Self {
+        let layout = Layout { dims: dim_bits(shape), regs, lanes, warps };
+        assert!(layout.inputs().all(|b| u64::from(b) >> layout.bits() == 0), "a basis lies outside of {shape:?}");
+        layout
+    }
+
+    /// Consecutive elements to the registers of a thread (`vec` of them), then to its lanes, then to its warps, then
+    /// to more registers, always along `order`, the fastest dimension first.
+    ///
+    /// Threads are used before vectors are. Where the tile has fewer elements than there are threads, the highest
+    /// bits of the thread's number are replicated. The bits of a vector are the lowest register bits.
+    pub fn blocked(shape: &[usize], order: &[usize], vec: usize, warps: usize) -> Self {
+        let dims = dim_bits(shape);
+        let bits = dims.iter().sum::<u32>() as usize;
+        let (warp_bits, vec_bits) = (log2(warps) as usize, log2(vec) as usize);
+        assert_eq!(order.len(), dims.len());
+        let mut unused = order.iter().flat_map(|&d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
+
+        let fastest = order.first().map_or(0, |&d| dims[d] as usize);
+        let vec_bits = vec_bits.min(fastest).min(bits.saturating_sub(LANE_BITS + warp_bits));
+        let mut regs: Vec<u32> = unused.by_ref().take(vec_bits).collect();
+        let lanes = std::array::from_fn(|_| unused.next().unwrap_or(0));
+        let warps = (0..warp_bits).map(|_| unused.next().unwrap_or(0)).collect();
+        regs.extend(unused);
+        Layout { dims, regs, lanes, warps }
+    }
+
+    /// The padded extents.
+    pub fn shape(&self) -> Vec<usize> {
+        self.dims.iter().map(|&b| 1 << b).collect()
+    }
+
+    /// The number of index bits of each dimension.
+    pub fn dims(&self) -> &[u32] {
+        &self.dims
+    }
+
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The number of bits of a flat index.
+    pub fn bits(&self) -> u32 {
+        self.dims.iter().sum()
+    }
+
+    /// Registers of a thread.
+    pub fn regs(&self) -> usize {
+        1 << self.regs.len()
+    }
+
+    pub fn warps(&self) -> usize {
+        1 << self.warps.len()
+    }
+
+    pub fn reg_bases(&self) -> &[u32] {
+        &self.regs
+    }
+
+    pub fn lane_bases(&self) -> &[u32; LANE_BITS] {
+        &self.lanes
+    }
+
+    pub fn warp_bases(&self) -> &[u32] {
+        &self.warps
+    }
+
+    /// The bases of the bits of the thread's number: lanes, then warps.
+    pub fn thread_bases(&self) -> Vec<u32> {
+        self.lanes.iter().chain(&self.warps).copied().collect()
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = u32> {
+        self.regs.iter().chain(&self.lanes).chain(&self.warps).copied()
+    }
+
+    /// The flat index of the element in a register.
+    pub fn apply(&self, reg: usize, lane: usize, warp: usize) -> u32 {
+        self.reg_index(reg) ^ combine(&self.lanes, lane as u32) ^ combine(&self.warps, warp as u32)
+    }
+
+    /// What a register adds (by xor) to the flat index of its thread.
+    pub fn reg_index(&self, reg: usize) -> u32 {
+        combine(&self.regs, reg as u32)
+    }
+
+    /// What a thread adds (by xor) to the flat index of its registers.
+    pub fn thread_index(&self, tid: usize) -> u32 {
+        combine(&self.thread_bases(), tid as u32)
+    }
+
+    /// The coordinates of a flat index.
+    pub fn coords(&self, flat: u32) -> Vec<usize> {
+        (0..self.rank()).map(|d| self.coord(flat, d) as usize).collect()
+    }
+
+    /// The coordinate of a flat index, or of a basis, along one dimension.
+    pub fn coord(&self, flat: u32, dim: usize) -> u32 {
+        flat >> shift(&self.dims, dim) & ((1 << self.dims[dim]) - 1)
+    }
+
+    /// The flat index of coordinates.
+    pub fn flat(&self, coords: &[usize]) -> u32 {
+        assert_eq!(coords.len(), self.rank());
+        coords.iter().enumerate().map(|(d, &c)| (c as u32) << shift(&self.dims, d)).sum()
+    }
+
+    /// Columns are the bases of registers, then lanes, then warps.
+    pub fn matrix(&self) -> Matrix {
+        Matrix::new(self.bits(), self.inputs().collect())
+    }
+
+    /// Every element is held somewhere.
+    pub fn is_surjective(&self) -> bool {
+        self.matrix().rank() == self.bits() as usize
+    }
+
+    /// The replicated bits. Stores and atomics are for the threads and registers in which these bits are 0.
+    pub fn free_mask(&self) -> Free {
+        let mut e = Echelon::default();
+        // Threads are kept before registers: a register that is left out is work saved, an idle thread is not.
+        let mut dependent = |bases: &[u32]| {
+            bases.iter().enumerate().filter(|&(_, &b)| !e.insert(b, 0)).fold(0, |mask, (i, _)| mask | 1 << i)
+        };
+        let threads = dependent(&self.thread_bases());
+        Free { threads, regs: dependent(&self.regs) }
+    }
+
+    /// How many consecutive registers, from any multiple of that number on, are consecutive along `dim`.
+    pub fn contiguous(&self, dim: usize) -> usize {
+        let unit = shift(&self.dims, dim);
+        let run = self.regs.iter().zip(0..self.dims[dim]).take_while(|&(&b, i)| b == 1 << (unit + i)).count();
+        // No other bit may reach into the run, else it would not start at a multiple of its length.
+        let reach = self.inputs().enumerate().filter(|&(i, b)| i >= run && self.coord(b, dim) != 0);
+        let lowest = reach.map(|(_, b)| self.coord(b, dim).trailing_zeros() as usize).min();
+        1 << run.min(lowest.unwrap_or(run))
+    }
+
+    /// The same registers and threads over other indices: every basis through the linear map `f`.
+    pub(super) fn map_bases(&self, dims: Vec<u32>, f: impl Fn(u32) -> u32) -> Layout {
+        Layout {
+            dims,
+            regs: self.regs.iter().map(|&b| f(b)).collect(),
+            lanes: self.lanes.map(&f),
+            warps: self.warps.iter().map(|&b| f(b)).collect(),
+        }
+    }
+
+    pub(super) fn with_regs(mut self, regs: Vec<u32>) -> Layout {
+        self.regs = regs;
+        self
+    }
+
+    /// Gives replicated thread bits bases from `unused`, for as long as there are any.
+    pub(super) fn fill_threads(&mut self, unused: &mut impl Iterator<Item = u32>) {
+        for basis in self.lanes.iter_mut().chain(&mut self.warps).filter(|b| **b == 0) {
+            *basis = unused.next().unwrap_or(0);
+        }
+    }
+}
+
+/// The lowest bit of dimension `dim` in a flat index.
+pub(super) fn shift(dims: &[u32], dim: usize) -> u32 {
+    dims[dim + 1..].iter().sum()
+}
+
+pub(super) fn dim_bits(shape: &[usize]) -> Vec<u32> {
+    let dims: Vec<u32> = shape.iter().map(|&n| log2(n)).collect();
+    assert!(dims.iter().sum::<u32>() < 28, "a tile of {shape:?} is too large");
+    dims
+}
+
+fn log2(n: usize) -> u32 {
+    assert!(n.is_power_of_two(), "{n} is not a power of two");
+    n.trailing_zeros()
+}

@@ -1,0 +1,174 @@
+//! Linear algebra over F2. A vector is a `u32` of bits, a subspace is any list of vectors that spans it.
+
+/// A linear map, known so far on the span of some vectors: the elimination that everything here rests on.
+///
+/// Each row is a vector with a leading bit of its own, and that vector's image.
+#[derive(Clone, Debug)]
+pub struct Echelon {
+    rows: [Option<(u32, u32)>; 32],
+}
+
+impl Default for Echelon {
+    fn default() -> Self {
+        Echelon { rows: [None; 32] }
+    }
+}
+
+impl Echelon {
+    /// The span of `vectors`, with images of no interest.
+    pub fn span(vectors: &[u32]) -> Self {
+        let mut e = Echelon::default();
+        for &v in vectors {
+            e.insert(v, 0);
+        }
+        e
+    }
+
+    /// The map that sends `vectors[i]` to bit `i`; of dependent vectors, the first ones count.
+    pub fn coordinates(vectors: &[u32]) -> Self {
+        let mut e = Echelon::default();
+        for (i, &v) in vectors.iter().enumerate() {
+            e.insert(v, 1 << i);
+        }
+        e
+    }
+
+    /// What is left of `v` outside the span, and the image of the part that was taken off.
+    pub fn reduce(&self, v: u32) -> (u32, u32) {
+        let (mut rest, mut image) = (v, 0);
+        for bit in (0..32).rev() {
+            if rest >> bit & 1 == 1
+                && let Some((row, value)) = self.rows[bit]
+            {
+                rest ^= row;
+                image ^= value;
+            }
+        }
+        (rest, image)
+    }
+
+    /// The image of `v`, if `v` is in the span.
+    pub fn image(&self, v: u32) -> Option<u32> {
+        let (rest, image) = self.reduce(v);
+        (rest == 0).then_some(image)
+    }
+
+    pub fn contains(&self, v: u32) -> bool {
+        self.reduce(v).0 == 0
+    }
+
+    /// Adds `v -> image`. False, and nothing changes, if `v` was in the span already.
+    pub fn insert(&mut self, v: u32, image: u32) -> bool {
+        let (rest, known) = self.reduce(v);
+        if rest != 0 {
+            self.rows[31 - rest.leading_zeros() as usize] = Some((rest, image ^ known));
+        }
+        rest != 0
+    }
+
+    /// Adds `v -> image`. False if `v` already had another image.
+    pub fn constrain(&mut self, v: u32, image: u32) -> bool {
+        self.insert(v, image) || self.image(v) == Some(image)
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rows.iter().flatten().count()
+    }
+}
+
+/// The first vectors of `vectors` that are independent of those before them.
+pub fn basis(vectors: &[u32]) -> Vec<u32> {
+    let mut e = Echelon::default();
+    vectors.iter().copied().filter(|&v| e.insert(v, 0)).collect()
+}
+
+/// A basis of the intersection of two spans (Zassenhaus).
+pub fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut e = Echelon::default();
+    for &v in a {
+        e.insert(v, v);
+    }
+    let mut common = Vec::new();
+    for &v in b {
+        if !e.insert(v, 0) {
+            common.push(e.reduce(v).1);
+        }
+    }
+    basis(&common)
+}
+
+/// Unit vectors that complete the span of `vectors` to the whole space of `bits` bits.
+pub fn complement(vectors: &[u32], bits: u32) -> Vec<u32> {
+    let mut e = Echelon::span(vectors);
+    (0..bits).map(|i| 1 << i).filter(|&unit| e.insert(unit, 0)).collect()
+}
+
+/// The xor of `bases[i]` over the set bits `i` of `x`.
+pub fn combine(bases: &[u32], x: u32) -> u32 {
+    bases.iter().enumerate().fold(0, |sum, (i, &b)| if x >> i & 1 == 1 { sum ^ b } else { sum })
+}
+
+/// A linear map, column by column: column `i` is the image of input bit `i`. At most 32 columns and rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    rows: u32,
+    columns: Vec<u32>,
+}
+
+impl Matrix {
+    pub fn new(rows: u32, columns: Vec<u32>) -> Self {
+        assert!(rows <= 32 && columns.len() <= 32);
+        assert!(columns.iter().all(|&c| u64::from(c) >> rows == 0), "a column has more than {rows} bits");
+        Matrix { rows, columns }
+    }
+
+    pub fn identity(bits: u32) -> Self {
+        Matrix::new(bits, (0..bits).map(|i| 1 << i).collect())
+    }
+
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    pub fn apply(&self, x: u32) -> u32 {
+        combine(&self.columns, x)
+    }
+
+    /// `self` after `inner`.
+    pub fn compose(&self, inner: &Matrix) -> Matrix {
+        assert_eq!(self.columns.len(), inner.rows as usize);
+        Matrix::new(self.rows, inner.columns.iter().map(|&c| self.apply(c)).collect())
+    }
+
+    pub fn rank(&self) -> usize {
+        Echelon::span(&self.columns).rank()
+    }
+
+    /// Some `x` with `self.apply(x) == y`: of dependent columns, only the first ones are used.
+    pub fn solve(&self, y: u32) -> Option<u32> {
+        Echelon::coordinates(&self.columns).image(y)
+    }
+
+    /// A basis of the inputs that map to 0.
+    pub fn kernel(&self) -> Vec<u32> {
+        let mut e = Echelon::default();
+        let mut kernel = Vec::new();
+        for (i, &c) in self.columns.iter().enumerate() {
+            if !e.insert(c, 1 << i) {
+                kernel.push(e.reduce(c).1 ^ 1 << i);
+            }
+        }
+        kernel
+    }
+
+    /// A right inverse: `self.compose(&inverse)` is the identity. None if `self` is not surjective.
+    pub fn invert(&self) -> Option<Matrix> {
+        let e = Echelon::coordinates(&self.columns);
+        let columns = (0..self.rows).map(|i| e.image(1 << i)).collect::<Option<_>>()?;
+        Some(Matrix::new(self.columns.len() as u32, columns))
+    }
+}

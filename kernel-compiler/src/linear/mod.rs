@@ -1,0 +1,17 @@
+//! Linear layouts: which register of which thread holds which element of a tile, as linear maps over F2.
+//!
+//! ([Linear Layouts, 2025](https://arxiv.org/abs/2505.23819).) Everything about data movement inside a program follows
+//! from the matrices: what is free, what is a shuffle, what goes through shared memory and how it lies there.
+
+mod layout;
+pub mod matrix;
+mod shape;
+mod terms;
+
+pub use layout::{Free, LANE_BITS, Layout};
+pub use matrix::Matrix;
+pub use shape::{Across, Derived, Reduction, reshape_is_linear};
+pub use terms::{Term, terms};
+
+#[cfg(test)]
+mod tests;
