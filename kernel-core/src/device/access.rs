@@ -1,0 +1,208 @@
+//! Loads and stores of registers, in global and in shared memory.
+//!
+//! Registers come in groups of `V` with consecutive addresses: a group is one access (several, beyond 16 bytes).
+
+use core::mem::MaybeUninit;
+
+use super::each;
+use super::hw::{Global, Shared, Space};
+use super::mem::{self, Words};
+use super::Mem;
+
+/// Bytes of one access in a group of `V`.
+const fn access_bytes<T: Mem, const V: usize>() -> usize {
+    if V * T::BYTES > 16 { 16 } else { V * T::BYTES }
+}
+
+/// Loads `R` registers from global memory, `other` where not allowed.
+///
+/// Register groups of `V` have consecutive addresses (descending if `REV`), the lowest aligned to the group's size.
+/// `full` says that all accesses of this thread are allowed; else `ok` is asked for each. A group is one wide access
+/// if `full`; single elements are always loaded without a branch.
+///
+/// # Safety
+/// Allowed addresses are valid, and aligned as said.
+#[inline(always)]
+pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    full: bool,
+    ok: impl Fn(usize) -> bool,
+    other: impl Fn(usize) -> T,
+    hint: u32,
+    site: u32,
+) -> [T; R] {
+    let call = Global::begin(false, site);
+    if V > 1 && full {
+        return load_groups::<Global, T, R, V, REV>(addr, hint, call);
+    }
+    // `full` may be known only at run time: folded into the predicate, it costs no branch.
+    each(|r| load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r))
+}
+
+/// Stores `R` registers to global memory where allowed. Groups, `full` and `ok` as in [`load`].
+///
+/// # Safety
+/// As [`load`], and the memory may be written.
+#[inline(always)]
+pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    full: bool,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    hint: u32,
+    site: u32,
+) {
+    let call = Global::begin(true, site);
+    if V > 1 && full {
+        return store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call);
+    }
+    let mut r = 0;
+    while r < R {
+        Global::store_if(addr(r), full | ok(r), T::BYTES, val(r).to_bits64(), hint, call, r);
+        r += 1;
+    }
+}
+
+/// Stores `R` registers to the program's dynamic shared memory at byte offsets, in groups of `V` as in [`load`].
+/// A group is one wide access where all of it is allowed.
+///
+/// # Safety
+/// Allowed offsets lie in the program's shared memory.
+#[inline(always)]
+pub unsafe fn shared_store<T: Mem, const R: usize, const V: usize>(
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    site: u32,
+) {
+    let call = Shared::begin(true, site);
+    store_groups::<Shared, T, R, V, false>(|r| Shared::address(off(r)), ok, val, 0, call);
+}
+
+/// Loads `R` registers from the program's dynamic shared memory, as [`shared_store`]; zero where not allowed.
+///
+/// # Safety
+/// Allowed offsets lie in the program's shared memory.
+#[inline(always)]
+pub unsafe fn shared_load<T: Mem, const R: usize, const V: usize>(
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    site: u32,
+) -> [T; R] {
+    let call = Shared::begin(false, site);
+    let addr = |r| Shared::address(off(r));
+    if V == 1 {
+        return each(|r| load_one::<Shared, T>(addr(r), ok(r), T::ZERO, 0, call, r));
+    }
+    let mut out = MaybeUninit::<[T; R]>::uninit();
+    let regs = out.as_mut_ptr().cast::<T>();
+    let mut g = 0;
+    while g < R {
+        if all::<V>(&ok, g) {
+            load_group::<Shared, T, V, false>(&addr, g, regs, 0, call);
+        } else {
+            let mut k = g;
+            while k < g + V {
+                regs.add(k).write(load_one::<Shared, T>(addr(k), ok(k), T::ZERO, 0, call, k));
+                k += 1;
+            }
+        }
+        g += V;
+    }
+    out.assume_init()
+}
+
+#[inline(always)]
+fn all<const V: usize>(ok: &impl Fn(usize) -> bool, group: usize) -> bool {
+    let mut all = true;
+    let mut k = 0;
+    while k < V {
+        all &= ok(group + k);
+        k += 1;
+    }
+    all
+}
+
+#[inline(always)]
+unsafe fn load_one<S: Space, T: Mem>(addr: u64, ok: bool, other: T, hint: u32, call: S::Call, r: usize) -> T {
+    T::from_bits64(S::load_if(addr, ok, T::BYTES, other.to_bits64(), hint, call, r))
+}
+
+#[inline(always)]
+unsafe fn load_groups<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    hint: u32,
+    call: S::Call,
+) -> [T; R] {
+    let mut out = MaybeUninit::<[T; R]>::uninit();
+    let mut g = 0;
+    while g < R {
+        load_group::<S, T, V, REV>(&addr, g, out.as_mut_ptr().cast::<T>(), hint, call);
+        g += V;
+    }
+    out.assume_init()
+}
+
+/// Loads the group that starts at register `g` into `regs`.
+#[inline(always)]
+unsafe fn load_group<S: Space, T: Mem, const V: usize, const REV: bool>(
+    addr: &impl Fn(usize) -> u64,
+    g: usize,
+    regs: *mut T,
+    hint: u32,
+    call: S::Call,
+) {
+    let lowest = addr(if REV { g + V - 1 } else { g });
+    let bytes = const { access_bytes::<T, V>() };
+    let per_access = bytes / T::BYTES;
+    let mut k = 0;
+    while k < V {
+        let at = lowest + (k * T::BYTES) as u64;
+        let words = S::load(at, bytes, T::BYTES == 8, hint, call, g + k);
+        let mut e = 0;
+        while e < per_access {
+            let r = if REV { g + V - 1 - (k + e) } else { g + k + e };
+            regs.add(r).write(mem::unpack(&words, e));
+            e += 1;
+        }
+        k += per_access;
+    }
+}
+
+#[inline(always)]
+unsafe fn store_groups<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    hint: u32,
+    call: S::Call,
+) {
+    let bytes = const { access_bytes::<T, V>() };
+    let per_access = bytes / T::BYTES;
+    let mut g = 0;
+    while g < R {
+        if V > 1 && all::<V>(&ok, g) {
+            let lowest = addr(if REV { g + V - 1 } else { g });
+            let mut k = 0;
+            while k < V {
+                let mut words: Words = [0; 4];
+                let mut e = 0;
+                while e < per_access {
+                    let r = if REV { g + V - 1 - (k + e) } else { g + k + e };
+                    mem::pack(&mut words, e, val(r));
+                    e += 1;
+                }
+                let at = lowest + (k * T::BYTES) as u64;
+                S::store(at, bytes, T::BYTES == 8, words, hint, call, g + k);
+                k += per_access;
+            }
+        } else {
+            let mut k = g;
+            while k < g + V {
+                S::store_if(addr(k), ok(k), T::BYTES, val(k).to_bits64(), hint, call, k);
+                k += 1;
+            }
+        }
+        g += V;
+    }
+}

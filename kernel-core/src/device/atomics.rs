@@ -1,0 +1,38 @@
+//! Atomic operations on global memory, at device scope.
+
+use super::{Mem, each, hw};
+
+/// Combines `val` into memory by `OP`, a constant of [`atomic`](mod@super::atomic), and returns the old values, zero where not
+/// allowed. Without `relaxed`, the operation both acquires and releases at device scope.
+///
+/// MAX and MIN on floats keep the number where the other is NaN. Where the hardware has no such operation (those, and
+/// 8-bit and bfloat16 types), it is a loop around compare-and-swap. `f32` additions flush subnormals to zero on the GPU.
+///
+/// # Safety
+/// Allowed addresses are valid, writable and aligned to the type.
+#[inline(always)]
+pub unsafe fn atomic<T: Mem, const R: usize, const OP: u32>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    relaxed: bool,
+    site: u32,
+) -> [T; R] {
+    each(|r| if ok(r) { hw::atomic::<T, OP>(addr(r), val(r), relaxed, site) } else { T::ZERO })
+}
+
+/// Where memory holds the bits of `expected`, replaces them by `new`; returns the old values, zero where not allowed.
+///
+/// # Safety
+/// As [`atomic`](fn@atomic).
+#[inline(always)]
+pub unsafe fn atomic_cas<T: Mem, const R: usize>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    expected: impl Fn(usize) -> T,
+    new: impl Fn(usize) -> T,
+    relaxed: bool,
+    site: u32,
+) -> [T; R] {
+    each(|r| if ok(r) { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } else { T::ZERO })
+}

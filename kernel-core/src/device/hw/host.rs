@@ -1,0 +1,119 @@
+//! The same steps on the emulated SM.
+
+use core::ffi::CStr;
+
+use super::{Global, Shared, Space};
+use crate::device::mem::{Wide, Words, combine};
+use crate::device::Mem;
+use crate::emulator::step::{self, Access, Source};
+
+pub use crate::emulator::step::{barrier, fence, num_programs, program_id, thread, warp_barrier};
+
+pub fn shuffle_xor(v: u32, mask: u32, site: u32) -> u32 {
+    step::shuffle(v, Source::Xor(mask), site)
+}
+
+pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
+    step::shuffle(v, Source::Lane(lane), site)
+}
+
+pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
+    let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
+    T::from_bits64(step::atomic(addr, T::BYTES, relaxed, site, replace))
+}
+
+pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
+    let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
+    T::from_bits64(step::atomic(addr, T::BYTES, relaxed, site, replace))
+}
+
+pub fn assert_failed(msg: &'static CStr, site: u32) {
+    step::assert_failed(&msg.to_string_lossy(), site)
+}
+
+pub fn print(msg: &'static CStr, v: Wide, site: u32) {
+    let value = match v {
+        Wide::Float(x) => x.to_string(),
+        Wide::Signed(x) => x.to_string(),
+        Wide::Unsigned(x) => x.to_string(),
+    };
+    step::print(&msg.to_string_lossy(), value, site)
+}
+
+fn to_words(bits: u128, wide: bool) -> Words {
+    let at = |shift: u32| (bits >> shift) as u32 as u64;
+    if wide { [bits as u64, (bits >> 64) as u64, 0, 0] } else { [at(0), at(32), at(64), at(96)] }
+}
+
+fn from_words(w: Words, wide: bool) -> u128 {
+    let at = |k: usize, shift: u32| (w[k] as u128) << shift;
+    if wide { at(0, 0) | at(1, 64) } else { at(0, 0) | at(1, 32) | at(2, 64) | at(3, 96) }
+}
+
+impl Space for Global {
+    type Call = u32;
+
+    #[inline]
+    fn begin(_write: bool, site: u32) -> u32 {
+        site
+    }
+
+    #[inline]
+    unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, site: u32, _r: usize) -> Words {
+        to_words(step::global_load(addr, bytes, site), wide)
+    }
+
+    #[inline]
+    unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, site: u32, _r: usize) -> u64 {
+        if ok { step::global_load(addr, bytes, site) as u64 } else { other }
+    }
+
+    #[inline]
+    unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _hint: u32, site: u32, _r: usize) {
+        step::global_store(addr, bytes, from_words(words, wide), site)
+    }
+
+    #[inline]
+    unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _hint: u32, site: u32, _r: usize) {
+        if ok {
+            step::global_store(addr, bytes, bits as u128, site)
+        }
+    }
+}
+
+impl Shared {
+    pub fn address(off: u32) -> u64 {
+        off as u64
+    }
+}
+
+impl Space for Shared {
+    type Call = Access;
+
+    #[inline]
+    fn begin(write: bool, site: u32) -> Access {
+        step::begin_shared(write, site)
+    }
+
+    #[inline]
+    unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, call: Access, r: usize) -> Words {
+        to_words(step::shared_load(addr as u32, bytes, call, r), wide)
+    }
+
+    #[inline]
+    unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, call: Access, r: usize) -> u64 {
+        if ok { step::shared_load(addr as u32, bytes, call, r) as u64 } else { other }
+    }
+
+    #[inline]
+    unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _hint: u32, call: Access, r: usize) {
+        step::shared_store(addr as u32, bytes, from_words(words, wide), call, r)
+    }
+
+    #[inline]
+    unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _hint: u32, call: Access, r: usize) {
+        if ok {
+            step::shared_store(addr as u32, bytes, bits as u128, call, r)
+        }
+    }
+}

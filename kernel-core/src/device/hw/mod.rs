@@ -1,0 +1,44 @@
+//! The primitive steps, for the target at hand.
+
+use super::mem::Words;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+#[cfg(target_arch = "nvptx64")]
+mod ptx;
+#[cfg(target_arch = "nvptx64")]
+mod ptx_atomics;
+#[cfg(target_arch = "nvptx64")]
+mod ptx_memory;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::*;
+#[cfg(target_arch = "nvptx64")]
+pub use {ptx::*, ptx_atomics::*, ptx_memory::*};
+
+/// A memory, as loads and stores see it.
+///
+/// Sizes are constants after inlining. `r` is the first register of the access, by which the emulator knows which
+/// accesses of a warp's lanes are one instruction.
+pub trait Space {
+    /// One load or store of registers.
+    type Call: Copy;
+
+    fn begin(write: bool, site: u32) -> Self::Call;
+
+    /// `bytes` (1 to 16) as 64-bit words if `wide`, else as 32-bit words.
+    unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, call: Self::Call, r: usize) -> Words;
+
+    /// One element of `bytes` (1 to 8), or `other`.
+    unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, call: Self::Call, r: usize) -> u64;
+
+    unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
+
+    unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, call: Self::Call, r: usize);
+}
+
+/// The device's memory.
+pub struct Global;
+
+/// The program's dynamic shared memory.
+pub struct Shared;

@@ -1,0 +1,129 @@
+//! Atomics in PTX, at device scope on global memory.
+
+use core::arch::asm;
+
+use crate::device::mem::{Repr, combine, repr};
+use crate::device::{Mem, atomic};
+
+macro_rules! atom {
+    ($relaxed:expr, $op:literal, $reg:ident, $word:ty, $addr:expr, $($v:expr),+) => {{
+        let old: $word;
+        if $relaxed {
+            asm!(concat!("atom.relaxed.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
+        } else {
+            asm!(concat!("atom.acq_rel.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
+        }
+        old as u64
+    }};
+}
+
+#[inline(always)]
+pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _site: u32) -> T {
+    let bits = v.to_bits64();
+    macro_rules! a32 { ($op:literal) => { atom!(relaxed, $op, reg32, u32, addr, bits) } }
+    macro_rules! a64 { ($op:literal) => { atom!(relaxed, $op, reg64, u64, addr, bits) } }
+    use Repr::*;
+    let old = match (T::BYTES, OP, const { repr::<T>() }) {
+        (4, atomic::ADD, F32) => a32!("add.f32 {}, [{}], {}"),
+        (4, atomic::ADD, _) => a32!("add.u32 {}, [{}], {}"),
+        (4, atomic::MAX, Signed) => a32!("max.s32 {}, [{}], {}"),
+        (4, atomic::MAX, Unsigned) => a32!("max.u32 {}, [{}], {}"),
+        (4, atomic::MIN, Signed) => a32!("min.s32 {}, [{}], {}"),
+        (4, atomic::MIN, Unsigned) => a32!("min.u32 {}, [{}], {}"),
+        (4, atomic::AND, _) => a32!("and.b32 {}, [{}], {}"),
+        (4, atomic::OR, _) => a32!("or.b32 {}, [{}], {}"),
+        (4, atomic::XOR, _) => a32!("xor.b32 {}, [{}], {}"),
+        (4, atomic::XCHG, _) => a32!("exch.b32 {}, [{}], {}"),
+        (8, atomic::ADD, F64) => a64!("add.f64 {}, [{}], {}"),
+        (8, atomic::ADD, _) => a64!("add.u64 {}, [{}], {}"),
+        (8, atomic::MAX, Signed) => a64!("max.s64 {}, [{}], {}"),
+        (8, atomic::MAX, Unsigned) => a64!("max.u64 {}, [{}], {}"),
+        (8, atomic::MIN, Signed) => a64!("min.s64 {}, [{}], {}"),
+        (8, atomic::MIN, Unsigned) => a64!("min.u64 {}, [{}], {}"),
+        (8, atomic::AND, _) => a64!("and.b64 {}, [{}], {}"),
+        (8, atomic::OR, _) => a64!("or.b64 {}, [{}], {}"),
+        (8, atomic::XOR, _) => a64!("xor.b64 {}, [{}], {}"),
+        (8, atomic::XCHG, _) => a64!("exch.b64 {}, [{}], {}"),
+        (2, atomic::ADD, F16) => atom!(relaxed, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
+        #[cfg(target_feature = "sm_90")]
+        (2, atomic::ADD, BF16) => atom!(relaxed, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
+        _ => return by_cas::<T, OP>(addr, v, relaxed),
+    };
+    T::from_bits64(old)
+}
+
+/// For what the hardware lacks. The first read need not be fresh: a stale one fails the exchange.
+#[inline(always)]
+unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
+    let word = if T::BYTES == 1 { addr & !3 } else { addr };
+    let mut seen: u64 = match T::BYTES {
+        8 => {
+            let w: u64;
+            asm!("ld.relaxed.gpu.global.b64 {}, [{}];", out(reg64) w, in(reg64) word, options(nostack));
+            w
+        }
+        2 => {
+            let w: u16;
+            asm!("ld.relaxed.gpu.global.b16 {}, [{}];", out(reg16) w, in(reg64) word, options(nostack));
+            w as u64
+        }
+        _ => load_word(word) as u64,
+    };
+    let shift = byte_shift::<T>(addr);
+    loop {
+        let old = T::from_bits64(seen >> shift);
+        let new = place::<T>(seen, combine::<T, OP>(old, v), shift);
+        let found = cas_word::<T>(word, seen, new, relaxed);
+        if found == seen {
+            return old;
+        }
+        seen = found;
+    }
+}
+
+#[inline(always)]
+pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, _site: u32) -> T {
+    if T::BYTES != 1 {
+        return T::from_bits64(cas_word::<T>(addr, expected.to_bits64(), new.to_bits64(), relaxed));
+    }
+    let (word, shift) = (addr & !3, byte_shift::<T>(addr));
+    let mut seen = load_word(word) as u64;
+    loop {
+        let old = T::from_bits64(seen >> shift);
+        // A mismatch also goes through an exchange, of the word for itself: it must order memory like one.
+        let new = if old.to_bits64() == expected.to_bits64() { place::<T>(seen, new, shift) } else { seen };
+        let found = cas_word::<T>(word, seen, new, relaxed);
+        if found == seen {
+            return old;
+        }
+        seen = found;
+    }
+}
+
+#[inline(always)]
+unsafe fn load_word(addr: u64) -> u32 {
+    let w: u32;
+    asm!("ld.relaxed.gpu.global.b32 {}, [{}];", out(reg32) w, in(reg64) addr, options(nostack));
+    w
+}
+
+/// Compare-and-swap of the type's width, of the containing word for bytes.
+#[inline(always)]
+unsafe fn cas_word<T: Mem>(addr: u64, expected: u64, new: u64, relaxed: bool) -> u64 {
+    match T::BYTES {
+        8 => atom!(relaxed, "cas.b64 {}, [{}], {}, {}", reg64, u64, addr, expected, new),
+        2 => atom!(relaxed, "cas.b16 {}, [{}], {}, {}", reg16, u16, addr, expected, new),
+        _ => atom!(relaxed, "cas.b32 {}, [{}], {}, {}", reg32, u32, addr, expected, new),
+    }
+}
+
+/// Where a byte lies in its word; wider types fill theirs.
+#[inline(always)]
+fn byte_shift<T: Mem>(addr: u64) -> u32 {
+    if T::BYTES == 1 { (addr as u32 & 3) * 8 } else { 0 }
+}
+
+#[inline(always)]
+fn place<T: Mem>(word: u64, v: T, shift: u32) -> u64 {
+    if T::BYTES == 1 { word & !(0xff << shift) | v.to_bits64() << shift } else { v.to_bits64() }
+}

@@ -1,0 +1,124 @@
+//! What lowered, thread-level code calls: one thread of a program, its registers, and the hardware steps it takes.
+//!
+//! Two layers. [`hw`] holds the primitive steps, once as inline PTX and once as calls into the emulated SM; everything
+//! above it is generic and the same on both, so that the emulator runs the code that goes to PTX.
+//!
+//! On the device every function is inlined and nothing panics. Registers are arrays whose loops must be unrolled
+//! entirely (`-Cllvm-args=-unroll-threshold=20000`), else LLVM puts them in local memory.
+//!
+//! `site` is the line in the kernel's source that a step stands for, 0 if none: the emulator and assertions report it.
+
+use core::mem::MaybeUninit;
+
+mod access;
+mod atomics;
+mod debug;
+mod hw;
+mod mem;
+
+pub use access::{load, shared_load, shared_store, store};
+pub use atomics::{atomic, atomic_cas};
+pub use debug::{assert, print};
+/// What registers and memory hold.
+pub use crate::scalar::Scalar as Mem;
+/// The operations of [`atomic()`].
+pub use crate::scalar::atomic_op as atomic;
+
+/// Cache hints of [`load`] and [`store`].
+pub mod hint {
+    pub const NONE: u32 = 0;
+    /// Read or written once: evict first.
+    pub const STREAMING: u32 = 1;
+    /// Used again soon: evict last.
+    pub const KEEP: u32 = 2;
+    /// No line in L1.
+    pub const NO_L1: u32 = 3;
+}
+
+/// Threads that run in step.
+pub const WARP: u32 = 32;
+
+/// The registers of a thread, one call of `f` each, in order.
+#[inline(always)]
+pub fn each<T: Copy, const R: usize>(mut f: impl FnMut(usize) -> T) -> [T; R] {
+    let mut out = MaybeUninit::<[T; R]>::uninit();
+    let mut r = 0;
+    while r < R {
+        // SAFETY: r < R. Indexing would leave a bounds check until the loop is unrolled.
+        unsafe { out.as_mut_ptr().cast::<T>().add(r).write(f(r)) };
+        r += 1;
+    }
+    // SAFETY: every element was written.
+    unsafe { out.assume_init() }
+}
+
+/// This thread's number within its program.
+#[inline(always)]
+pub fn thread() -> u32 {
+    hw::thread()
+}
+
+/// This program's number along an axis (0, 1, 2).
+#[inline(always)]
+pub fn program_id(axis: u32) -> u64 {
+    hw::program_id(axis) as u64
+}
+
+/// Programs along an axis (0, 1, 2).
+#[inline(always)]
+pub fn num_programs(axis: u32) -> u64 {
+    hw::num_programs(axis) as u64
+}
+
+/// Waits for every thread of the program; orders their accesses to memory.
+#[inline(always)]
+pub fn barrier(site: u32) {
+    hw::barrier(site)
+}
+
+/// Waits for every lane of the warp; orders their accesses to memory, which a shuffle does not.
+#[inline(always)]
+pub fn warp_barrier(site: u32) {
+    hw::warp_barrier(site)
+}
+
+/// Orders this thread's accesses before it with those after it, as others on the device see them.
+#[inline(always)]
+pub fn fence() {
+    hw::fence()
+}
+
+/// The value of the lane whose number differs from this one's by `mask` (below 32). Every lane of the warp takes part.
+#[inline(always)]
+pub fn shuffle_xor<T: Mem>(v: T, mask: u32, site: u32) -> T {
+    exchange(v, |word| hw::shuffle_xor(word, mask, site))
+}
+
+/// The value of lane `lane % 32`. Every lane of the warp takes part.
+#[inline(always)]
+pub fn shuffle<T: Mem>(v: T, lane: u32, site: u32) -> T {
+    exchange(v, |word| hw::shuffle(word, lane, site))
+}
+
+/// Shuffles move 32 bits: smaller values are widened, larger ones go in two steps.
+#[inline(always)]
+fn exchange<T: Mem>(v: T, step: impl Fn(u32) -> u32) -> T {
+    let bits = v.to_bits64();
+    if T::BYTES == 8 {
+        let low = step(bits as u32);
+        let high = step((bits >> 32) as u32);
+        T::from_bits64(low as u64 | (high as u64) << 32)
+    } else {
+        T::from_bits64(step(bits as u32) as u64)
+    }
+}
+
+/// Declares the dynamic shared memory of a crate's kernels; a generated crate invokes it once. `kernel_core` reaches
+/// such a crate as metadata only, so a `global_asm!` of its own would not.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+macro_rules! device_prelude {
+    () => {
+        core::arch::global_asm!(".extern .shared .align 1024 .b8 tile_shared[];");
+    };
+}
