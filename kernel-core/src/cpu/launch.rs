@@ -1,0 +1,123 @@
+//! Programs over the cores.
+
+use super::Mem;
+use super::tile::Tile;
+use crate::desc::CpuFn;
+use rayon::prelude::*;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Which program of the grid runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub id: [u64; 3],
+    pub grid: [u64; 3],
+}
+
+/// Less work than this is done before another thread has woken up.
+const WORTH_SHARING: Duration = Duration::from_micros(20);
+
+/// Runs `f` for every program of the grid, in no particular order, on rayon's current thread pool. If one panics, so
+/// does this; programs that have not started by then do not run.
+///
+/// # Safety
+/// What `f` asks of its slots.
+pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
+    let total = usize::try_from(grid[0] as u128 * grid[1] as u128 * grid[2] as u128).expect("the grid is too large");
+    if total == 0 {
+        return;
+    }
+    let panicked = AtomicBool::new(false);
+    let run = |i: usize| {
+        if panicked.load(Ordering::Relaxed) {
+            return;
+        }
+        let i = i as u64;
+        let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid };
+        let guard = OnPanic(&panicked);
+        // SAFETY: the caller's.
+        unsafe { f(&program, slots) };
+        std::mem::forget(guard);
+    };
+    let start = Instant::now();
+    run(0);
+    let estimate = start.elapsed().saturating_mul(u32::try_from(total - 1).unwrap_or(u32::MAX));
+    if estimate < WORTH_SHARING {
+        (1..total).for_each(run);
+    } else {
+        // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
+        let least = total / (rayon::current_num_threads() * 64);
+        (1..total).into_par_iter().with_min_len(least.max(1)).for_each(run);
+    }
+}
+
+/// Dropped only by unwinding.
+struct OnPanic<'a>(&'a AtomicBool);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the vectorised entry of a kernel may run here.
+#[inline]
+pub fn has_avx2_fma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Calls `$body(program, slots)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
+/// and for others.
+#[macro_export]
+macro_rules! cpu_dispatch {
+    ($body:path, $program:expr, $slots:expr) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn vectorised(program: &$crate::cpu::Program, slots: &[u64]) {
+            unsafe { $body(program, slots) }
+        }
+        unsafe fn plain(program: &$crate::cpu::Program, slots: &[u64]) {
+            unsafe { $body(program, slots) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        let f = if $crate::cpu::has_avx2_fma() { vectorised as $crate::CpuFn } else { plain as $crate::CpuFn };
+        #[cfg(not(target_arch = "x86_64"))]
+        let f = plain as $crate::CpuFn;
+        f($program, $slots)
+    }};
+}
+
+/// `device_assert!`: panics with the message and the kernel's source line.
+#[inline(always)]
+#[track_caller]
+pub fn assert(c: bool, msg: &str, line: u32) {
+    if !c {
+        assert_failed(msg, line);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn assert_failed(msg: &str, line: u32) -> ! {
+    panic!("device_assert at line {line} failed: {msg}")
+}
+
+/// `device_print!`: one line, written at once.
+#[inline(never)]
+pub fn print<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) {
+    println!("{}", line_of(msg, t, program));
+}
+
+pub(super) fn line_of<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) -> String {
+    let [x, y, z] = program.id;
+    let mut line = format!("program ({x}, {y}, {z}) {msg}:");
+    for v in t.as_slice() {
+        write!(line, " {v:?}").expect("writing to a string");
+    }
+    line
+}

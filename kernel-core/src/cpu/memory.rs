@@ -1,0 +1,220 @@
+//! Memory that programs share: loads, stores, atomics.
+//!
+//! Addresses are aligned to the element only. Programs that race on an element without atomics have undefined values,
+//! as on a GPU.
+
+use super::Mem;
+use super::shape::Shape;
+use super::tile::Tile;
+use crate::scalar::atomic_op;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// Runs shorter than this are not worth the check of the whole.
+const SHORTEST_RUN: usize = 4;
+
+/// The elements at `addr(i)`, where `ok(i)`, else `other(i)`.
+///
+/// # Safety
+/// `addr(i)` is readable where `ok(i)`. Each `run` consecutive `i` have consecutive addresses.
+#[inline(always)]
+pub unsafe fn load<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    other: impl Fn(usize) -> T,
+) -> Tile<T> {
+    let all = |first, len| (first..first + len).fold(true, |all, i| all & ok(i));
+    load_runs(shape, run, addr, &ok, all, other)
+}
+
+/// [`load`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub unsafe fn load_clipped<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    other: impl Fn(usize) -> T,
+) -> Tile<T> {
+    let all = |first, len: usize| ok(first) && ok(first + len - 1);
+    load_runs(shape, run, addr, &ok, all, other)
+}
+
+#[inline(always)]
+unsafe fn load_runs<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: &impl Fn(usize) -> bool,
+    all: impl Fn(usize, usize) -> bool,
+    other: impl Fn(usize) -> T,
+) -> Tile<T> {
+    let each_run = |out: &mut [MaybeUninit<T>]| {
+        let step = if run < SHORTEST_RUN { out.len().max(1) } else { run };
+        for (k, out) in out.chunks_mut(step).enumerate() {
+            let first = k * step;
+            if run >= SHORTEST_RUN && all(first, out.len()) {
+                std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
+            } else {
+                for (i, o) in out.iter_mut().enumerate() {
+                    let i = first + i;
+                    o.write(if ok(i) { *(addr(i) as *const T) } else { other(i) });
+                }
+            }
+        }
+    };
+    Tile::new(Shape::new(shape), each_run)
+}
+
+/// Stores `val(i)` at `addr(i)` where `ok(i)`.
+///
+/// # Safety
+/// `addr(i)` is writable where `ok(i)`. Each `run` consecutive `i` have consecutive addresses.
+#[inline(always)]
+pub unsafe fn store<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+) {
+    let all = |first, len| (first..first + len).fold(true, |all, i| all & ok(i));
+    store_runs(shape, run, addr, &ok, all, val)
+}
+
+/// [`store`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+pub unsafe fn store_clipped<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+) {
+    let all = |first, len: usize| ok(first) && ok(first + len - 1);
+    store_runs(shape, run, addr, &ok, all, val)
+}
+
+#[inline(always)]
+unsafe fn store_runs<T: Mem>(
+    shape: &[usize],
+    run: usize,
+    addr: impl Fn(usize) -> u64,
+    ok: &impl Fn(usize) -> bool,
+    all: impl Fn(usize, usize) -> bool,
+    val: impl Fn(usize) -> T,
+) {
+    let n = Shape::new(shape).elements();
+    let step = if run < SHORTEST_RUN { n.max(1) } else { run };
+    let mut first = 0;
+    while first < n {
+        let len = step.min(n - first);
+        if run >= SHORTEST_RUN && all(first, len) {
+            let out = addr(first) as *mut T;
+            for i in 0..len {
+                out.add(i).write(val(first + i));
+            }
+        } else {
+            for i in first..first + len {
+                if ok(i) {
+                    (addr(i) as *mut T).write(val(i));
+                }
+            }
+        }
+        first += len;
+    }
+}
+
+/// Applies the [`atomic_op`] `OP`, with acquire and release. The old values; 0 where not `ok(i)`.
+///
+/// # Safety
+/// `addr(i)` is readable and writable where `ok(i)`.
+#[inline(always)]
+pub unsafe fn atomic<T: Mem, const OP: u32>(
+    shape: &[usize],
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+) -> Tile<T> {
+    super::each(shape, |i| if ok(i) { atomic_one::<T, OP>(addr(i), val(i)) } else { T::ZERO })
+}
+
+/// Stores `new(i)` where the bits of `expected(i)` are found. The old values; 0 where not `ok(i)`.
+///
+/// # Safety
+/// `addr(i)` is readable and writable where `ok(i)`.
+#[inline(always)]
+pub unsafe fn atomic_cas<T: Mem>(
+    shape: &[usize],
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    expected: impl Fn(usize) -> T,
+    new: impl Fn(usize) -> T,
+) -> Tile<T> {
+    let one = |i| T::from_bits64(cas::<T>(addr(i), expected(i).to_bits64(), new(i).to_bits64()).unwrap_or_else(|old| old));
+    super::each(shape, |i| if ok(i) { one(i) } else { T::ZERO })
+}
+
+/// One atomic on one element, for any type: by compare and swap of its bits, but for what processors have.
+unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
+    if !T::IS_FLOAT && OP == atomic_op::ADD && T::NAME != "bool" {
+        let v = v.to_bits64();
+        return T::from_bits64(match T::BYTES {
+            1 => (*(addr as *const AtomicU8)).fetch_add(v as u8, Ordering::AcqRel) as u64,
+            2 => (*(addr as *const AtomicU16)).fetch_add(v as u16, Ordering::AcqRel) as u64,
+            4 => (*(addr as *const AtomicU32)).fetch_add(v as u32, Ordering::AcqRel) as u64,
+            _ => (*(addr as *const AtomicU64)).fetch_add(v, Ordering::AcqRel),
+        });
+    }
+    let mut old = read_bits::<T>(addr);
+    loop {
+        let a = T::from_bits64(old);
+        let new = match OP {
+            atomic_op::ADD => T::atomic_add(a, v),
+            atomic_op::MAX => T::max(a, v),
+            atomic_op::MIN => T::min(a, v),
+            atomic_op::XCHG => v,
+            _ => T::atomic_bits(OP, a, v),
+        };
+        match cas::<T>(addr, old, new.to_bits64()) {
+            Ok(_) => return a,
+            Err(now) => old = now,
+        }
+    }
+}
+
+macro_rules! by_size {
+    ($t:ident, $addr:ident, |$a:ident, $u:ident| $e:expr) => {
+        match $t::BYTES {
+            1 => by_size!(@one AtomicU8 u8, $addr, $a, $u, $e),
+            2 => by_size!(@one AtomicU16 u16, $addr, $a, $u, $e),
+            4 => by_size!(@one AtomicU32 u32, $addr, $a, $u, $e),
+            _ => by_size!(@one AtomicU64 u64, $addr, $a, $u, $e),
+        }
+    };
+    (@one $atomic:ident $int:ident, $addr:ident, $a:ident, $u:ident, $e:expr) => {{
+        #[allow(dead_code)]
+        type $u = $int;
+        let $a = &*($addr as *const $atomic);
+        $e
+    }};
+}
+
+unsafe fn read_bits<T: Mem>(addr: u64) -> u64 {
+    by_size!(T, addr, |a, U| a.load(Ordering::Acquire) as u64)
+}
+
+unsafe fn cas<T: Mem>(addr: u64, expected: u64, new: u64) -> Result<u64, u64> {
+    by_size!(T, addr, |a, U| a
+        .compare_exchange(expected as U, new as U, Ordering::AcqRel, Ordering::Acquire)
+        .map(|old| old as u64)
+        .map_err(|old| old as u64))
+}

@@ -1,0 +1,21 @@
+//! The CPU backend: what one program does to whole tiles, programs spread over the cores.
+//!
+//! The code that the compiler emits calls these functions with closures over linear element indices. They are all
+//! inlined, so that a tile expression becomes one loop that LLVM vectorises for the target features of the entry it is
+//! in ([`cpu_dispatch`](crate::cpu_dispatch)).
+
+mod launch;
+mod memory;
+mod pool;
+mod reduce;
+mod shape;
+mod tile;
+#[cfg(test)]
+mod tests;
+
+pub use crate::scalar::Scalar as Mem;
+pub use launch::{Program, assert, has_avx2_fma, launch, print};
+pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
+pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};
+pub use shape::{MAX_RANK, Shape};
+pub use tile::{Tile, broadcast, each, permute, reshape};

@@ -1,0 +1,124 @@
+//! Buffers of tiles come from a pool per thread: a program makes and drops dozens, always of the same few sizes.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Of a cache line, and of any vector.
+const ALIGN: usize = 64;
+const SMALLEST: usize = 8; // log2 of its bytes
+const CLASSES: usize = 20; // up to 128 MiB; larger ones are not kept
+const KEPT: usize = 16; // of one class, per thread
+
+struct Pool {
+    free: [[*mut u8; KEPT]; CLASSES],
+    count: [usize; CLASSES],
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for class in 0..CLASSES {
+            for &p in &self.free[class][..self.count[class]] {
+                // SAFETY: `release` put it there, from an allocation of this class.
+                unsafe { dealloc(p, layout(class)) };
+            }
+        }
+    }
+}
+
+thread_local! {
+    static POOL: UnsafeCell<Pool> =
+        const { UnsafeCell::new(Pool { free: [[std::ptr::null_mut(); KEPT]; CLASSES], count: [0; CLASSES] }) };
+}
+
+fn class_of(bytes: usize) -> usize {
+    (bytes.max(1 << SMALLEST).next_power_of_two().trailing_zeros() as usize) - SMALLEST
+}
+
+fn layout(class: usize) -> Layout {
+    Layout::from_size_align(1 << (class + SMALLEST), ALIGN).expect("tile too large")
+}
+
+#[inline(never)]
+fn acquire(bytes: usize) -> NonNull<u8> {
+    let class = class_of(bytes);
+    let kept = POOL.try_with(|pool| {
+        // SAFETY: no reference to the pool outlives this closure, which calls nothing that could make another.
+        let pool = unsafe { &mut *pool.get() };
+        let count = pool.count.get_mut(class).filter(|c| **c > 0)?;
+        *count -= 1;
+        NonNull::new(pool.free[class][*count])
+    });
+    kept.ok().flatten().unwrap_or_else(|| {
+        let layout = layout(class);
+        // SAFETY: the size is not zero.
+        NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+    })
+}
+
+#[inline(never)]
+fn release(p: NonNull<u8>, bytes: usize) {
+    let class = class_of(bytes);
+    let kept = POOL.try_with(|pool| {
+        // SAFETY: as in `acquire`.
+        let pool = unsafe { &mut *pool.get() };
+        match pool.count.get_mut(class) {
+            Some(count) if *count < KEPT => {
+                pool.free[class][*count] = p.as_ptr();
+                *count += 1;
+                true
+            }
+            _ => false,
+        }
+    });
+    if !kept.unwrap_or(false) {
+        // SAFETY: `acquire` allocated it with this layout.
+        unsafe { dealloc(p.as_ptr(), layout(class)) };
+    }
+}
+
+/// Room for elements, which may be uninitialised and are never dropped.
+pub struct Buffer<T> {
+    start: NonNull<T>,
+    len: usize,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: it owns its elements.
+unsafe impl<T: Send> Send for Buffer<T> {}
+// SAFETY: shared access only reads them.
+unsafe impl<T: Sync> Sync for Buffer<T> {}
+
+impl<T: Copy> Buffer<T> {
+    #[inline(always)]
+    pub fn new(len: usize) -> Self {
+        const { assert!(align_of::<T>() <= ALIGN) };
+        let bytes = len.checked_mul(size_of::<T>()).expect("tile too large");
+        Buffer { start: acquire(bytes).cast(), len, owns: PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub fn as_ptr(&self) -> *const T {
+        self.start.as_ptr()
+    }
+
+    #[inline(always)]
+    pub fn uninit(&mut self) -> &mut [MaybeUninit<T>] {
+        // SAFETY: room for `len` elements, uniquely borrowed.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        release(self.start.cast(), self.len * size_of::<T>());
+    }
+}

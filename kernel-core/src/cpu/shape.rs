@@ -1,0 +1,67 @@
+//! Extents of a tile, inline.
+
+pub const MAX_RANK: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    extents: [usize; MAX_RANK], // 1 beyond the rank
+    rank: usize,
+}
+
+impl Shape {
+    #[inline(always)]
+    pub fn new(extents: &[usize]) -> Self {
+        assert!(extents.len() <= MAX_RANK, "tiles have at most 3 dimensions");
+        let mut all = [1; MAX_RANK];
+        all[..extents.len()].copy_from_slice(extents);
+        Shape { extents: all, rank: extents.len() }
+    }
+
+    #[inline(always)]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub fn elements(&self) -> usize {
+        self.extents[0] * self.extents[1] * self.extents[2]
+    }
+
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[usize] {
+        &self.extents[..self.rank]
+    }
+
+    /// Products of the extents before, at and after an axis.
+    #[inline(always)]
+    pub fn around(&self, axis: usize) -> (usize, usize, usize) {
+        assert!(axis < self.rank, "no such axis");
+        let product = |e: &[usize]| e.iter().product();
+        (product(&self.extents[..axis]), self.extents[axis], product(&self.extents[axis + 1..]))
+    }
+
+    #[inline(always)]
+    pub fn without(&self, axis: usize) -> Self {
+        let mut s = Shape { extents: [1; MAX_RANK], rank: self.rank - 1 };
+        for (to, from) in (0..self.rank).filter(|&d| d != axis).enumerate() {
+            s.extents[to] = self.extents[from];
+        }
+        s
+    }
+
+    /// Elements from one index to the next along each dimension, aligned to the right of `MAX_RANK`, as are
+    /// [`Shape::aligned`].
+    #[inline(always)]
+    pub(super) fn strides(&self) -> [usize; MAX_RANK] {
+        let e = self.aligned();
+        [e[1] * e[2], e[2], 1]
+    }
+
+    /// The extents, with leading 1s up to `MAX_RANK`.
+    #[inline(always)]
+    pub(super) fn aligned(&self) -> [usize; MAX_RANK] {
+        let mut e = [1; MAX_RANK];
+        e[MAX_RANK - self.rank..].copy_from_slice(self.as_slice());
+        e
+    }
+}

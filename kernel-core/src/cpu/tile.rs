@@ -1,0 +1,146 @@
+//! Tiles and what makes them from one another.
+
+use super::pool::Buffer;
+use super::shape::Shape;
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// A dense row-major array of rank 0 to 3.
+pub struct Tile<T> {
+    elements: Buffer<T>, // all initialised
+    shape: Shape,
+}
+
+impl<T: Copy> Tile<T> {
+    /// A tile that `fill` initialises.
+    ///
+    /// # Safety
+    /// `fill` writes every element.
+    #[inline(always)]
+    pub(super) unsafe fn new(shape: Shape, fill: impl FnOnce(&mut [MaybeUninit<T>])) -> Self {
+        let mut elements = Buffer::new(shape.elements());
+        fill(elements.uninit());
+        Tile { elements, shape }
+    }
+
+    #[inline(always)]
+    pub fn scalar(v: T) -> Self {
+        each(&[], |_| v)
+    }
+
+    #[inline(always)]
+    pub fn shape(&self) -> &[usize] {
+        self.shape.as_slice()
+    }
+
+    #[inline(always)]
+    pub(super) fn extents(&self) -> Shape {
+        self.shape
+    }
+
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: `new`'s contract.
+        unsafe { std::slice::from_raw_parts(self.elements.as_ptr(), self.elements.len()) }
+    }
+
+    /// Element `i` in row-major order, unchecked in release builds: a check would keep loops from being vectorised.
+    ///
+    /// # Safety
+    /// `i` is less than the number of elements.
+    #[inline(always)]
+    pub unsafe fn at(&self, i: usize) -> T {
+        debug_assert!(i < self.elements.len());
+        *self.elements.as_ptr().add(i)
+    }
+}
+
+impl<T: Copy> Clone for Tile<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        // SAFETY: `i` ranges over the elements.
+        each(self.shape(), |i| unsafe { self.at(i) })
+    }
+}
+
+impl<T: Copy + fmt::Debug> fmt::Debug for Tile<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.as_slice(), self.shape())
+    }
+}
+
+/// The tile whose element `i`, in row-major order, is `f(i)`.
+#[inline(always)]
+pub fn each<T: Copy>(shape: &[usize], f: impl FnMut(usize) -> T) -> Tile<T> {
+    // SAFETY: `fill` writes all.
+    unsafe { Tile::new(Shape::new(shape), |out| fill(out, f)) }
+}
+
+/// A function of its own for its `&mut`: the output overlaps nothing that `f` reads, which LLVM then knows.
+#[inline(always)]
+fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T) {
+    for (i, o) in out.iter_mut().enumerate() {
+        o.write(f(i));
+    }
+}
+
+#[inline(always)]
+pub fn reshape<T: Copy>(t: Tile<T>, shape: &[usize]) -> Tile<T> {
+    let shape = Shape::new(shape);
+    assert!(shape.elements() == t.shape.elements(), "a reshape keeps the number of elements");
+    Tile { shape, ..t }
+}
+
+/// Spreads extents of 1.
+#[inline(always)]
+pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
+    let to = Shape::new(shape);
+    let (from, extents) = (t.shape.aligned(), to.aligned());
+    let mut strides = t.shape.strides();
+    for d in 0..extents.len() {
+        assert!(from[d] == extents[d] || from[d] == 1, "only extents of 1 are spread");
+        if from[d] == 1 {
+            strides[d] = 0;
+        }
+    }
+    gather(t, to, strides)
+}
+
+/// Dimension `d` of the result is dimension `perm[d]` of `t`.
+#[inline(always)]
+pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
+    let (rank, from, strides) = (perm.len(), t.shape.aligned(), t.shape.strides());
+    assert!(rank == t.shape.rank() && (0..rank).all(|d| perm.contains(&d)), "not a permutation of the dimensions");
+    let pad = from.len() - rank;
+    let (mut extents, mut permuted) = (from, strides);
+    for d in 0..rank {
+        extents[pad + d] = from[pad + perm[d]];
+        permuted[pad + d] = strides[pad + perm[d]];
+    }
+    gather(t, Shape::new(&extents[pad..]), permuted)
+}
+
+/// The elements of `t` at these strides, which keep within it for every index of `to`.
+#[inline(always)]
+fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
+    let e = to.aligned();
+    let from = t.elements.as_ptr();
+    let write = |out: &mut [MaybeUninit<T>]| {
+        for i in 0..e[0] {
+            for j in 0..e[1] {
+                let row = i * strides[0] + j * strides[1];
+                let out = &mut out[(i * e[1] + j) * e[2]..][..e[2]];
+                // SAFETY: the callers' strides.
+                unsafe {
+                    match strides[2] {
+                        0 => fill(out, |_| *from.add(row)),
+                        1 => fill(out, |k| *from.add(row + k)),
+                        s => fill(out, |k| *from.add(row + k * s)),
+                    }
+                }
+            }
+        }
+    };
+    // SAFETY: the loops cover `to`.
+    unsafe { Tile::new(to, write) }
+}

@@ -1,0 +1,122 @@
+//! Conversions between all types.
+
+use super::{BF16, F16};
+
+/// `cast::<Self, B>`.
+pub trait Cast<B>: Copy {
+    fn cast(self) -> B;
+}
+
+macro_rules! by_as {
+    ($($a:ident)+) => { $(by_as! { @to $a: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 })+ };
+    (@to $a:ident: $($b:ident)+) => { $(
+        impl Cast<$b> for $a {
+            #[inline(always)]
+            fn cast(self) -> $b {
+                self as $b
+            }
+        }
+    )+ };
+}
+by_as! { f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 }
+
+macro_rules! with_bool {
+    ($($t:ident $zero:literal;)+) => { $(
+        impl Cast<$t> for bool {
+            #[inline(always)]
+            fn cast(self) -> $t {
+                self as u8 as $t
+            }
+        }
+        impl Cast<bool> for $t {
+            #[inline(always)]
+            fn cast(self) -> bool {
+                self != $zero
+            }
+        }
+    )+ };
+}
+with_bool! { f32 0.0; f64 0.0; i8 0; i16 0; i32 0; i64 0; u8 0; u16 0; u32 0; u64 0; }
+
+impl Cast<bool> for bool {
+    #[inline(always)]
+    fn cast(self) -> bool {
+        self
+    }
+}
+
+macro_rules! halves {
+    ($($h:ident)+) => { $(
+        halves! { @out $h: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool }
+        // What is exact in f32, or beyond the 16-bit type's range where it is not.
+        halves! { @via_f32 $h: f32 i8 i16 u8 u16 bool }
+        // Exact in f64.
+        halves! { @via_f64 $h: f64 i32 u32 }
+        impl Cast<$h> for $h {
+            #[inline(always)]
+            fn cast(self) -> $h {
+                self
+            }
+        }
+        impl Cast<$h> for u64 {
+            #[inline(always)]
+            fn cast(self) -> $h {
+                $h::from_f64(odd53(self) as f64)
+            }
+        }
+        impl Cast<$h> for i64 {
+            #[inline(always)]
+            fn cast(self) -> $h {
+                let abs = odd53(self.unsigned_abs()) as f64;
+                $h::from_f64(if self < 0 { -abs } else { abs })
+            }
+        }
+    )+ };
+    (@out $h:ident: $($b:ident)+) => { $(
+        impl Cast<$b> for $h {
+            #[inline(always)]
+            fn cast(self) -> $b {
+                self.to_f32().cast()
+            }
+        }
+    )+ };
+    (@via_f32 $h:ident: $($a:ident)+) => { $(
+        impl Cast<$h> for $a {
+            #[inline(always)]
+            fn cast(self) -> $h {
+                $h::from_f32(self.cast())
+            }
+        }
+    )+ };
+    (@via_f64 $h:ident: $($a:ident)+) => { $(
+        impl Cast<$h> for $a {
+            #[inline(always)]
+            fn cast(self) -> $h {
+                $h::from_f64(self.cast())
+            }
+        }
+    )+ };
+}
+halves! { F16 BF16 }
+
+impl Cast<BF16> for F16 {
+    #[inline(always)]
+    fn cast(self) -> BF16 {
+        BF16::from_f32(self.to_f32())
+    }
+}
+impl Cast<F16> for BF16 {
+    #[inline(always)]
+    fn cast(self) -> F16 {
+        F16::from_f32(self.to_f32())
+    }
+}
+
+/// `x` exactly representable in f64: beyond 53 bits, the lowest kept bit says whether any dropped one was set, so that
+/// a later rounding to 16 bits is that of `x`.
+#[inline(always)]
+fn odd53(x: u64) -> u64 {
+    let dropped = x & 0x7ff;
+    let odd = (x & !0x7ff) | if dropped != 0 { 0x800 } else { 0 };
+    if x >> 53 == 0 { x } else { odd }
+}

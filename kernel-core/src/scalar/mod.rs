@@ -1,0 +1,214 @@
+//! The one meaning of every scalar operation, on the host and on the device.
+//!
+//! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only
+//! in the last bits of the transcendental functions: the host uses `std`, the device the algorithms of [`approx`] and
+//! [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic, comparisons,
+//! conversions, `sqrt`, `floor`, `ceil` and `fma` are bit for bit the same (but for the payload of a NaN).
+//!
+//! Semantics: integers wrap, `x / 0` and `x % 0` are 0, a shift counts modulo the width. Floats are IEEE, round to
+//! nearest even, with denormals; `min` and `max` of a number and NaN are the number. 16-bit floats compute in `f32`
+//! and round once per operation, which for `+ - * /` and `sqrt` is the correctly rounded result.
+
+pub mod approx;
+pub mod approx64;
+mod cast;
+mod half16;
+mod math;
+mod num;
+#[cfg(target_arch = "nvptx64")]
+mod ptx;
+#[cfg(test)]
+mod tests;
+
+pub use cast::Cast;
+pub use half16::{BF16, F16};
+pub use math::Float;
+
+/// Operation codes of atomics, shared by the CPU backend and the device library.
+pub mod atomic_op {
+    pub const ADD: u32 = 0;
+    pub const MAX: u32 = 1;
+    pub const MIN: u32 = 2;
+    pub const AND: u32 = 3;
+    pub const OR: u32 = 4;
+    pub const XOR: u32 = 5;
+    pub const XCHG: u32 = 6;
+}
+
+/// An element of a tile: `f32 f64 F16 BF16 i8 i16 i32 i64 u8 u16 u32 u64 bool`.
+pub trait Scalar: Copy + PartialEq + PartialOrd + core::fmt::Debug + Send + Sync + 'static {
+    const ZERO: Self;
+    const ONE: Self;
+    /// Nothing is less: the identity of `max`.
+    const LOWEST: Self;
+    /// Nothing is greater: the identity of `min`.
+    const HIGHEST: Self;
+    /// As written in a kernel.
+    const NAME: &'static str;
+    const BYTES: usize;
+    const IS_FLOAT: bool;
+
+    fn min(a: Self, b: Self) -> Self;
+    fn max(a: Self, b: Self) -> Self;
+    /// Its bits, zero-extended.
+    fn to_bits64(self) -> u64;
+    /// From the low bits; a `bool` is whether the low byte is not zero.
+    fn from_bits64(bits: u64) -> Self;
+    /// The value an atomic add stores; `or` for `bool`.
+    fn atomic_add(a: Self, b: Self) -> Self;
+    /// The value an atomic `and`, `or` or `xor` stores: on the bits, whatever the type.
+    #[inline(always)]
+    fn atomic_bits(op: u32, a: Self, b: Self) -> Self {
+        let (a, b) = (a.to_bits64(), b.to_bits64());
+        Self::from_bits64(match op {
+            atomic_op::AND => a & b,
+            atomic_op::OR => a | b,
+            _ => a ^ b,
+        })
+    }
+}
+
+/// Integers and floats.
+pub trait Num: Scalar {
+    fn add(a: Self, b: Self) -> Self;
+    fn sub(a: Self, b: Self) -> Self;
+    fn mul(a: Self, b: Self) -> Self;
+    fn div(a: Self, b: Self) -> Self;
+    fn rem(a: Self, b: Self) -> Self;
+    fn neg(a: Self) -> Self;
+    fn abs(a: Self) -> Self;
+    fn fma(a: Self, b: Self, c: Self) -> Self;
+}
+
+/// Integers and `bool`.
+pub trait Bits: Scalar {
+    fn and(a: Self, b: Self) -> Self;
+    fn or(a: Self, b: Self) -> Self;
+    fn xor(a: Self, b: Self) -> Self;
+    fn not(a: Self) -> Self;
+}
+
+/// Integers.
+pub trait Int: Num + Bits {
+    fn shl(a: Self, count: u32) -> Self;
+    fn shr(a: Self, count: u32) -> Self;
+}
+
+macro_rules! functions {
+    ($($bound:ident { $($(#[$doc:meta])* $f:ident($($a:ident),+);)+ })+) => { $($(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $f<T: $bound>($($a: T),+) -> T {
+            T::$f($($a),+)
+        }
+    )+)+ };
+}
+
+functions! {
+    Num {
+        /// Integers wrap.
+        add(a, b);
+        sub(a, b);
+        mul(a, b);
+        /// Integers truncate; `x / 0` is 0, `MIN / -1` wraps.
+        div(a, b);
+        /// Sign of the dividend, exact; of integers `x % 0` is 0.
+        rem(a, b);
+        neg(a);
+        /// Of the least integer: itself.
+        abs(a);
+        /// `a * b + c`, fused on `f32` and `f64`; 16-bit floats round the fused `f32` result; integers wrap.
+        fma(a, b, c);
+    }
+    Scalar {
+        /// Of a number and NaN: the number. Either zero may be less.
+        min(a, b);
+        /// Of a number and NaN: the number. Either zero may be greater.
+        max(a, b);
+    }
+    Bits {
+        and(a, b);
+        or(a, b);
+        xor(a, b);
+        not(a);
+    }
+    Float {
+        floor(x);
+        ceil(x);
+        /// Correctly rounded.
+        sqrt(x);
+        /// 1 / sqrt(x). Device: f32 2 ulp (`rsqrt.approx`), f64 1 ulp.
+        rsqrt(x);
+        /// Device: f32 2 ulp, f64 1 ulp.
+        exp(x);
+        /// Device: f32 2 ulp (`ex2.approx`), f64 1 ulp.
+        exp2(x);
+        /// Device: f32 1 ulp, f64 1 ulp.
+        log(x);
+        /// Device: f32 2 ulp, f64 2 ulp.
+        log2(x);
+        /// Device: f32 2 ulp, f64 1 ulp, for arguments of any size.
+        sin(x);
+        /// Device: f32 2 ulp, f64 1 ulp, for arguments of any size.
+        cos(x);
+        /// Device: f32 3 ulp, f64 2 ulp, also near 0.
+        tanh(x);
+        /// Device: f32 2 ulp, f64 1 ulp.
+        erf(x);
+        /// 1 / (1 + exp(-x)). Device: f32 4 ulp, f64 3 ulp, also where it is denormal.
+        sigmoid(x);
+    }
+}
+
+macro_rules! comparisons {
+    ($($f:ident $op:tt)+) => { $(
+        #[inline(always)]
+        pub fn $f<T: Scalar>(a: T, b: T) -> bool {
+            a $op b
+        }
+    )+ };
+}
+comparisons! { eq == ne != lt < le <= gt > ge >= }
+
+/// The count is taken modulo the width of `T`.
+#[inline(always)]
+pub fn shl<T: Int, N: Int>(a: T, count: N) -> T {
+    T::shl(a, count.to_bits64() as u32)
+}
+
+/// The count is taken modulo the width of `T`; copies the sign of signed integers.
+#[inline(always)]
+pub fn shr<T: Int, N: Int>(a: T, count: N) -> T {
+    T::shr(a, count.to_bits64() as u32)
+}
+
+/// Rust's `as`: integers truncate or extend, floats round to nearest even, float to integer saturates and takes NaN
+/// to 0. To `bool`: whether it is not zero; from `bool`: 0 or 1. Every conversion rounds once.
+#[inline(always)]
+pub fn cast<A: Cast<B>, B>(a: A) -> B {
+    a.cast()
+}
+
+/// The same bits in a type of the same size; a byte that is neither 0 nor 1 becomes `true`.
+#[inline(always)]
+pub fn bitcast<A: Scalar, B: Scalar>(a: A) -> B {
+    const { assert!(A::BYTES == B::BYTES, "bitcast between types of different sizes") };
+    B::from_bits64(a.to_bits64())
+}
+
+#[inline(always)]
+pub fn select<T: Copy>(c: bool, a: T, b: T) -> T {
+    if c { a } else { b }
+}
+
+/// Identity of `max`: the least integer, minus infinity, `false`.
+#[inline(always)]
+pub fn lowest<T: Scalar>() -> T {
+    T::LOWEST
+}
+
+/// Identity of `min`: the greatest integer, infinity, `true`.
+#[inline(always)]
+pub fn highest<T: Scalar>() -> T {
+    T::HIGHEST
+}

@@ -1,0 +1,92 @@
+//! Instructions that `core` has no function for. All are pure: LLVM may merge, move and drop them.
+
+use core::arch::asm;
+
+macro_rules! instructions {
+    ($($(#[$doc:meta])* $f:ident($($a:ident),+ : $t:ty) -> $r:ty = $reg:ident $reg_out:ident $text:literal;)+) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $f($($a: $t),+) -> $r {
+            let r: $r;
+            // SAFETY: computes a value from values.
+            unsafe { asm!($text, r = out($reg_out) r, $($a = in($reg) $a),+, options(pure, nomem, nostack)) };
+            r
+        }
+    )+ };
+}
+
+instructions! {
+    f16_to_f32(x: u16) -> f32 = reg16 reg32 "cvt.f32.f16 {r}, {x};";
+    f16_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.f16.f32 {r}, {x};";
+}
+
+#[cfg(target_feature = "sm_80")]
+instructions! {
+    bf16_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.bf16.f32 {r}, {x};";
+}
+
+pub mod f16 {
+    use super::*;
+    instructions! {
+        add(a, b: u16) -> u16 = reg16 reg16 "add.rn.f16 {r}, {a}, {b};";
+        sub(a, b: u16) -> u16 = reg16 reg16 "sub.rn.f16 {r}, {a}, {b};";
+        mul(a, b: u16) -> u16 = reg16 reg16 "mul.rn.f16 {r}, {a}, {b};";
+    }
+}
+
+pub mod f32 {
+    use super::*;
+    instructions! {
+        fma(a, b, c: f32) -> f32 = reg32 reg32 "fma.rn.f32 {r}, {a}, {b}, {c};";
+        /// The sum clamped to 0..=1; NaN gives 0.
+        fma_sat(a, b, c: f32) -> f32 = reg32 reg32 "fma.rn.sat.f32 {r}, {a}, {b}, {c};";
+        sqrt(x: f32) -> f32 = reg32 reg32 "sqrt.rn.f32 {r}, {x};";
+        floor(x: f32) -> f32 = reg32 reg32 "cvt.rmi.f32.f32 {r}, {x};";
+        ceil(x: f32) -> f32 = reg32 reg32 "cvt.rpi.f32.f32 {r}, {x};";
+        /// 2 ulp over the full range.
+        exp2(x: f32) -> f32 = reg32 reg32 "ex2.approx.f32 {r}, {x};";
+        /// 2 ulp; a denormal result is 0.
+        ex2_ftz(x: f32) -> f32 = reg32 reg32 "ex2.approx.ftz.f32 {r}, {x};";
+        /// 1 ulp; denormals are 0.
+        rcp_ftz(x: f32) -> f32 = reg32 reg32 "rcp.approx.ftz.f32 {r}, {x};";
+        /// Relative error 2^-22.9, denormals included.
+        rsqrt(x: f32) -> f32 = reg32 reg32 "rsqrt.approx.f32 {r}, {x};";
+    }
+}
+
+pub mod f64 {
+    use super::*;
+    instructions! {
+        fma(a, b, c: f64) -> f64 = reg64 reg64 "fma.rn.f64 {r}, {a}, {b}, {c};";
+        sqrt(x: f64) -> f64 = reg64 reg64 "sqrt.rn.f64 {r}, {x};";
+        floor(x: f64) -> f64 = reg64 reg64 "cvt.rmi.f64.f64 {r}, {x};";
+        ceil(x: f64) -> f64 = reg64 reg64 "cvt.rpi.f64.f64 {r}, {x};";
+    }
+
+    #[inline(always)]
+    pub fn rsqrt(x: f64) -> f64 {
+        1.0 / sqrt(x)
+    }
+}
+
+/// The primitives of [`super::approx`] as instructions.
+pub struct Ptx;
+
+impl super::approx::Primitives for Ptx {
+    #[inline(always)]
+    fn fma(a: f32, b: f32, c: f32) -> f32 {
+        self::f32::fma(a, b, c)
+    }
+    #[inline(always)]
+    fn fma_sat(a: f32, b: f32, c: f32) -> f32 {
+        self::f32::fma_sat(a, b, c)
+    }
+    #[inline(always)]
+    fn ex2(x: f32) -> f32 {
+        self::f32::ex2_ftz(x)
+    }
+    #[inline(always)]
+    fn rcp(x: f32) -> f32 {
+        self::f32::rcp_ftz(x)
+    }
+}
