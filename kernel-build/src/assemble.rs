@@ -1,0 +1,118 @@
+//! From PTX to machine code, with what `ptxas` says of it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use kernel_core::bundle::Usage;
+
+use crate::cache::{Cache, Key};
+use crate::ptxas::Ptxas;
+use crate::target::Target;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cubin {
+    pub code: Vec<u8>,
+    pub usage: Usage,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    #[error("ptxas: {0}")]
+    Ptxas(String),
+    #[error("cannot run ptxas: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Whether this ptxas knows the target and its version of PTX at all; if not, why.
+pub fn supports(ptxas: &Ptxas, target: &Target, dir: &Path) -> Result<(), AssembleError> {
+    let isa = target.isa().trim_start_matches("ptx");
+    let (major, minor) = isa.split_at(isa.len() - 1);
+    let text = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
+    run(ptxas, target, &text, &dir.join(format!("probe-{target}"))).map(drop)
+}
+
+/// `stem` is a path for temporary files that no other job uses.
+pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, AssembleError> {
+    let name = target.name();
+    let key = Key::of([ptxas.version.as_bytes(), name.as_bytes(), ptx.as_bytes()]);
+    if let Some(c) = cache.get("cubin", &key).and_then(|b| Cubin::from_bytes(&b)) {
+        return Ok(c);
+    }
+    let c = run(ptxas, target, ptx, stem)?;
+    // A cache that cannot be written to only costs time.
+    let _ = cache.put("cubin", &key, &c.to_bytes());
+    Ok(c)
+}
+
+fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, AssembleError> {
+    let (source, out) = (stem.with_extension("ptx"), stem.with_extension("cubin"));
+    fs::write(&source, ptx)?;
+    let done = Command::new(&ptxas.path).arg(format!("-arch={target}")).args(["-v", "-o"]).arg(&out).arg(&source).output()?;
+    let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() {
+        let error = said.lines().find(|l| l.contains("error") || l.contains("fatal")).or(said.lines().next());
+        return Err(AssembleError::Ptxas(error.unwrap_or("failed without a message").trim().into()));
+    }
+    let code = fs::read(&out)?;
+    let _ = (fs::remove_file(source), fs::remove_file(out));
+    Ok(Cubin { code, usage: usage(&said) })
+}
+
+/// Functions that an entry calls are listed too: registers are the entry's, the rest adds up.
+fn usage(said: &str) -> Usage {
+    let mut u = Usage::default();
+    for line in said.lines() {
+        let number_before = |what: &str| {
+            let at = line.find(what)?;
+            line[..at].trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+        };
+        u.registers = u.registers.max(number_before(" registers").unwrap_or(0));
+        u.stack_bytes += number_before(" bytes stack frame").unwrap_or(0);
+        u.spill_bytes += number_before(" bytes spill stores").unwrap_or(0) + number_before(" bytes spill loads").unwrap_or(0);
+    }
+    u
+}
+
+impl Cubin {
+    fn to_bytes(&self) -> Vec<u8> {
+        let u = self.usage;
+        let mut out = Vec::with_capacity(self.code.len() + 12);
+        for n in [u.registers, u.spill_bytes, u.stack_bytes] {
+            out.extend(n.to_le_bytes());
+        }
+        out.extend(&self.code);
+        out
+    }
+
+    fn from_bytes(b: &[u8]) -> Option<Cubin> {
+        let (head, code) = b.split_at_checked(12)?;
+        let n = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+        let usage = Usage { registers: n(0), spill_bytes: n(4), stack_bytes: n(8) };
+        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ptxas_says() {
+        let said = "ptxas info    : 0 bytes gmem\n\
+            ptxas info    : Compiling entry function 'k' for 'sm_80'\n\
+            ptxas info    : Function properties for k\n    \
+            16 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
+            ptxas info    : Used 24 registers, used 0 barriers, 16 bytes cumulative stack size, 368 bytes cmem[0]\n";
+        assert_eq!(usage(said), Usage { registers: 24, spill_bytes: 12, stack_bytes: 16 });
+    }
+
+    #[test]
+    fn cached_form() {
+        let c = Cubin { code: b"\x7fELF...".to_vec(), usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 } };
+        assert_eq!(Cubin::from_bytes(&c.to_bytes()), Some(c));
+        assert_eq!(Cubin::from_bytes(b"short"), None);
+        assert_eq!(Cubin::from_bytes(&[0; 40]), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! Packs what was compiled: one bundle a kernel.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use kernel_core::bundle::{BundleData, EntryData, ImageData};
+
+use crate::compile::{Build, Compiled};
+
+/// Writes all bundles and removes those of kernels that are no more.
+pub fn write_all(compiled: &[Compiled], b: &Build) -> io::Result<()> {
+    let mut kernels: BTreeMap<(&str, &str), Vec<&Compiled>> = BTreeMap::new();
+    for c in compiled {
+        kernels.entry((&c.unit.kernel, &c.unit.fingerprint)).or_default().push(c);
+    }
+    let jobs: Vec<_> = kernels.into_iter().collect();
+    let written = b.pool.map(&jobs, |((kernel, fingerprint), list)| {
+        let name = format!("{kernel}-{fingerprint}.bundle");
+        let names: Vec<String> = b.targets.iter().map(|t| t.name()).collect();
+        write_if_new(&b.out.join(&name), &pack(kernel, fingerprint, list, &names).to_bytes()).map(|()| name)
+    });
+    let keep = written.into_iter().collect::<io::Result<HashSet<String>>>()?;
+    for entry in fs::read_dir(b.out)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(".bundle") && !keep.contains(&name) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Entries by name, images in the order of targets: the same bytes whatever order the jobs ended in.
+fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String]) -> BundleData {
+    let mut entries: BTreeMap<&str, Vec<&Compiled>> = BTreeMap::new();
+    for c in list {
+        let of_entry = entries.entry(&c.entry.name).or_default();
+        // Two files may hold the same kernel.
+        if of_entry.iter().all(|o| o.unit.target != c.unit.target) {
+            of_entry.push(c);
+        }
+    }
+    let entries = entries.into_values().map(|mut list| {
+        list.sort_by_key(|c| c.unit.target);
+        let meta = list[0].entry;
+        let images = list.iter().map(|c| ImageData {
+            target: targets[c.unit.target].clone(),
+            ptx: c.ptx.text.clone(),
+            cubin: c.cubin.as_ref().map(|c| c.code.clone()),
+            usage: c.cubin.as_ref().map(|c| c.usage),
+        });
+        EntryData {
+            name: meta.name.clone(),
+            threads: meta.threads,
+            shared_bytes: meta.shared_bytes,
+            min_blocks: meta.min_blocks,
+            images: images.collect(),
+        }
+    });
+    BundleData { kernel: kernel.into(), fingerprint: fingerprint.into(), entries: entries.collect() }
+}
+
+fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::read(path) {
+        Ok(old) if old == bytes => Ok(()),
+        _ => fs::write(path, bytes),
+    }
+}

@@ -1,0 +1,111 @@
+//! The build script: what cargo is told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cache::Cache;
+use crate::compile::{Build, BuildError, Outcome, run};
+use crate::pool::Pool;
+use crate::report::Report;
+use crate::settings::{Settings, VARIABLES};
+use crate::{ptxas, toolchain, units};
+
+/// Compiles the kernels of the crate whose build script calls it.
+pub fn compile() {
+    Settings::from_env().compile()
+}
+
+impl Settings {
+    /// Compiles the kernels of the crate whose build script calls it, as set.
+    pub fn compile(&self) {
+        // SAFETY: a build script has just started and has no threads.
+        let pool = unsafe { Pool::from_env() };
+        let dir = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: call this from a build script")));
+        let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
+        let cache = Cache::from_env().unwrap_or_else(|| Cache::at(out.join("cache")));
+        self.watch(&crate_dir, &cache);
+        let outcome = self.build(&crate_dir, &out, &cache, &pool);
+        self.tell(outcome, &out);
+    }
+
+    fn build(&self, crate_dir: &Path, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
+        let targets = self.targets.clone()?;
+        let mut files = Vec::new();
+        for d in &self.dirs {
+            files.extend(units::rust_files(&crate_dir.join(d))?);
+        }
+        run(&Build {
+            files: &files,
+            targets: &targets,
+            lower: &units::lower,
+            toolchain: toolchain::find,
+            ptxas: ptxas::find,
+            kernel_core: &Path::new(kernel_core::SOURCE_DIR).join("lib.rs"),
+            cache,
+            out,
+            pool,
+        })
+    }
+
+    /// When cargo has to run the script again. Cargo itself follows the tile compiler, a dependency of the script, but
+    /// not the parts of `kernel_core` that only the device has.
+    fn watch(&self, crate_dir: &Path, cache: &Cache) {
+        println!("cargo::rerun-if-changed={}", kernel_core::SOURCE_DIR);
+        for d in self.dirs.iter().map(|d| crate_dir.join(d)).filter(|d| d.is_dir()) {
+            println!("cargo::rerun-if-changed={}", d.display());
+        }
+        for v in VARIABLES {
+            println!("cargo::rerun-if-env-changed={v}");
+        }
+        // A path that does not exist would make every build run the script: have the stamp there from the start.
+        let stamp = cache.toolchain_stamp();
+        if stamp.exists() || (fs::create_dir_all(cache.toolchain()).and_then(|()| fs::write(&stamp, ""))).is_ok() {
+            println!("cargo::rerun-if-changed={}", stamp.display());
+        }
+        if let Some(list) = std::env::var_os("RUSTC").and_then(|r| toolchain::components(Path::new(&r))) {
+            println!("cargo::rerun-if-changed={}", list.display());
+        }
+    }
+
+    fn tell(&self, outcome: Result<Outcome, BuildError>, out: &Path) {
+        let outcome = match outcome {
+            Ok(o) => o,
+            Err(BuildError::Toolchain(missing)) => {
+                println!("cargo::warning={missing}");
+                write_report(out, &Report::default());
+                return;
+            }
+            Err(e) => {
+                println!("cargo::error={}", one_line(&e.to_string()));
+                return;
+            }
+        };
+        println!("cargo::rustc-env=TILE_BUNDLE_DIR={}", out.display());
+        write_report(out, &outcome.report);
+        for w in &outcome.warnings {
+            println!("cargo::warning={}", one_line(w));
+        }
+        let level = if self.errors_are_warnings { "warning" } else { "error" };
+        for f in &outcome.failures {
+            println!(
+                "cargo::{level}=internal error of tile-kernels, please report it: the lowered code of kernel `{}` cannot be compiled for {}: {} (kept: {})",
+                f.kernel,
+                f.target,
+                one_line(&f.why.to_string()),
+                f.kept.display()
+            );
+        }
+    }
+}
+
+fn write_report(out: &Path, report: &Report) {
+    let written = fs::create_dir_all(out).and_then(|()| fs::write(out.join("report.json"), report.to_json()));
+    if let Err(e) = written {
+        println!("cargo::warning=cannot write {}: {e}", out.join("report.json").display());
+    }
+}
+
+/// A directive ends with its line.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ")
+}

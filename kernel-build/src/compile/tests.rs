@@ -1,0 +1,192 @@
+//! The whole way with a hand-written unit, where this machine has a device toolchain.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kernel_core::bundle::Bundle;
+
+use super::*;
+use crate::toolchain;
+
+const KERNEL_CORE: &str = "#![no_std]\n#![feature(stdarch_nvptx)]\npub mod device;\n";
+const DEVICE: &str = "
+pub fn thread() -> u32 { unsafe { core::arch::nvptx::_thread_idx_x() as u32 } }
+pub fn each<T: Copy, const R: usize>(f: impl FnMut(usize) -> T) -> [T; R] { core::array::from_fn(f) }
+";
+const UNIT: &str = r#"
+#![no_std]
+#![feature(abi_ptx)]
+extern crate kernel_core;
+use kernel_core::device::*;
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn double_a(x: u64, n: u64) {
+    let v: [u32; 4] = each(|r| thread() * 4 + r as u32);
+    for i in v { if (i as u64) < n { unsafe { *(x as *mut u32).add(i as usize) *= 2 } } }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn double_b(x: u64, n: u64) {
+    unsafe { if n > 0 { *(x as *mut u32) /= n as u32 } }
+}
+"#;
+
+struct Place {
+    dir: PathBuf,
+    files: Vec<PathBuf>,
+    cache: Cache,
+}
+
+impl Place {
+    /// A folder with a crate's sources, a `kernel_core`, and the cache that other tests use too: `core` is slow.
+    fn new(name: &str) -> Place {
+        let dir = std::env::temp_dir().join(format!("tile-compile-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("core/src")).unwrap();
+        fs::write(dir.join("core/src/lib.rs"), KERNEL_CORE).unwrap();
+        fs::write(dir.join("core/src/device.rs"), DEVICE).unwrap();
+        let files = vec![dir.join("a.rs"), dir.join("no_kernel.rs")];
+        fs::write(&files[0], format!("#[tile_kernel]\n{UNIT}")).unwrap();
+        fs::write(&files[1], "fn main() {}").unwrap();
+        let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
+        Place { dir, files, cache }
+    }
+
+    fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
+        self.build_for("sm_80,sm_90a", lower, toolchain)
+    }
+
+    fn build_for(&self, targets: &str, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
+        let targets: Vec<_> = targets.split(',').map(|t| Target::parse(t).unwrap()).collect();
+        run(&Build {
+            files: &self.files,
+            targets: &targets,
+            lower,
+            toolchain,
+            ptxas: crate::ptxas::find,
+            kernel_core: &self.dir.join("core/src/lib.rs"),
+            cache: &self.cache,
+            out: &self.dir.join("out"),
+            pool: &Pool::of(2),
+        })
+    }
+
+    fn bundles(&self) -> Vec<String> {
+        let names = fs::read_dir(self.dir.join("out")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// "Lowers" a file by taking it as it is.
+fn as_is(text: &str, _: &Target) -> Vec<Unit> {
+    let entry = |name: &str| units::Entry { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2 };
+    let source = text.replace("#[tile_kernel]\n", "");
+    vec![Unit { kernel: "double".into(), fingerprint: "f00d".into(), source, entries: vec![entry("double_b"), entry("double_a")], target: 0 }]
+}
+
+fn missing() -> Result<Toolchain, Missing> {
+    Err(Missing { tried: Vec::new() })
+}
+
+/// CI has one; a machine without can still run the other tests.
+fn have_toolchain() -> bool {
+    let found = toolchain::find();
+    if let Err(e) = &found {
+        eprintln!("skipped: {e}");
+    }
+    found.is_ok()
+}
+
+#[test]
+fn no_toolchain_is_no_concern_without_kernels() {
+    let p = Place::new("none");
+    let outcome = p.build(&|_, _| Vec::new(), missing).unwrap();
+    assert!(outcome.report.entries.is_empty() && p.bundles().is_empty());
+}
+
+#[test]
+fn no_toolchain_is_named() {
+    let p = Place::new("missing");
+    let e = p.build(&as_is, missing).unwrap_err();
+    assert!(matches!(e, BuildError::Toolchain(_)) && e.to_string().contains("rustup component add rust-src"), "{e}");
+}
+
+#[test]
+fn a_unit_becomes_a_bundle() {
+    if !have_toolchain() {
+        return;
+    }
+    let p = Place::new("bundle");
+    let outcome = p.build(&as_is, toolchain::find).unwrap();
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    assert_eq!(p.bundles(), ["double-f00d.bundle"]);
+    let bytes = fs::read(p.dir.join("out/double-f00d.bundle")).unwrap();
+    let b = Bundle::parse(&bytes).unwrap();
+    assert_eq!(b.entries().iter().map(|e| e.name).collect::<Vec<_>>(), ["double_a", "double_b"]);
+    let e = b.entry("double_a").unwrap();
+    assert_eq!((e.threads, e.shared_bytes, e.min_blocks), (64, 256, 2));
+    assert_eq!(e.targets().collect::<Vec<_>>(), ["sm_80", "sm_90a"]);
+    let hopper = b.image_for(e, (9, 0)).unwrap();
+    assert!(hopper.ptx.contains(".target sm_90a") && hopper.ptx.contains(".reqntid 64, 1, 1\n.minnctapersm 2"), "{}", hopper.ptx);
+    assert!(!hopper.ptx.contains("double_b"));
+    assert_eq!(hopper.cubin.is_some(), outcome.report.ptxas.is_some());
+    assert_eq!(outcome.report.entries.len(), 4);
+    let json: serde_json::Value = serde_json::from_str(&outcome.report.to_json()).unwrap();
+    assert_eq!(json["entries"][3]["target"], "sm_90a");
+
+    // Again: the same bytes. For another target: the old bundle gives way. No kernel left: no bundle.
+    p.build(&as_is, toolchain::find).unwrap();
+    assert_eq!(fs::read(p.dir.join("out/double-f00d.bundle")).unwrap(), bytes);
+    p.build_for("sm_75", &as_is, toolchain::find).unwrap();
+    let bytes = fs::read(p.dir.join("out/double-f00d.bundle")).unwrap();
+    assert_eq!(Bundle::parse(&bytes).unwrap().entries()[0].targets().collect::<Vec<_>>(), ["sm_75"]);
+    p.build(&|_, _| Vec::new(), missing).unwrap();
+    assert!(p.bundles().is_empty());
+}
+
+#[test]
+fn broken_lowered_code_is_reported_and_kept() {
+    if !have_toolchain() {
+        return;
+    }
+    let p = Place::new("broken");
+    let lower = |text: &str, t: &Target| {
+        let mut units = as_is(text, t);
+        let mut bad = units[0].clone();
+        bad.kernel = "bad".into();
+        bad.source = bad.source.replace("double_a(x: u64", "double_a(x: Unknown");
+        units.push(bad);
+        units
+    };
+    let outcome = p.build(&lower, toolchain::find).unwrap();
+    let said: Vec<_> = outcome.failures.iter().map(|f| (f.kernel.as_str(), f.target.as_str(), f.why.to_string())).collect();
+    assert_eq!(said.len(), 2);
+    assert!(said[0].0 == "bad" && said[0].1 == "sm_80" && said[0].2.contains("Unknown"), "{said:?}");
+    // The other kernel is there, and so is what one needs to look into this one.
+    assert!(p.bundles().contains(&"double-f00d.bundle".into()));
+    assert!(outcome.failures[0].kept.is_file() && outcome.failures[0].kept.with_extension("log").is_file());
+}
+
+#[test]
+fn what_the_device_does_not_see_changes_nothing() {
+    if !have_toolchain() {
+        return;
+    }
+    let p = Place::new("unchanged");
+    let (t, target) = (toolchain::find().unwrap(), [Target::parse("sm_80").unwrap()]);
+    let key = || {
+        let made = prebuilt::make(&Rustc { toolchain: &t }, &p.cache, &target, &p.dir.join("core/src/lib.rs")).unwrap();
+        made.kernel_core[0].key.clone()
+    };
+    let first = key();
+    fs::write(p.dir.join("core/src/host_only.rs"), "not for the device").unwrap();
+    assert_eq!(key(), first);
+    fs::write(p.dir.join("core/src/device.rs"), DEVICE.replace("as u32", "as u32 + 1")).unwrap();
+    assert_ne!(key(), first);
+}

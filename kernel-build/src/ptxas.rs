@@ -1,0 +1,117 @@
+//! Finds `ptxas`, which turns PTX into machine code ahead of time. It is not needed: without it the driver does that
+//! when a kernel is first loaded, and nothing is known of registers and spills.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cache::Cache;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptxas {
+    pub path: PathBuf,
+    /// The last line of `ptxas --version`, which names the build.
+    pub version: String,
+}
+
+/// Where to look, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// `TILE_PTXAS`: a path, or `off` for none.
+    pub explicit: Option<OsString>,
+    pub path: Option<OsString>,
+    /// Folders of CUDA toolkits.
+    pub toolkits: Vec<PathBuf>,
+    /// The folder that `cargo xtask setup` installs into.
+    pub unpacked: Option<PathBuf>,
+    /// Asked for its packages: `nvidia-cuda-nvcc` brings a ptxas.
+    pub python: Option<PathBuf>,
+}
+
+impl Search {
+    pub fn from_env() -> Search {
+        let toolkits = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+        Search {
+            explicit: std::env::var_os("TILE_PTXAS").filter(|v| !v.is_empty()),
+            path: std::env::var_os("PATH"),
+            toolkits: toolkits.chain(["/usr/local/cuda".into()]).collect(),
+            unpacked: Cache::from_env().map(|c| c.toolchain()),
+            python: Some("python3".into()),
+        }
+    }
+
+    pub fn find(&self) -> Option<Ptxas> {
+        if let Some(e) = &self.explicit {
+            return if e == "off" { None } else { probe(Path::new(e)) };
+        }
+        let on_path = self.path.iter().flat_map(std::env::split_paths);
+        let toolkits = self.toolkits.iter().map(|t| t.join("bin"));
+        let dirs = on_path.chain(toolkits).chain(self.unpacked.clone());
+        dirs.map(|d| d.join("ptxas")).find_map(|p| probe(&p)).or_else(|| self.in_python())
+    }
+
+    fn in_python(&self) -> Option<Ptxas> {
+        let ask = "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
+        let out = Command::new(self.python.as_ref()?).args(["-c", ask]).output().ok().filter(|o| o.status.success())?;
+        let packages = String::from_utf8_lossy(&out.stdout).lines().map(|l| Path::new(l).join("nvidia")).collect::<Vec<_>>();
+        let mut found: Vec<_> = packages.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|e| e.path().join("bin/ptxas")).collect();
+        // `cu13` before `cuda_nvcc`, whatever the order on disk.
+        found.sort();
+        found.iter().find_map(|p| probe(p))
+    }
+}
+
+/// The ptxas of this environment.
+pub fn find() -> Option<Ptxas> {
+    Search::from_env().find()
+}
+
+fn probe(path: &Path) -> Option<Ptxas> {
+    if !path.is_file() {
+        return None;
+    }
+    let out = Command::new(path).arg("--version").output().ok().filter(|o| o.status.success())?;
+    let version = String::from_utf8_lossy(&out.stdout).lines().last()?.trim().to_owned();
+    Some(Ptxas { path: path.into(), version })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn script(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn the_order_of_search() {
+        let dir = std::env::temp_dir().join(format!("tile-ptxas-test-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        let site = dir.join("site");
+        script(&dir.join("python3"), &format!("echo {}/none; echo {}", site.display(), site.display()));
+        let mut s = Search {
+            path: Some(std::env::join_paths([dir.join("empty"), dir.join("path")]).unwrap()),
+            toolkits: vec![dir.join("cuda")],
+            unpacked: Some(dir.join("unpacked")),
+            python: Some(dir.join("python3")),
+            explicit: None,
+        };
+        assert_eq!(s.find(), None);
+        let places = ["site/nvidia/cu13/bin", "unpacked", "cuda/bin", "path", "mine"];
+        for place in places {
+            script(&dir.join(place).join("ptxas"), &format!("echo ptxas; echo build {place}"));
+            if place == "mine" {
+                s.explicit = Some(dir.join("mine/ptxas").into());
+            }
+            assert_eq!(s.find().unwrap().version, format!("build {place}"));
+        }
+        s.explicit = Some("off".into());
+        assert_eq!(s.find(), None);
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

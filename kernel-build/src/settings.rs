@@ -1,0 +1,74 @@
+//! What a build script may set.
+
+use std::path::PathBuf;
+
+use crate::target::{BadTarget, Target};
+
+/// sm_80 runs on everything from the A100 on; Hopper has instructions of its own.
+const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
+
+/// The environment variables that a build depends on.
+pub(crate) const VARIABLES: [&str; 7] =
+    ["TILE_DEVICE_RUSTC", "TILE_TARGETS", "TILE_PTXAS", "TILE_CACHE_DIR", "TILE_DEVICE_ERRORS", "CUDA_HOME", "CUDA_PATH"];
+
+/// How to compile a crate's kernels; [`Settings::compile`] does it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub(crate) targets: Result<Vec<Target>, BadTarget>,
+    pub(crate) dirs: Vec<PathBuf>,
+    pub(crate) errors_are_warnings: bool,
+}
+
+impl Settings {
+    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: what to compile for, over [`Settings::targets`]
+    /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
+    /// - `TILE_PTXAS=path` or `off`: the assembler
+    /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
+    /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
+    pub fn from_env() -> Settings {
+        let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+        Settings {
+            targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
+            dirs: vec!["src".into(), "examples".into()],
+            errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
+        }
+    }
+
+    /// The targets to compile for where `TILE_TARGETS` does not say.
+    pub fn targets(mut self, names: &[&str]) -> Settings {
+        if std::env::var_os("TILE_TARGETS").is_none_or(|v| v.is_empty()) {
+            self.targets = parse(&names.join(","));
+        }
+        self
+    }
+
+    /// The folders whose kernels are compiled, below the crate's own; `src` and `examples` unless set.
+    pub fn dirs(mut self, dirs: &[&str]) -> Settings {
+        self.dirs = dirs.iter().map(PathBuf::from).collect();
+        self
+    }
+}
+
+fn parse(list: &str) -> Result<Vec<Target>, BadTarget> {
+    let mut out: Vec<Target> = Vec::new();
+    for name in list.split(',').filter(|n| !n.trim().is_empty()) {
+        let t = Target::parse(name)?;
+        if !out.contains(&t) {
+            out.push(t);
+        }
+    }
+    if out.is_empty() { Err(BadTarget::none()) } else { Ok(out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_targets() {
+        let names = |l: &str| parse(l).map(|t| t.iter().map(Target::name).collect::<Vec<_>>());
+        assert_eq!(names("sm_75, sm_80,sm_75,").unwrap(), ["sm_75", "sm_80"]);
+        assert!(names("sm_80,volta").unwrap_err().to_string().contains("volta"));
+        assert!(names(" , ").is_err());
+    }
+}

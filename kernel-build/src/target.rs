@@ -1,0 +1,68 @@
+//! What to generate code for.
+
+use std::fmt;
+
+use kernel_core::bundle::Arch;
+
+/// A target such as `sm_80`, with the version of PTX its code is written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    arch: Arch,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no target: expected names like sm_80 or sm_90a, from sm_75 on")]
+pub struct BadTarget(String);
+
+impl BadTarget {
+    pub(crate) fn none() -> BadTarget {
+        BadTarget(String::new())
+    }
+}
+
+impl Target {
+    pub fn parse(name: &str) -> Result<Target, BadTarget> {
+        match name.trim().parse::<Arch>() {
+            Ok(arch) if (arch.major, arch.minor) >= (7, 5) => Ok(Target { arch }),
+            _ => Err(BadTarget(name.trim().into())),
+        }
+    }
+
+    pub fn name(&self) -> String {
+        self.arch.to_string()
+    }
+
+    /// The oldest PTX that has what the device library uses on this architecture: the older the PTX, the more drivers
+    /// load it.
+    pub(crate) fn isa(&self) -> &'static str {
+        match (self.arch.major, self.arch.minor) {
+            (7, _) | (8, ..=8) => "ptx74",
+            (8, _) => "ptx78",
+            (9, _) => "ptx80",
+            (10, ..=1) => "ptx86",
+            (12, 0) => "ptx87",
+            (10, _) | (12, _) => "ptx88",
+            _ => "ptx90",
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.arch.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(Target::parse(" sm_90a ").unwrap().name(), "sm_90a");
+        assert_eq!(Target::parse("sm_75").unwrap().isa(), "ptx74");
+        for bad in ["", "sm_70", "sm_90x", "hopper"] {
+            assert!(Target::parse(bad).unwrap_err().to_string().contains("sm_75"), "{bad}");
+        }
+    }
+}
