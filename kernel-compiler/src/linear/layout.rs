@@ -148,9 +148,8 @@ impl Layout {
     pub fn free_mask(&self) -> Free {
         let mut e = Echelon::default();
         // Threads are kept before registers: a register that is left out is work saved, an idle thread is not.
-        let mut dependent = |bases: &[u32]| {
-            bases.iter().enumerate().filter(|&(_, &b)| !e.insert(b, 0)).fold(0, |mask, (i, _)| mask | 1 << i)
-        };
+        let mut dependent =
+            |bases: &[u32]| bases.iter().enumerate().filter(|&(_, &b)| !e.insert(b, 0)).fold(0, |mask, (i, _)| mask | 1 << i);
         let threads = dependent(&self.thread_bases());
         Free { threads, regs: dependent(&self.regs) }
     }

@@ -3,15 +3,9 @@
 /// A linear map, known so far on the span of some vectors: the elimination that everything here rests on.
 ///
 /// Each row is a vector with a leading bit of its own, and that vector's image.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Echelon {
     rows: [Option<(u32, u32)>; 32],
-}
-
-impl Default for Echelon {
-    fn default() -> Self {
-        Echelon { rows: [None; 32] }
-    }
 }
 
 impl Echelon {
@@ -71,9 +65,30 @@ impl Echelon {
         self.insert(v, image) || self.image(v) == Some(image)
     }
 
+    /// A basis of the span.
+    pub fn vectors(&self) -> Vec<u32> {
+        self.rows.iter().flatten().map(|&(v, _)| v).collect()
+    }
+
     pub fn rank(&self) -> usize {
         self.rows.iter().flatten().count()
     }
+}
+
+/// `x` with its low bits moved to the positions `bits`.
+pub(super) fn spread(x: usize, bits: &[usize]) -> usize {
+    bits.iter().enumerate().map(|(i, &bit)| (x >> i & 1) << bit).sum()
+}
+
+/// The bits of `x` at the positions `bits`.
+pub(super) fn gather(x: usize, bits: &[usize]) -> usize {
+    bits.iter().enumerate().map(|(i, &bit)| (x >> bit & 1) << i).sum()
+}
+
+/// The positions of the first vectors that are independent of those before them.
+pub(super) fn independent(vectors: &[u32]) -> Vec<usize> {
+    let mut e = Echelon::default();
+    (0..vectors.len()).filter(|&i| e.insert(vectors[i], 0)).collect()
 }
 
 /// The first vectors of `vectors` that are independent of those before them.

@@ -3,14 +3,18 @@
 //! ([Linear Layouts, 2025](https://arxiv.org/abs/2505.23819).) Everything about data movement inside a program follows
 //! from the matrices: what is free, what is a shuffle, what goes through shared memory and how it lies there.
 
+mod convert;
 mod layout;
 pub mod matrix;
 mod shape;
+mod swizzle;
 mod terms;
 
+pub use convert::{Conversion, Round, Shuffle, plan};
 pub use layout::{Free, LANE_BITS, Layout};
 pub use matrix::Matrix;
 pub use shape::{Across, Derived, Reduction, reshape_is_linear};
+pub use swizzle::{Access, Shared, conflicts};
 pub use terms::{Term, terms};
 
 #[cfg(test)]

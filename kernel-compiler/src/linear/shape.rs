@@ -4,7 +4,7 @@
 //! that makes the operation free for a demanded layout of the result).
 
 use super::layout::{Layout, dim_bits, shift};
-use super::matrix::Echelon;
+use super::matrix::{Echelon, gather, spread};
 
 /// The layout on the other side of an operation, and where its registers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub struct Derived {
 pub struct Reduction {
     /// The result; threads that differ along the axis end with copies.
     pub result: Layout,
-    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis.
+    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis (where the
+    /// bases are single bits; else only thread 0's are in order).
     pub groups: Vec<Vec<usize>>,
     /// Then combine with the lanes at these xor masks, one after another.
     pub lanes: Vec<u32>,
@@ -181,16 +182,6 @@ impl Across {
         let regs = wide.reg_bases().iter().copied().chain((0..warp_bits.len()).map(slot)).collect();
         Some(Across { partial, gathered: wide.with_regs(regs), warps })
     }
-}
-
-/// `x` with its low bits moved to the positions `bits`.
-fn spread(x: usize, bits: &[usize]) -> usize {
-    bits.iter().enumerate().map(|(i, &bit)| (x >> i & 1) << bit).sum()
-}
-
-/// The bits of `x` at the positions `bits`.
-fn gather(x: usize, bits: &[usize]) -> usize {
-    bits.iter().enumerate().map(|(i, &bit)| (x >> bit & 1) << i).sum()
 }
 
 /// Coordinates of a flat index over `from`, as a flat index over `to`; those that `to` has no bits for are dropped.
