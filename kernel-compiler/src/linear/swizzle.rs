@@ -3,11 +3,11 @@
 use super::layout::{LANE_BITS, Layout};
 use super::matrix::{Echelon, basis, combine, independent, intersection, spread};
 
-/// Bytes of one access of a thread, at most.
+/// Log2 of the bytes that a thread accesses at once, at most.
 const VECTOR_BITS: u32 = 4;
-/// Bytes of a bank.
+/// Log2 of a bank's bytes.
 const WORD_BITS: u32 = 2;
-/// Bytes over all banks: what one *wavefront* can move.
+/// Log2 of the bytes over all banks, which one *wavefront* can move.
 const ROW_BITS: u32 = 7;
 /// In wavefronts, what the barriers around a conversion cost.
 const BARRIERS: usize = 32;
