@@ -163,17 +163,8 @@ pub unsafe fn atomic_cas<T: Mem>(
     super::each(shape, |i| if ok(i) { one(i) } else { T::ZERO })
 }
 
-/// One atomic on one element, for any type: by compare and swap of its bits, but for what processors have.
+/// One atomic on one element, of any type: by compare and swap of its bits.
 unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
-    if !T::IS_FLOAT && OP == atomic_op::ADD && T::NAME != "bool" {
-        let v = v.to_bits64();
-        return T::from_bits64(match T::BYTES {
-            1 => (*(addr as *const AtomicU8)).fetch_add(v as u8, Ordering::AcqRel) as u64,
-            2 => (*(addr as *const AtomicU16)).fetch_add(v as u16, Ordering::AcqRel) as u64,
-            4 => (*(addr as *const AtomicU32)).fetch_add(v as u32, Ordering::AcqRel) as u64,
-            _ => (*(addr as *const AtomicU64)).fetch_add(v, Ordering::AcqRel),
-        });
-    }
     let mut old = read_bits::<T>(addr);
     loop {
         let a = T::from_bits64(old);
@@ -191,30 +182,33 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
     }
 }
 
+/// The expression with `$atomic` as the atomic integer of the size of `$t`.
 macro_rules! by_size {
-    ($t:ident, $addr:ident, |$a:ident, $u:ident| $e:expr) => {
+    ($t:ident, $atomic:ident => $e:expr) => {
         match $t::BYTES {
-            1 => by_size!(@one AtomicU8 u8, $addr, $a, $u, $e),
-            2 => by_size!(@one AtomicU16 u16, $addr, $a, $u, $e),
-            4 => by_size!(@one AtomicU32 u32, $addr, $a, $u, $e),
-            _ => by_size!(@one AtomicU64 u64, $addr, $a, $u, $e),
+            1 => by_size!(@with AtomicU8, $atomic, $e),
+            2 => by_size!(@with AtomicU16, $atomic, $e),
+            4 => by_size!(@with AtomicU32, $atomic, $e),
+            _ => by_size!(@with AtomicU64, $atomic, $e),
         }
     };
-    (@one $atomic:ident $int:ident, $addr:ident, $a:ident, $u:ident, $e:expr) => {{
-        #[allow(dead_code)]
-        type $u = $int;
-        let $a = &*($addr as *const $atomic);
-        $e
+    (@with $a:ident, $atomic:ident, $e:expr) => {{
+        type $atomic = $a;
+        #[allow(clippy::unnecessary_cast)]
+        let r = $e;
+        r
     }};
 }
 
 unsafe fn read_bits<T: Mem>(addr: u64) -> u64 {
-    by_size!(T, addr, |a, U| a.load(Ordering::Acquire) as u64)
+    by_size!(T, Atomic => (*(addr as *const Atomic)).load(Ordering::Acquire) as u64)
 }
 
+/// The old bits: as `Ok` if they were as expected.
 unsafe fn cas<T: Mem>(addr: u64, expected: u64, new: u64) -> Result<u64, u64> {
-    by_size!(T, addr, |a, U| a
-        .compare_exchange(expected as U, new as U, Ordering::AcqRel, Ordering::Acquire)
-        .map(|old| old as u64)
-        .map_err(|old| old as u64))
+    by_size!(T, Atomic => {
+        let atomic = &*(addr as *const Atomic);
+        let r = atomic.compare_exchange(expected as _, new as _, Ordering::AcqRel, Ordering::Acquire);
+        r.map(|old| old as u64).map_err(|old| old as u64)
+    })
 }

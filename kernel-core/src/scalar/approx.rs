@@ -37,8 +37,8 @@ fn poly<P: Primitives, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
 /// and the final product overflows, or rounds to a denormal or 0, as it should. Eight instructions.
 #[inline(always)]
 pub fn exp<P: Primitives>(x: f32) -> f32 {
-    const RANGE: f32 = 252.0; // n + 126 is in 0..=252
-    let t = P::fma_sat(x, LOG2_E / RANGE, 0.5);
+    const RANGE: f32 = 253.0; // n + 126 is in 0..=253
+    let t = P::fma_sat(x, LOG2_E / RANGE, 126.0 / RANGE);
     let biased = P::fma(t, RANGE, ROUND + 1.0); // ends in n + 127, the exponent of 2^n
     let n = biased - (ROUND + 127.0);
     let f = P::fma(x, LOG2_E_LOW, P::fma(x, LOG2_E, -n));
@@ -134,10 +134,14 @@ fn quadrant<P: Primitives>(x: f32) -> (f32, u32) {
     }
 }
 
-/// Payne and Hanek: multiplies by those 96 bits of 2/pi that decide the fraction, as integers. They come from selects,
-/// not from a table, which would be in memory.
+/// Payne and Hanek: multiplies by those 96 bits of 2/pi that decide the fraction, as integers.
 #[inline(always)]
 fn large_quadrant(x: f32) -> (f32, u32) {
+    // A word of zeros, then the bits of 2/pi after the point.
+    const WORDS: [u32; 11] = [
+        0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab, 0xdebb_c561,
+        0xb724_6e3a, 0x424d_d2e0,
+    ];
     let bits = x.to_bits();
     let exponent = (bits >> 23) & 0xff;
     if exponent == 0xff {
@@ -145,29 +149,27 @@ fn large_quadrant(x: f32) -> (f32, u32) {
     }
     // |x| = m 2^(exponent - 150). Bits of 2/pi before bit exponent - 152 after the point contribute multiples of 4.
     let m = ((bits & 0x7f_ffff) | 0x80_0000) as u64;
-    let first = exponent + 32 - 152; // with a word of zeros before them: the exponent is at least 143
-    let word = |i: u32| match i {
-        0 => 0u32,
-        1 => 0xa2f9_836e,
-        2 => 0x4e44_1529,
-        3 => 0xfc27_57d1,
-        4 => 0xf534_ddc0,
-        5 => 0xdb62_9599,
-        6 => 0x3c43_9041,
-        _ => 0xfe51_63ab,
-    };
+    let first = exponent + 32 - 152; // with the word of zeros; the exponent is at least 143
     let (i, shift) = (first >> 5, first & 31);
-    let window = |k: u32| {
-        let two = ((word(i + k) as u64) << 32) | word(i + k + 1) as u64;
-        (two << shift) >> 32
-    };
-    let product = (m * window(0) << 32).wrapping_add(m * window(1)).wrapping_add((m * window(2)) >> 32);
+    // Words i to i + 3, by masks: LLVM would put what is indexed, even by a select, into memory.
+    let words: [u32; 7] = skip(WORDS, 4, i >> 2);
+    let words: [u32; 5] = skip(words, 2, i >> 1);
+    let words: [u32; 4] = skip(words, 1, i);
+    let window = |k: usize| ((((words[k] as u64) << 32) | words[k + 1] as u64) << shift) >> 32;
+    let product = ((m * window(0)) << 32).wrapping_add(m * window(1)).wrapping_add((m * window(2)) >> 32);
     // Two bits of quadrant, then the fraction of a quadrant; rounded to the nearest quadrant.
     let q = (product.wrapping_add(1 << 61) >> 62) as u32;
     let fraction = ((product << 2) as i64) as f64;
     const SCALE: f64 = core::f64::consts::FRAC_PI_2 / 18_446_744_073_709_551_616.0; // 2^-64
     let r = (fraction * SCALE) as f32;
     if x < 0.0 { (-r, q.wrapping_neg()) } else { (r, q) }
+}
+
+/// Without the first `by` words if the low bit of `whether` is set.
+#[inline(always)]
+fn skip<const N: usize, const M: usize>(words: [u32; N], by: usize, whether: u32) -> [u32; M] {
+    let mask = (whether & 1).wrapping_neg();
+    core::array::from_fn(|j| words[j] ^ ((words[j] ^ words[j + by]) & mask))
 }
 
 /// sin(r) if `q` is even, else cos(r), with the sign of quadrant `q`.

@@ -1,0 +1,153 @@
+//! The device's algorithms on the host, against references of twice the precision (`f32`) or `std` (`f64`).
+
+use super::super::approx::{self, Primitives};
+use super::super::{approx64, math::m64};
+
+/// Primitives that are off by this many ulp: the hardware's documented bounds are 2 for `ex2`, 1 for `rcp`.
+struct Off<const EX2: i32, const RCP: i32>;
+type Exact = Off<0, 0>;
+
+fn step(x: f32, ulp: i32) -> f32 {
+    if x.is_normal() { f32::from_bits(x.to_bits().wrapping_add_signed(ulp)) } else { x }
+}
+
+impl<const EX2: i32, const RCP: i32> Primitives for Off<EX2, RCP> {
+    fn fma(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+    fn fma_sat(a: f32, b: f32, c: f32) -> f32 {
+        let r = a.mul_add(b, c);
+        if r.is_nan() { 0.0 } else { r.clamp(0.0, 1.0) }
+    }
+    fn ex2(x: f32) -> f32 {
+        let r = (x as f64).exp2() as f32;
+        if r.is_subnormal() { 0.0 } else { step(r, EX2) }
+    }
+    fn rcp(x: f32) -> f32 {
+        step((1.0 / x as f64) as f32, RCP)
+    }
+}
+
+/// Error in units of the last place that an `f32` near the reference has.
+fn ulp32(got: f32, reference: f64) -> f64 {
+    let rounded = reference as f32;
+    if got == rounded || (got.is_nan() && reference.is_nan()) {
+        return 0.0;
+    }
+    if !got.is_finite() || !rounded.is_finite() {
+        // The greatest number and infinity are one ulp apart.
+        let finite = |v: f32| if v.is_infinite() { 2f64.powi(128).copysign(v as f64) } else { v as f64 };
+        return (finite(got) - finite(rounded)).abs() / 2f64.powi(104);
+    }
+    let exponent = (reference.abs().log2().floor() as i32).max(-126);
+    (got as f64 - reference).abs() / 2f64.powi(exponent - 23)
+}
+
+fn ulp64(got: f64, reference: f64) -> f64 {
+    if got == reference || (got.is_nan() && reference.is_nan()) {
+        return 0.0;
+    }
+    let order = |v: f64| if v < 0.0 { -((v.to_bits() << 1 >> 1) as i64) } else { v.to_bits() as i64 };
+    order(got).abs_diff(order(reference)) as f64
+}
+
+/// All exponents and signs, the specials, and points around where algorithms switch.
+fn arguments() -> impl Iterator<Item = f32> {
+    let strided = (0..=u32::MAX).step_by(3989).map(f32::from_bits);
+    let around = [0.55f32, 0.927_734_4, 65536.0, 88.0, 88.722_84, 104.0, 1.0, 0.666_666_7, 1.333_333_3, f32::MIN_POSITIVE]
+        .into_iter()
+        .flat_map(|x| (0..2000u32).map(move |d| f32::from_bits(x.to_bits() - 1000 + d)))
+        .flat_map(|x| [x, -x]);
+    let dense = (-2_000_000..2_000_000).map(|i| i as f32 * 6.1e-5); // where most functions do their work
+    strided.chain(around).chain(dense).chain([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN])
+}
+
+#[track_caller]
+fn check32(name: &str, bound: f64, f: impl Fn(f32) -> f32, reference: impl Fn(f64) -> f64) {
+    let (worst, at) = arguments().map(|x| (ulp32(f(x), reference(x as f64)), x)).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+    println!("{name}: {worst:.3} ulp at {at:e}");
+    assert!(worst <= bound, "{name}: {worst} ulp at {at:e}: {} instead of {}", f(at), reference(at as f64));
+}
+
+#[track_caller]
+fn check64(name: &str, bound: f64, f: impl Fn(f64) -> f64, reference: impl Fn(f64) -> f64) {
+    let arguments = || {
+        let strided = (0..400_000u64).map(|i| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let dense = (-400_000..400_000).map(|i| i as f64 * 3.000_001e-4);
+        let wide = (-200_000..200_000).map(|i| i as f64 * 4.000_1e-3);
+        strided.chain(dense).chain(wide).chain(arguments().step_by(7).map(|x| x as f64))
+    };
+    let (worst, at) = arguments().map(|x| (ulp64(f(x), reference(x)), x)).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+    println!("{name}: {worst} ulp at {at:e}");
+    assert!(worst <= bound, "{name}: {worst} ulp at {at:e}: {} instead of {}", f(at), reference(at));
+}
+
+macro_rules! functions32 {
+    ($($f:ident: $exact:literal, $off:literal, $reference:expr;)+) => { $(
+        #[test]
+        fn $f() {
+            check32(concat!(stringify!($f), ", exact primitives"), $exact, approx::$f::<Exact>, $reference);
+            check32(concat!(stringify!($f), ", primitives too high"), $off, approx::$f::<Off<2, 1>>, $reference);
+            check32(concat!(stringify!($f), ", primitives too low"), $off, approx::$f::<Off<-2, -1>>, $reference);
+        }
+    )+ };
+}
+
+functions32! {
+    exp: 1.1, 3.0, f64::exp;
+    log: 1.0, 1.0, f64::ln;
+    log2: 2.0, 2.0, f64::log2;
+    sin: 1.5, 1.5, f64::sin;
+    cos: 1.5, 1.5, f64::cos;
+    tanh: 2.0, 3.0, f64::tanh;
+    erf: 1.5, 2.0, libm::erf;
+    sigmoid: 3.0, 7.5, m64::sigmoid;
+}
+
+macro_rules! functions64 {
+    ($($name:ident $f:ident: $bound:literal, $reference:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            check64(stringify!($name), $bound, approx64::$f, $reference);
+        }
+    )+ };
+}
+
+// The references are within an ulp themselves.
+functions64! {
+    exp_f64 exp: 1.0, f64::exp;
+    exp2_f64 exp2: 1.0, f64::exp2;
+    log_f64 log: 1.0, f64::ln;
+    log2_f64 log2: 2.0, f64::log2;
+    sin_f64 sin: 1.0, f64::sin;
+    cos_f64 cos: 1.0, f64::cos;
+    tanh_f64 tanh: 2.0, f64::tanh;
+    erf_f64 erf: 1.0, libm::erf;
+    sigmoid_f64 sigmoid: 3.0, m64::sigmoid;
+}
+
+#[test]
+fn zeros_keep_their_sign() {
+    for f in [approx::sin::<Exact>, approx::tanh::<Exact>, approx::erf::<Exact>] {
+        assert_eq!(f(-0.0).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(f(0.0).to_bits(), 0);
+    }
+    for f in [approx64::sin, approx64::tanh, approx64::erf] {
+        assert_eq!(f(-0.0).to_bits(), (-0.0f64).to_bits());
+        assert_eq!(f(0.0).to_bits(), 0);
+    }
+}
+
+#[test]
+fn remainders_are_exact() {
+    let some = || arguments().step_by(5501);
+    for (x, y) in some().flat_map(|x| some().map(move |y| (x, y))) {
+        let (r, reference) = (approx::rem(x, y), x % y);
+        assert!(r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()), "{x:e} % {y:e}: {r:e}, {reference:e}");
+    }
+    let some = || (0..700u64).map(|i| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).chain([0.0, -0.0, 5e-324, 3.0, 1e300]);
+    for (x, y) in some().flat_map(|x| some().map(move |y| (x, y))) {
+        let (r, reference) = (approx64::rem(x, y), x % y);
+        assert!(r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()), "{x:e} % {y:e}: {r:e}, {reference:e}");
+    }
+}

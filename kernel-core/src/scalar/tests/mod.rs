@@ -1,0 +1,2 @@
+mod accuracy;
+mod meaning;
