@@ -1,1 +1,47 @@
+//! Runs tile kernels: devices, buffers, streams, launches and the autotuner.
+//!
+//! ```
+//! use tile_host::{Buffer, Runtime};
+//! let rt = Runtime::cpu();                       // Runtime::new() takes a GPU where there is one
+//! let x = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+//! assert_eq!(x.to_vec()?, [1.0, 2.0]);
+//! # Ok::<(), tile_host::Error>(())
+//! ```
+//! A kernel's function under `#[tile_kernel]` binds arguments to a [`Call`]; [`Runtime::launch`] checks and runs it.
+//! Every error is an [`Error`]; nothing was enqueued unless its documentation says otherwise.
 
+mod buffer;
+mod check;
+mod choose;
+mod cuda;
+mod device;
+pub mod dlpack;
+mod emulate;
+mod error;
+mod event;
+mod foreign;
+mod graph;
+mod launch;
+mod plan;
+mod runtime;
+mod scratch;
+mod stream;
+#[cfg(test)]
+mod test_kernel;
+mod tuner;
+
+pub use buffer::Buffer;
+pub use choose::Tunable;
+pub use device::{Device, Limits};
+pub use error::{Error, Result};
+pub use event::Event;
+pub use foreign::{Foreign, ForeignMut};
+pub use graph::Graph;
+pub use launch::{LaunchOptions, Launcher};
+pub use runtime::{BackendKind, Runtime, cuda_status};
+pub use scratch::Scratch;
+pub use stream::Stream;
+pub use tuner::measure::Output;
+pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
+
+pub use kernel_core::{self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place};

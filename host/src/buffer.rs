@@ -1,0 +1,322 @@
+//! Typed memory on the device of a runtime.
+
+use crate::cuda::Cuda;
+use crate::cuda::context::DEFAULT_STREAM;
+use crate::error::{Error, Result};
+use crate::runtime::Runtime;
+use crate::stream::Stream;
+use core::marker::PhantomData;
+use core::ops::{Bound, RangeBounds};
+use kernel_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use std::alloc::Layout;
+use std::sync::Arc;
+
+/// `len` elements of `T` on a runtime's device, contiguous, aligned to 64 bytes at least. Pass `&buffer` for `&[T]` and
+/// `&mut buffer` for `&mut [T]`.
+///
+/// Allocation, copies and the release on drop are ordered on the runtime's default stream; a drop never waits.
+pub struct Buffer<T> {
+    memory: Memory,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    /// Memory with unspecified contents. Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    pub fn alloc(rt: &Runtime, len: usize) -> Result<Self> {
+        let bytes = byte_count::<T>(len)?;
+        let memory = match rt.cuda_context() {
+            // Host memory comes from calloc: it is zero without having been touched.
+            None => Memory::host(bytes)?,
+            Some(cuda) => Memory::cuda(cuda, bytes)?,
+        };
+        Ok(Buffer { memory, len, element: PhantomData })
+    }
+
+    /// Memory full of zeros. Errors: as [`Buffer::alloc`].
+    pub fn zeros(rt: &Runtime, len: usize) -> Result<Self> {
+        let buffer = Self::alloc(rt, len)?;
+        if let (Some(cuda), true) = (&buffer.memory.cuda, len > 0) {
+            cuda.fill_zero(buffer.memory.ptr, buffer.bytes(), DEFAULT_STREAM)?;
+        }
+        Ok(buffer)
+    }
+
+    /// A copy of host data. Errors: as [`Buffer::alloc`].
+    pub fn from_slice(rt: &Runtime, data: &[T]) -> Result<Self> {
+        let mut buffer = Self::alloc(rt, data.len())?;
+        buffer.copy_from(data)?;
+        Ok(buffer)
+    }
+
+    /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the lengths
+    /// are equal.
+    pub fn copy_from(&mut self, src: &[T]) -> Result<()> {
+        self.same_len("Buffer::copy_from", src.len())?;
+        if self.len == 0 {
+            return Ok(());
+        }
+        match &self.memory.cuda {
+            Some(cuda) => cuda.upload(self.memory.ptr, src.as_ptr().cast(), self.bytes(), DEFAULT_STREAM),
+            None => {
+                // SAFETY: both have `len` elements, and `self` is borrowed mutably.
+                unsafe { core::ptr::copy_nonoverlapping(src.as_ptr(), self.memory.ptr as *mut T, self.len) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads all elements, after the work put on the default stream so far. Errors: [`Error::Shape`] unless the lengths
+    /// are equal, and those of the work.
+    pub fn copy_to(&self, dst: &mut [T]) -> Result<()> {
+        self.same_len("Buffer::copy_to", dst.len())?;
+        // SAFETY: `dst` has `len` elements.
+        unsafe { self.read(dst.as_mut_ptr(), DEFAULT_STREAM) }
+    }
+
+    /// Reads all elements, after the work put on the default stream so far.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.read_vec(DEFAULT_STREAM)
+    }
+
+    /// Reads all elements, after the work put on `stream` so far.
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
+        self.read_vec(stream.as_raw().cast())
+    }
+
+    /// Overwrites all elements with those of another buffer of the same runtime, on the default stream.
+    /// Errors: [`Error::Shape`] unless the lengths are equal.
+    pub fn copy_from_buffer(&mut self, src: &Buffer<T>) -> Result<()> {
+        self.same_len("Buffer::copy_from_buffer", src.len)?;
+        match (&self.memory.cuda, &src.memory.cuda) {
+            _ if self.len == 0 => Ok(()),
+            (Some(cuda), Some(_)) => cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes(), DEFAULT_STREAM),
+            (None, None) => {
+                // SAFETY: two allocations of `len` elements.
+                unsafe { core::ptr::copy_nonoverlapping(src.memory.ptr as *const T, self.memory.ptr as *mut T, self.len) };
+                Ok(())
+            }
+            _ => Err(Error::StreamMismatch),
+        }
+    }
+
+    /// Sets every byte to zero, on the default stream.
+    pub fn fill_zero(&mut self) -> Result<()> {
+        match &self.memory.cuda {
+            _ if self.len == 0 => Ok(()),
+            Some(cuda) => cuda.fill_zero(self.memory.ptr, self.bytes(), DEFAULT_STREAM),
+            None => {
+                // SAFETY: zero is a value of every element type.
+                unsafe { core::ptr::write_bytes(self.memory.ptr as *mut T, 0, self.len) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Part of the buffer. Errors: [`Error::Shape`] where the range leaves it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SliceArg<'_, T>> {
+        let (start, len) = self.range(range)?;
+        // SAFETY: within the buffer, which is borrowed.
+        Ok(unsafe { SliceArg::from_raw(self.at(start), len as u64, self.place()) })
+    }
+
+    /// Part of the buffer, to write. Errors: [`Error::Shape`] where the range leaves it.
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMutArg<'_, T>> {
+        let (start, len) = self.range(range)?;
+        // SAFETY: within the buffer, which is borrowed mutably.
+        Ok(unsafe { SliceMutArg::from_raw(self.at(start), len as u64, self.place()) })
+    }
+
+    /// Two parts that may be written at the same time. Errors: [`Error::Shape`] where `mid` is past the end.
+    pub fn split_at_mut(&mut self, mid: usize) -> Result<(SliceMutArg<'_, T>, SliceMutArg<'_, T>)> {
+        let (_, tail) = self.range(mid..)?;
+        // SAFETY: disjoint parts of a buffer that is borrowed mutably.
+        unsafe {
+            Ok((
+                SliceMutArg::from_raw(self.at(0), mid as u64, self.place()),
+                SliceMutArg::from_raw(self.at(mid), tail as u64, self.place()),
+            ))
+        }
+    }
+
+    /// The buffer as a row-major tensor. Errors: [`Error::Shape`] unless the extents multiply to the length.
+    pub fn view<const R: usize>(&self, dims: [usize; R]) -> Result<ViewArg<'_, T, R>> {
+        self.slice(..)?.view(dims.map(|d| d as u64)).ok_or_else(|| self.not_a_view(&dims))
+    }
+
+    /// The buffer as a row-major tensor, to write. Errors: as [`Buffer::view`].
+    pub fn view_mut<const R: usize>(&mut self, dims: [usize; R]) -> Result<ViewMutArg<'_, T, R>> {
+        let error = self.not_a_view(&dims);
+        self.slice_mut(..)?.view(dims.map(|d| d as u64)).ok_or(error)
+    }
+
+    /// The elements in host memory; `None` on a GPU.
+    pub fn as_host(&self) -> Option<&[T]> {
+        // SAFETY: initialised (calloc at least), and CPU work is done when a launch returns.
+        self.memory.cuda.is_none().then(|| unsafe { core::slice::from_raw_parts(self.memory.ptr as *const T, self.len) })
+    }
+
+    /// Address of the first element on the device; not null, whatever the length.
+    pub fn addr(&self) -> u64 {
+        self.memory.ptr
+    }
+
+    /// For a raw-pointer parameter; the caller keeps the buffer.
+    pub fn raw(&self) -> RawArg<T> {
+        RawArg::new(self.addr(), self.place())
+    }
+
+    fn at(&self, index: usize) -> u64 {
+        self.memory.ptr + (index * size_of::<T>()) as u64
+    }
+
+    fn range(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
+        let start = match range.start_bound() {
+            Bound::Included(&i) => Some(i),
+            Bound::Excluded(&i) => i.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&i) => i.checked_add(1),
+            Bound::Excluded(&i) => Some(i),
+            Bound::Unbounded => Some(self.len),
+        };
+        match (start, end) {
+            (Some(a), Some(b)) if a <= b && b <= self.len => Ok((a, b - a)),
+            _ => Err(Error::Shape { what: "Buffer::slice", why: format!("the range leaves a buffer of {} elements", self.len) }),
+        }
+    }
+
+    fn not_a_view(&self, dims: &[usize]) -> Error {
+        Error::Shape { what: "Buffer::view", why: format!("{dims:?} does not multiply to the {} elements of the buffer", self.len) }
+    }
+
+    fn same_len(&self, what: &'static str, other: usize) -> Result<()> {
+        if self.len == other {
+            return Ok(());
+        }
+        Err(Error::Shape { what, why: format!("the buffer has {} elements, the other side {other}", self.len) })
+    }
+
+    fn read_vec(&self, stream: cudarc::driver::sys::CUstream) -> Result<Vec<T>> {
+        let mut v = Vec::new();
+        v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory { place: Place::Host, bytes: self.bytes(), free: None })?;
+        // SAFETY: room for `len` elements, all written.
+        unsafe {
+            self.read(v.as_mut_ptr(), stream)?;
+            v.set_len(self.len);
+        }
+        Ok(v)
+    }
+
+    /// Writes `len` elements to `dst`, which may be uninitialised.
+    unsafe fn read(&self, dst: *mut T, stream: cudarc::driver::sys::CUstream) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        match &self.memory.cuda {
+            Some(cuda) => cuda.download(dst.cast(), self.memory.ptr, self.bytes(), stream)?,
+            None => core::ptr::copy_nonoverlapping(self.memory.ptr as *const T, dst, self.len),
+        }
+        if T::DTYPE == DType::Bool {
+            // Device memory that nothing has written may hold any byte; a `bool` may not.
+            core::slice::from_raw_parts_mut(dst.cast::<u8>(), self.len).iter_mut().for_each(|b| *b = u8::from(*b != 0));
+        }
+        Ok(())
+    }
+}
+
+impl<T> Buffer<T> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        (self.len * size_of::<T>()) as u64
+    }
+
+    pub fn place(&self) -> Place {
+        self.memory.cuda.as_ref().map_or(Place::Host, |c| c.place())
+    }
+}
+
+impl<T> core::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Buffer<{}>[{}; {:?}]", core::any::type_name::<T>(), self.len, self.place())
+    }
+}
+
+impl<'a, T: Element> AsSlice<'a, T> for &'a Buffer<T> {
+    fn as_slice_arg(self) -> SliceArg<'a, T> {
+        // SAFETY: the whole buffer, borrowed.
+        unsafe { SliceArg::from_raw(self.memory.ptr, self.len as u64, self.place()) }
+    }
+}
+
+impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Buffer<T> {
+    fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
+        // SAFETY: the whole buffer, borrowed mutably.
+        unsafe { SliceMutArg::from_raw(self.memory.ptr, self.len as u64, self.place()) }
+    }
+}
+
+/// Bytes of `len` elements; an error where that is more than an allocation can be.
+pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
+    match len.checked_mul(size_of::<T>()) {
+        Some(b) if b <= isize::MAX as usize - ALIGN => Ok(b as u64),
+        _ => Err(Error::TooLarge { len: len as u64, size: size_of::<T>() }),
+    }
+}
+
+const ALIGN: usize = 64;
+
+/// Untyped memory and how to give it back.
+pub(crate) struct Memory {
+    pub ptr: u64,
+    pub cuda: Option<Arc<Cuda>>,
+    /// What `calloc` gave, and its size.
+    host: Option<(usize, Layout)>,
+}
+
+impl Memory {
+    /// Zeroed host memory.
+    pub(crate) fn host(bytes: u64) -> Result<Memory> {
+        if bytes == 0 {
+            return Ok(Memory { ptr: ALIGN as u64, cuda: None, host: None });
+        }
+        let oom = Error::OutOfMemory { place: Place::Host, bytes, free: None };
+        // A larger alignment would turn calloc into an allocation and a memset, which touches every page: ask for
+        // room to align in.
+        let Ok(layout) = Layout::from_size_align(bytes as usize + ALIGN, 16) else { return Err(oom) };
+        // SAFETY: the size is not zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) } as usize;
+        if base == 0 {
+            return Err(oom);
+        }
+        Ok(Memory { ptr: base.next_multiple_of(ALIGN) as u64, cuda: None, host: Some((base, layout)) })
+    }
+
+    pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64) -> Result<Memory> {
+        let ptr = if bytes == 0 { ALIGN as u64 } else { cuda.alloc(bytes, DEFAULT_STREAM)? };
+        Ok(Memory { ptr, cuda: Some(cuda.clone()), host: None })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match (&self.cuda, self.host) {
+            (None, Some((base, layout))) => unsafe { std::alloc::dealloc(base as *mut u8, layout) },
+            (Some(cuda), _) if self.ptr != ALIGN as u64 => {
+                cuda.join_streams();
+                cuda.free(self.ptr, DEFAULT_STREAM);
+            }
+            _ => {}
+        }
+    }
+}

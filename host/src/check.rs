@@ -1,0 +1,95 @@
+//! What is checked before a launch, on every backend: nothing is enqueued unless all of it holds.
+
+use crate::error::{Error, Result};
+use kernel_core::{BufferUse, Call, KernelDesc, Place};
+
+/// Checks a call against the place where it is to run.
+#[inline]
+pub(crate) fn call(place: Place, call: &Call, allow_exact_alias: bool) -> Result<()> {
+    let desc = call.desc();
+    let slots = desc.params.last().map_or(0, |p| p.slot + p.kind.slots());
+    if call.slots().len() != slots {
+        return Err(Error::Arguments { kernel: desc.name, expected: slots, found: call.slots().len() });
+    }
+    let buffers = call.buffers();
+    for (i, b) in buffers.iter().enumerate() {
+        if b.place != place && b.place != Place::Unknown {
+            return Err(Error::DeviceMismatch { kernel: desc.name, param: name(desc, b), expected: place, found: b.place });
+        }
+        let Some(param) = desc.params.get(b.param as usize) else { continue };
+        if b.bytes == 0 {
+            continue; // empty, or a raw pointer: the caller's word
+        }
+        let align = param.dtype.size();
+        if b.start == 0 {
+            return Err(Error::NullPointer { kernel: desc.name, param: param.name });
+        }
+        if b.start & (align as u64 - 1) != 0 {
+            return Err(Error::Misaligned { kernel: desc.name, param: param.name, align });
+        }
+        for other in &buffers[..i] {
+            if (b.mutable || other.mutable) && overlap(b, other) {
+                let same = b.start == other.start && b.bytes == other.bytes;
+                if !(allow_exact_alias && same) {
+                    let (output, other) = if b.mutable { (b, other) } else { (other, b) };
+                    return Err(Error::Alias { kernel: desc.name, output: name(desc, output), other: name(desc, other) });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn overlap(a: &BufferUse, b: &BufferUse) -> bool {
+    a.start < b.start.saturating_add(b.bytes) && b.start < a.start.saturating_add(a.bytes)
+}
+
+fn name(desc: &KernelDesc, b: &BufferUse) -> &'static str {
+    desc.params.get(b.param as usize).map_or("?", |p| p.name)
+}
+
+/// Whether there is anything to do on this grid; an error where no device can run it.
+#[inline]
+pub(crate) fn grid(desc: &KernelDesc, grid: [u64; 3]) -> Result<bool> {
+    if grid.contains(&0) {
+        return Ok(false);
+    }
+    if grid[0] > i32::MAX as u64 || grid[1] > 65535 || grid[2] > 65535 {
+        return Err(Error::GridTooLarge { kernel: desc.name, grid });
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_kernel::{COPY, copy_call};
+
+    #[test]
+    fn every_defect_has_its_error() {
+        let at = |x: u64, n: u64, y: u64, m: u64, place| copy_call(x, n, y, m, place);
+        let host = Place::Host;
+        assert!(call(host, &at(64, 4, 80, 4, host), false).is_ok());
+        assert!(matches!(call(host, &at(64, 5, 80, 4, host), false), Err(Error::Alias { output: "y", other: "x", .. })));
+        assert!(matches!(call(host, &at(64, 4, 64, 4, host), false), Err(Error::Alias { .. })));
+        assert!(call(host, &at(64, 4, 64, 4, host), true).is_ok());
+        assert!(matches!(call(host, &at(64, 4, 68, 4, host), true), Err(Error::Alias { .. })));
+        assert!(matches!(call(host, &at(66, 4, 80, 4, host), false), Err(Error::Misaligned { param: "x", align: 4, .. })));
+        assert!(matches!(call(host, &at(0, 4, 80, 4, host), false), Err(Error::NullPointer { param: "x", .. })));
+        assert!(call(host, &at(0, 0, 0, 0, host), false).is_ok());
+        let wrong = call(Place::Cuda(0), &at(64, 4, 80, 4, host), false);
+        assert!(matches!(wrong, Err(Error::DeviceMismatch { param: "x", .. })));
+        assert!(wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0"));
+        assert!(call(Place::Cuda(0), &at(64, 4, 80, 4, Place::Unknown), false).is_ok());
+        assert!(matches!(call(host, &Call::new(&COPY), false), Err(Error::Arguments { expected: 4, found: 0, .. })));
+    }
+
+    #[test]
+    fn grids() {
+        assert!(!grid(&COPY, [3, 0, 1]).unwrap());
+        assert!(grid(&COPY, [(1 << 31) - 1, 65535, 65535]).unwrap());
+        for g in [[1 << 31, 1, 1], [1, 65536, 1], [1, 1, 65536]] {
+            assert!(matches!(grid(&COPY, g), Err(Error::GridTooLarge { .. })));
+        }
+    }
+}

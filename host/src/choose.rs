@@ -1,0 +1,257 @@
+//! Which configuration a launch takes: the caller's, a known result, or one that is measured now.
+
+use crate::cuda::module;
+use crate::emulate;
+use crate::error::{Error, Result};
+use crate::launch::config_index;
+use crate::plan::{Plan, PlanKey};
+use crate::runtime::{BackendKind, Runtime};
+use crate::stream::Stream;
+use crate::tuner::key::{self, Buckets};
+use crate::tuner::measure::{Measure, Output};
+use crate::tuner::{Autotune, Report, Source, search};
+use kernel_core::{Call, ParamKind};
+use std::cell::Cell;
+use std::sync::{Arc, MutexGuard};
+
+thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
+
+/// What a kernel's results are filed under.
+struct File {
+    label: String,
+    hash: String,
+    signature: String,
+}
+
+impl File {
+    fn of(call: &Call, buckets: &Buckets, variant: u32) -> File {
+        let desc = call.desc();
+        File {
+            label: key::kernel_label(desc.name, desc.types),
+            hash: module::fingerprint(desc),
+            signature: key::signature(desc, buckets, variant as usize),
+        }
+    }
+}
+
+impl Runtime {
+    /// The configuration for a call without a plan, and whether the choice holds for later calls. On the GPU the
+    /// context must be current.
+    pub(crate) fn choose(&self, stream: &Stream, call: &Call, key: &PlanKey, forced: Option<usize>) -> Result<(usize, bool)> {
+        let desc = call.desc();
+        if let Some(i) = forced {
+            return Ok((i, true));
+        }
+        if self.kind() == BackendKind::Emulator {
+            return Ok((emulate::config(desc, call.slots()), true));
+        }
+        let file = File::of(call, &key.buckets, key.variant);
+        let mut lasting = true;
+        let (config, source) = if let Some(known) = self.look_up(call, &file) {
+            known
+        } else if desc.configs.len() > 1 && self.would_tune() {
+            if stream.is_capturing() {
+                // Another launch may find the time.
+                lasting = false;
+                self.guess(call, &file)
+            } else {
+                match self.tune_now(stream, call, &file, false) {
+                    Ok(tuned) => (tuned.unwrap_or_else(|r| r.winner), Source::Tuned),
+                    Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => return Err(e),
+                    Err(e) => {
+                        tracing::warn!(kernel = file.label, error = %e, "not tuned");
+                        self.guess(call, &file)
+                    }
+                }
+            }
+        } else {
+            self.guess(call, &file)
+        };
+        tracing::debug!(kernel = file.label, key = file.signature, config = desc.configs[config].id, ?source, "chose a configuration");
+        Ok((self.one_that_fits(call, config)?, lasting))
+    }
+
+    /// Measures every configuration on these arguments, whatever is known, and keeps the result. Outputs are as before
+    /// afterwards. Waits for the stream.
+    ///
+    /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured or a raw pointer is
+    /// written, whose extent is not known.
+    pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
+        crate::check::call(self.device().place, &call, true)?;
+        let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
+        let file = self.file_of(&call)?;
+        match self.tune_now(stream, &call, &file, true)? {
+            Err(report) => {
+                self.0.plans.clear();
+                Ok(report)
+            }
+            Ok(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
+        }
+    }
+
+    /// The configuration that a launch of this call would take now, without measuring, and where it comes from.
+    pub fn configuration(&self, call: &Call<'_>) -> Result<(&'static str, Source)> {
+        let file = self.file_of(call)?;
+        let (i, source) = self.look_up(call, &file).unwrap_or_else(|| self.guess(call, &file));
+        Ok((call.desc().configs[i].id, source))
+    }
+
+    fn file_of(&self, call: &Call) -> Result<File> {
+        let desc = call.desc();
+        let default = desc.configs.first().ok_or_else(|| Error::Tuning { what: desc.name.into(), why: "it has no configuration".into() })?;
+        Ok(File::of(call, &key::buckets(desc, call.slots()), key::variant_index(default, call.slots()) as u32))
+    }
+
+    fn look_up(&self, call: &Call, file: &File) -> Option<(usize, Source)> {
+        let (id, source) = self.0.tuner.known(&file.label, &file.hash, &file.signature)?;
+        Some((config_index(call.desc(), &id).ok()?, source))
+    }
+
+    fn guess(&self, call: &Call, file: &File) -> (usize, Source) {
+        let guess = self.0.tuner.guess(&file.label, &file.hash, &file.signature);
+        guess.and_then(|(id, s)| Some((config_index(call.desc(), &id).ok()?, s))).unwrap_or((0, Source::Default))
+    }
+
+    fn would_tune(&self) -> bool {
+        match (self.autotune(), self.kind()) {
+            (Autotune::Off, _) | (_, BackendKind::Emulator) => false,
+            (Autotune::On, kind) => kind == BackendKind::Cuda,
+            (Autotune::Force, _) => true,
+        }
+    }
+
+    /// The configuration, or the first other one that the device can run.
+    fn one_that_fits(&self, call: &Call, config: usize) -> Result<usize> {
+        let desc = call.desc();
+        match self.can_run(call, &desc.configs[config]) {
+            Ok(()) => Ok(config),
+            Err(e @ Error::CannotLaunch { .. }) => {
+                let other = (0..desc.configs.len()).find(|&i| i != config && self.can_run(call, &desc.configs[i]).is_ok());
+                let other = other.ok_or(e.clone())?;
+                tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration");
+                Ok(other)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// `Ok(Ok(config))` where another thread has measured it meanwhile, else the report.
+    fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<Result<usize, Report>> {
+        let (desc, tuning) = (call.desc(), |why: &str| Error::Tuning { what: file.label.clone(), why: why.into() });
+        if stream.is_capturing() {
+            return Err(tuning("its stream is being captured: tune before the capture"));
+        }
+        let written = |b: &&kernel_core::BufferUse| b.mutable && desc.params.get(b.param as usize).is_some();
+        let mut outputs = Vec::new();
+        for b in call.buffers().iter().filter(written) {
+            let param = &desc.params[b.param as usize];
+            if param.kind == ParamKind::PtrMut {
+                return Err(tuning("it writes through a raw pointer, whose extent is not known"));
+            }
+            outputs.push(Output { addr: b.start, bytes: b.bytes, dtype: param.dtype, compare: !stream.blocks().contains(b.start) });
+        }
+        let _alone = self.measuring();
+        if !again && let Some((config, _)) = self.look_up(call, file) {
+            return Ok(Ok(config));
+        }
+        let plans: Vec<Arc<Plan>> = desc.configs.iter().map(|c| Arc::new(Plan::new(c))).collect();
+        let mut prepare = |i: usize| self.can_run(call, &desc.configs[i]);
+        let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
+        let ids = desc.configs.iter().map(|c| c.id).collect();
+        let mut bench = Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run)?;
+        let report = search(&mut bench)?;
+        self.keep(file, &report);
+        Ok(Err(report))
+    }
+
+    fn keep(&self, file: &File, report: &Report) {
+        for c in &report.candidates {
+            tracing::debug!(kernel = file.label, config = c.id, outcome = ?c.outcome, "tuned");
+        }
+        let winner = &report.candidates[report.winner].id;
+        tracing::info!(kernel = file.label, key = file.signature, winner, ms = report.took.as_millis() as u64, "tuned a kernel");
+        self.0.tuner.record(&file.label, &file.hash, &file.signature, report);
+    }
+
+    /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it.
+    fn measuring(&self) -> Measuring<'_> {
+        if MEASURING.replace(true) {
+            return Measuring(None);
+        }
+        Measuring(Some(self.0.tuner.measuring.lock().unwrap_or_else(|e| e.into_inner())))
+    }
+}
+
+struct Measuring<'a>(Option<MutexGuard<'a, ()>>);
+
+impl Drop for Measuring<'_> {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            MEASURING.set(false);
+        }
+    }
+}
+
+/// An operation that can be done in several ways, each of one or more launches.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunable<'a> {
+    /// Files the results; unlike any kernel's name.
+    pub name: &'static str,
+    /// The element types, as in `f16`; empty where there is one.
+    pub types: &'static str,
+    /// Changes when a candidate's code does: results of another version are not used.
+    pub version: &'a str,
+    /// Sizes, at most 32; rounded to powers of two.
+    pub sizes: &'a [u64],
+    /// Stable ids; the first is the default.
+    pub candidates: &'a [&'a str],
+}
+
+impl Runtime {
+    /// The candidate to use, as an index: a known result, else measured now with `run(candidate)`, which enqueues one
+    /// whole run of it on `stream`. `outputs` are all that it writes but scratch; they are as before afterwards.
+    ///
+    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], and the first candidate's where none can run.
+    pub fn choose_among(&self, stream: &Stream, op: &Tunable, outputs: &[Output], mut run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
+        let mut buckets: Buckets = [0; key::SLOTS];
+        for (b, &s) in buckets.iter_mut().zip(op.sizes) {
+            *b = key::bucket(s);
+        }
+        let fast = (op.name, op.types, buckets);
+        if let Some(i) = self.0.plans.choice(&fast) {
+            return Ok(i);
+        }
+        let signature = format!("{} v0", buckets[..op.sizes.len().min(key::SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
+        let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
+        let index = |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
+        let look_up = || index(self.0.tuner.known(&file.label, &file.hash, &file.signature));
+        let guess = || index(self.0.tuner.guess(&file.label, &file.hash, &file.signature)).unwrap_or(0);
+        let choice = if let Some(i) = look_up() {
+            i
+        } else if op.candidates.len() < 2 || !self.would_tune() {
+            guess()
+        } else if stream.is_capturing() {
+            return Ok(guess());
+        } else {
+            let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
+            let _alone = self.measuring();
+            let measure = || {
+                let mut prepare = |_| Ok(());
+                let mut bench = Measure::new(self, stream, op.candidates.to_vec(), outputs, &mut prepare, &mut run)?;
+                let report = search(&mut bench)?;
+                self.keep(&file, &report);
+                Ok(report.winner)
+            };
+            match look_up().map_or_else(measure, Ok) {
+                Ok(i) => i,
+                Err(e @ (Error::OutOfMemory { .. } | Error::Tuning { .. })) => {
+                    tracing::warn!(operation = file.label, error = %e, "not tuned");
+                    guess()
+                }
+                Err(e) => return Err(e),
+            }
+        };
+        self.0.plans.insert_choice(fast, choice);
+        Ok(choice)
+    }
+}

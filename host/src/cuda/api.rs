@@ -1,0 +1,167 @@
+//! The driver's functions, looked up once.
+//!
+//! cudarc finds and keeps the library and gives the handle types. Its own function wrappers are not used: they panic at
+//! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
+//! invalid. Here a missing symbol is an error and a result is a number.
+
+use crate::error::{Error, Result};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use cudarc::driver::sys::{
+    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlibrary, CUmemoryPool, CUstream,
+};
+use std::sync::OnceLock;
+
+/// `CUresult` as a number.
+pub(crate) type Code = u32;
+
+macro_rules! api {
+    ($($symbol:literal $name:ident($($t:ty),*);)*) => {
+        /// The table of driver functions.
+        #[allow(non_snake_case)]
+        pub(crate) struct Api { $(pub $name: unsafe extern "C" fn($($t),*) -> Code,)* }
+
+        impl Api {
+            fn load() -> Result<Api> {
+                // SAFETY: the caller has seen the library, and the signatures are those of cuda.h.
+                let lib = unsafe { sys::culib() };
+                Ok(Api { $($name: match unsafe { lib.get::<unsafe extern "C" fn($($t),*) -> Code>($symbol.as_bytes()) } {
+                    Ok(f) => *f,
+                    Err(_) => return Err(Error::DriverTooOld { missing: $symbol }),
+                },)* })
+            }
+        }
+    };
+}
+
+api! {
+    "cuInit" init(c_uint);
+    "cuDriverGetVersion" driver_get_version(*mut c_int);
+    "cuGetErrorName" get_error_name(Code, *mut *const c_char);
+    "cuGetErrorString" get_error_string(Code, *mut *const c_char);
+    "cuDeviceGet" device_get(*mut CUdevice, c_int);
+    "cuDeviceGetCount" device_get_count(*mut c_int);
+    "cuDeviceGetName" device_get_name(*mut c_char, c_int, CUdevice);
+    "cuDeviceGetAttribute" device_get_attribute(*mut c_int, c_int, CUdevice);
+    "cuDeviceTotalMem_v2" device_total_mem(*mut usize, CUdevice);
+    "cuDevicePrimaryCtxRetain" primary_ctx_retain(*mut CUcontext, CUdevice);
+    "cuDevicePrimaryCtxRelease_v2" primary_ctx_release(CUdevice);
+    "cuCtxGetCurrent" ctx_get_current(*mut CUcontext);
+    "cuCtxSetCurrent" ctx_set_current(CUcontext);
+    "cuCtxGetDevice" ctx_get_device(*mut CUdevice);
+    "cuCtxGetId" ctx_get_id(CUcontext, *mut c_ulonglong);
+    "cuCtxSynchronize" ctx_synchronize();
+    "cuMemGetInfo_v2" mem_get_info(*mut usize, *mut usize);
+    "cuMemAlloc_v2" mem_alloc(*mut CUdeviceptr, usize);
+    "cuMemFree_v2" mem_free(CUdeviceptr);
+    "cuMemAllocFromPoolAsync" mem_alloc_from_pool_async(*mut CUdeviceptr, usize, CUmemoryPool, CUstream);
+    "cuMemFreeAsync" mem_free_async(CUdeviceptr, CUstream);
+    "cuMemPoolCreate" mem_pool_create(*mut CUmemoryPool, *const super::memory::PoolProps);
+    "cuMemPoolDestroy" mem_pool_destroy(CUmemoryPool);
+    "cuMemPoolSetAttribute" mem_pool_set_attribute(CUmemoryPool, c_int, *mut c_void);
+    "cuMemPoolTrimTo" mem_pool_trim_to(CUmemoryPool, usize);
+    "cuMemcpyHtoDAsync_v2" memcpy_htod_async(CUdeviceptr, *const c_void, usize, CUstream);
+    "cuMemcpyDtoHAsync_v2" memcpy_dtoh_async(*mut c_void, CUdeviceptr, usize, CUstream);
+    "cuMemcpyDtoDAsync_v2" memcpy_dtod_async(CUdeviceptr, CUdeviceptr, usize, CUstream);
+    "cuMemsetD8Async" memset_d8_async(CUdeviceptr, u8, usize, CUstream);
+    "cuPointerGetAttribute" pointer_get_attribute(*mut c_void, c_int, CUdeviceptr);
+    "cuStreamCreate" stream_create(*mut CUstream, c_uint);
+    "cuStreamDestroy_v2" stream_destroy(CUstream);
+    "cuStreamSynchronize" stream_synchronize(CUstream);
+    "cuStreamQuery" stream_query(CUstream);
+    "cuStreamWaitEvent" stream_wait_event(CUstream, CUevent, c_uint);
+    "cuStreamGetCtx" stream_get_ctx(CUstream, *mut CUcontext);
+    "cuStreamIsCapturing" stream_is_capturing(CUstream, *mut c_int);
+    "cuStreamBeginCapture_v2" stream_begin_capture(CUstream, c_int);
+    "cuStreamEndCapture" stream_end_capture(CUstream, *mut CUgraph);
+    "cuThreadExchangeStreamCaptureMode" thread_exchange_capture_mode(*mut c_int);
+    "cuGraphInstantiateWithFlags" graph_instantiate(*mut CUgraphExec, CUgraph, c_ulonglong);
+    "cuGraphLaunch" graph_launch(CUgraphExec, CUstream);
+    "cuGraphExecDestroy" graph_exec_destroy(CUgraphExec);
+    "cuGraphDestroy" graph_destroy(CUgraph);
+    "cuEventCreate" event_create(*mut CUevent, c_uint);
+    "cuEventRecord" event_record(CUevent, CUstream);
+    "cuEventSynchronize" event_synchronize(CUevent);
+    "cuEventQuery" event_query(CUevent);
+    // Version 1 of the symbol: version 2 differs in nothing used here and would ask for a driver of CUDA 12.8.
+    "cuEventElapsedTime" event_elapsed_time(*mut f32, CUevent, CUevent);
+    "cuEventDestroy_v2" event_destroy(CUevent);
+    "cuLibraryLoadData" library_load_data(
+        *mut CUlibrary, *const c_void, *mut sys::CUjit_option, *mut *mut c_void, c_uint,
+        *mut sys::CUlibraryOption, *mut *mut c_void, c_uint);
+    "cuLibraryUnload" library_unload(CUlibrary);
+    "cuLibraryGetKernel" library_get_kernel(*mut CUkernel, CUlibrary, *const c_char);
+    "cuKernelGetFunction" kernel_get_function(*mut CUfunction, CUkernel);
+    "cuKernelGetAttribute" kernel_get_attribute(*mut c_int, c_int, CUkernel, CUdevice);
+    "cuKernelSetAttribute" kernel_set_attribute(c_int, c_int, CUkernel, CUdevice);
+    "cuLaunchKernel" launch_kernel(
+        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+}
+
+/// The codes that are treated apart.
+pub(crate) mod code {
+    pub const SUCCESS: u32 = 0;
+    pub const INVALID_VALUE: u32 = 1;
+    pub const OUT_OF_MEMORY: u32 = 2;
+    pub const NO_DEVICE: u32 = 100;
+    pub const ECC_UNCORRECTABLE: u32 = 214;
+    pub const UNSUPPORTED_PTX_VERSION: u32 = 222;
+    pub const NOT_READY: u32 = 600;
+    pub const ILLEGAL_ADDRESS: u32 = 700;
+    pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
+    pub const LAUNCH_TIMEOUT: u32 = 702;
+    pub const CONTEXT_IS_DESTROYED: u32 = 709;
+    pub const ASSERT: u32 = 710;
+    /// 714 to 719: hardware stack, illegal instruction, misaligned address, address space, pc, launch failed.
+    pub const FIRST_FAULT: u32 = 714;
+    pub const LAST_FAULT: u32 = 719;
+}
+
+impl Api {
+    /// The driver, initialised; the same answer on every call, and no panic without one.
+    pub(crate) fn get() -> Result<&'static Api> {
+        static API: OnceLock<Result<Api>> = OnceLock::new();
+        API.get_or_init(|| {
+            // SAFETY: loading libcuda runs its initialisers; that is the purpose.
+            if !unsafe { sys::is_culib_present() } {
+                return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });
+            }
+            let api = Api::load()?;
+            match unsafe { (api.init)(0) } {
+                code::SUCCESS => Ok(api),
+                e => Err(Error::NoCuda { why: format!("the driver does not start: {}", api.name(e)) }),
+            }
+        })
+        .as_ref()
+        .map_err(Clone::clone)
+    }
+
+    /// `CUDA_ERROR_...` of a code.
+    pub(crate) fn name(&self, e: Code) -> String {
+        self.text(e, self.get_error_name).unwrap_or_else(|| format!("error {e}"))
+    }
+
+    fn text(&self, e: Code, f: unsafe extern "C" fn(Code, *mut *const c_char) -> Code) -> Option<String> {
+        let mut s = core::ptr::null();
+        // SAFETY: the driver gives a static string, or null for a code it does not know.
+        unsafe { (f(e, &mut s) == code::SUCCESS && !s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned()) }
+    }
+
+    /// The typed form of a code.
+    #[cold]
+    pub(crate) fn error(&self, what: &str, e: Code) -> Error {
+        let (what, name) = (what.to_string(), self.name(e));
+        let message = self.text(e, self.get_error_string).unwrap_or_default();
+        match e {
+            code::ILLEGAL_ADDRESS | code::ASSERT | code::LAUNCH_TIMEOUT | code::ECC_UNCORRECTABLE | code::CONTEXT_IS_DESTROYED => {
+                Error::DeviceLost { what, name, message }
+            }
+            code::FIRST_FAULT..=code::LAST_FAULT => Error::DeviceLost { what, name, message },
+            _ => Error::Driver { what, name, message },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn check(&self, what: &str, e: Code) -> Result<()> {
+        if e == code::SUCCESS { Ok(()) } else { Err(self.error(what, e)) }
+    }
+}

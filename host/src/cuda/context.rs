@@ -1,0 +1,217 @@
+//! A CUDA context: this process's primary one, or the caller's own.
+
+use super::api::{Api, code};
+use super::memory::Pool;
+use crate::device::{Device, Limits};
+use crate::error::{Error, Result};
+use crate::stream::StreamInner;
+use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUstream};
+use kernel_core::Place;
+use std::sync::{Mutex, Weak};
+
+/// Driver handles may be used from any thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle<T>(pub T);
+// SAFETY: the driver API is thread-safe; what a handle refers to is not thread-bound.
+unsafe impl<T> Send for Handle<T> {}
+unsafe impl<T> Sync for Handle<T> {}
+
+/// The legacy default stream, to which a null handle refers.
+pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
+
+mod attr {
+    pub const MAX_THREADS: i32 = 1;
+    pub const MAX_REGISTERS: i32 = 12;
+    pub const SMS: i32 = 16;
+    pub const L2_BYTES: i32 = 38;
+    pub const MAJOR: i32 = 75;
+    pub const MINOR: i32 = 76;
+    pub const MAX_SHARED_OPTIN: i32 = 97;
+}
+
+pub(crate) struct Cuda {
+    pub api: &'static Api,
+    pub ordinal: u32,
+    pub device: CUdevice,
+    pub compute: (u32, u32),
+    pub context: Handle<CUcontext>,
+    /// Whether `context` is the primary one, retained here.
+    retained: bool,
+    pub pool: Pool,
+    /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
+    pub streams: Mutex<Vec<Weak<StreamInner>>>,
+}
+
+impl Cuda {
+    /// How many devices the driver shows.
+    pub(crate) fn count(api: &Api) -> Result<u32> {
+        let mut n = 0;
+        match unsafe { (api.device_get_count)(&mut n) } {
+            code::SUCCESS => Ok(n as u32),
+            code::NO_DEVICE => Ok(0),
+            e => Err(api.error("counting devices", e)),
+        }
+    }
+
+    /// Device `ordinal` in its primary context.
+    pub(crate) fn primary(ordinal: u32) -> Result<(Cuda, Device)> {
+        let api = Api::get()?;
+        let count = Self::count(api)?;
+        if count == 0 {
+            return Err(Error::NoCuda { why: "the driver is there but shows no device".into() });
+        }
+        if ordinal >= count {
+            return Err(Error::NoDevice { ordinal, count });
+        }
+        let mut device = 0;
+        api.check("opening the device", unsafe { (api.device_get)(&mut device, ordinal as i32) })?;
+        let mut context = core::ptr::null_mut();
+        api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
+        Self::build(api, ordinal, device, context, true)
+    }
+
+    /// The context that is current on this thread; `None` without one.
+    pub(crate) fn current(api: &'static Api) -> Result<Option<CUcontext>> {
+        let mut context = core::ptr::null_mut();
+        api.check("asking for the current context", unsafe { (api.ctx_get_current)(&mut context) })?;
+        Ok((!context.is_null()).then_some(context))
+    }
+
+    /// The caller's context, which must be current on this thread.
+    pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<(Cuda, Device)> {
+        let mut device = 0;
+        api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
+        // A CUdevice is its ordinal.
+        Self::build(api, device as u32, device, context, false)
+    }
+
+    fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<(Cuda, Device)> {
+        let get = |what: i32| -> Result<u32> {
+            let mut v = 0;
+            api.check("asking for a device attribute", unsafe { (api.device_get_attribute)(&mut v, what, device) })?;
+            Ok(v as u32)
+        };
+        let made = (|| {
+            let mut name = [0u8; 256];
+            api.check("asking for the device's name", unsafe { (api.device_get_name)(name.as_mut_ptr().cast(), 255, device) })?;
+            let mut memory = 0;
+            api.check("asking for the device's memory", unsafe { (api.device_total_mem)(&mut memory, device) })?;
+            let mut driver = 0;
+            api.check("asking for the driver's version", unsafe { (api.driver_get_version)(&mut driver) })?;
+            let compute = (get(attr::MAJOR)?, get(attr::MINOR)?);
+            let info = Device {
+                name: String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string(),
+                place: Place::Cuda(ordinal),
+                compute_capability: Some(compute),
+                num_sms: get(attr::SMS)?,
+                driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
+                memory: memory as u64,
+                limits: Limits {
+                    threads: get(attr::MAX_THREADS)?,
+                    shared_bytes: get(attr::MAX_SHARED_OPTIN)?,
+                    registers: get(attr::MAX_REGISTERS)?,
+                    l2_bytes: get(attr::L2_BYTES)?,
+                },
+            };
+            Ok((compute, Pool::new(api, device)?, info))
+        })();
+        match made {
+            Ok((compute, pool, info)) => {
+                let context = Handle(context);
+                Ok((Cuda { api, ordinal, device, compute, context, retained, pool, streams: Mutex::default() }, info))
+            }
+            Err(e) => {
+                if retained {
+                    unsafe { (api.primary_ctx_release)(device) };
+                }
+                Err(e)
+            }
+        }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::Cuda(self.ordinal)
+    }
+
+    /// Makes the context current until the guard is dropped; a context that the caller had is put back.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Entered> {
+        let mut before = core::ptr::null_mut();
+        self.api.check("asking for the current context", unsafe { (self.api.ctx_get_current)(&mut before) })?;
+        if before == self.context.0 {
+            return Ok(Entered { api: self.api, before: core::ptr::null_mut() });
+        }
+        self.api.check("making the context current", unsafe { (self.api.ctx_set_current)(self.context.0) })?;
+        Ok(Entered { api: self.api, before })
+    }
+
+    pub(crate) fn synchronize(&self, stream: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
+        self.api.check("waiting for the stream", unsafe { (self.api.stream_synchronize)(stream) })
+    }
+
+    /// Whether work put on the stream is recorded into a graph. A stream that cannot be asked counts as captured.
+    pub(crate) fn is_capturing(&self, stream: CUstream) -> bool {
+        let mut status = 0;
+        let code = unsafe { (self.api.stream_is_capturing)(stream, &mut status) };
+        code != code::SUCCESS || status != 0
+    }
+
+    /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
+    /// the default stream after this is no longer used anywhere.
+    pub(crate) fn join_streams(&self) {
+        let streams: Vec<_> = {
+            let mut all = self.streams.lock().unwrap_or_else(|e| e.into_inner());
+            if all.is_empty() {
+                return;
+            }
+            all.retain(|s| s.strong_count() > 0);
+            all.iter().filter_map(Weak::upgrade).collect()
+        };
+        streams.iter().for_each(|s| s.join_default());
+    }
+
+    /// Lets `stream` wait for all work given to `other` so far. The context must be current.
+    pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
+        let mut event: CUevent = core::ptr::null_mut();
+        const DISABLE_TIMING: u32 = 2;
+        self.api.check("creating an event", unsafe { (self.api.event_create)(&mut event, DISABLE_TIMING) })?;
+        let mut code = unsafe { (self.api.event_record)(event, other) };
+        if code == code::SUCCESS {
+            code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
+        }
+        // The driver keeps a destroyed event until its work is done.
+        unsafe { (self.api.event_destroy)(event) };
+        self.api.check("ordering two streams", code)
+    }
+
+    /// Free bytes on the device, where the driver tells.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let (mut free, mut total) = (0, 0);
+        (unsafe { (self.api.mem_get_info)(&mut free, &mut total) } == code::SUCCESS).then_some(free as u64)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        self.pool.destroy(self.api);
+        if self.retained {
+            unsafe { (self.api.primary_ctx_release)(self.device) };
+        }
+    }
+}
+
+/// Restores the caller's context.
+pub(crate) struct Entered {
+    api: &'static Api,
+    before: CUcontext,
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.before.is_null() {
+            unsafe { (self.api.ctx_set_current)(self.before) };
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Device memory from a stream-ordered pool.
+
+use super::api::{Api, code};
+use super::context::{Cuda, Handle};
+use crate::error::{Error, Result};
+use cudarc::driver::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
+
+/// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
+#[repr(C)]
+pub(crate) struct PoolProps {
+    alloc_type: i32,
+    handle_types: i32,
+    location_type: i32,
+    location_id: i32,
+    security_attributes: *mut core::ffi::c_void,
+    max_size: usize,
+    usage: u16,
+    reserved: [u8; 54],
+}
+
+/// A pool of our own, so that keeping freed memory does not change the process's default pool. `None` where the device
+/// has no pools: allocation is synchronous then.
+pub(crate) struct Pool(Option<Handle<CUmemoryPool>>);
+
+impl Pool {
+    pub(crate) fn new(api: &Api, device: CUdevice) -> Result<Pool> {
+        const POOLS_SUPPORTED: i32 = 115;
+        const RELEASE_THRESHOLD: i32 = 4;
+        let mut supported = 0;
+        unsafe { (api.device_get_attribute)(&mut supported, POOLS_SUPPORTED, device) };
+        if supported == 0 {
+            return Ok(Pool(None));
+        }
+        let props = PoolProps {
+            alloc_type: 1,    // pinned
+            handle_types: 0,  // not shared between processes
+            location_type: 1, // device
+            location_id: device,
+            security_attributes: core::ptr::null_mut(),
+            max_size: 0,
+            usage: 0,
+            reserved: [0; 54],
+        };
+        let mut pool = core::ptr::null_mut();
+        api.check("creating a memory pool", unsafe { (api.mem_pool_create)(&mut pool, &props) })?;
+        // Keep what is freed: the next allocation then costs no call into the operating system.
+        let mut keep = u64::MAX;
+        let set = unsafe { (api.mem_pool_set_attribute)(pool, RELEASE_THRESHOLD, (&raw mut keep).cast()) };
+        api.check("configuring the memory pool", set)?;
+        Ok(Pool(Some(Handle(pool))))
+    }
+
+    pub(crate) fn destroy(&mut self, api: &Api) {
+        if let Some(pool) = self.0.take() {
+            unsafe { (api.mem_pool_destroy)(pool.0) };
+        }
+    }
+}
+
+impl Cuda {
+    /// `bytes` > 0 of device memory, usable by work put on `stream` from here on.
+    pub(crate) fn alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
+        let _entered = self.enter()?;
+        let (mut ptr, size) = (0, bytes as usize);
+        let mut ask = || match &self.pool.0 {
+            Some(pool) => unsafe { (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream) },
+            None => unsafe { (self.api.mem_alloc)(&mut ptr, size) },
+        };
+        let mut code = ask();
+        if code == code::OUT_OF_MEMORY && !self.is_capturing(stream) {
+            // What was freed stream-ordered becomes available when its stream has passed the free.
+            unsafe { (self.api.ctx_synchronize)() };
+            if let Some(pool) = &self.pool.0 {
+                unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
+            }
+            code = ask();
+        }
+        match code {
+            code::SUCCESS => Ok(ptr),
+            code::OUT_OF_MEMORY => Err(Error::OutOfMemory { place: self.place(), bytes, free: self.free_bytes() }),
+            e => Err(self.api.error("allocating device memory", e)),
+        }
+    }
+
+    /// Gives memory back once the work put on `stream` so far is done.
+    pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
+        let Ok(_entered) = self.enter() else { return };
+        let code = match &self.pool.0 {
+            Some(_) => unsafe { (self.api.mem_free_async)(ptr, stream) },
+            None => unsafe { (self.api.mem_free)(ptr) },
+        };
+        if code != code::SUCCESS {
+            // The context is lost, and its memory with it.
+            tracing::debug!(error = self.api.name(code), "freeing device memory");
+        }
+    }
+
+    /// Gives memory back after waiting for all work, whatever became of the stream it was used on.
+    pub(crate) fn free_now(&self, ptr: CUdeviceptr) {
+        if let Ok(_entered) = self.enter() {
+            unsafe { (self.api.mem_free)(ptr) };
+        }
+    }
+
+    pub(crate) fn fill_zero(&self, ptr: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
+        self.api.check("zeroing device memory", unsafe { (self.api.memset_d8_async)(ptr, 0, bytes as usize, stream) })
+    }
+
+    /// Copies from the host; `src` may be reused on return (pageable memory is staged by the driver, and the stream is
+    /// waited for because pinned memory is not).
+    pub(crate) fn upload(&self, dst: CUdeviceptr, src: *const u8, bytes: u64, stream: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
+        let code = unsafe { (self.api.memcpy_htod_async)(dst, src.cast(), bytes as usize, stream) };
+        self.api.check("copying to the device", code)?;
+        self.api.check("copying to the device", unsafe { (self.api.stream_synchronize)(stream) })
+    }
+
+    /// Copies to the host and waits for it.
+    pub(crate) fn download(&self, dst: *mut u8, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
+        let code = unsafe { (self.api.memcpy_dtoh_async)(dst.cast(), src, bytes as usize, stream) };
+        self.api.check("copying from the device", code)?;
+        self.api.check("copying from the device", unsafe { (self.api.stream_synchronize)(stream) })
+    }
+
+    pub(crate) fn copy(&self, dst: CUdeviceptr, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
+        self.api.check("copying on the device", unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) })
+    }
+}

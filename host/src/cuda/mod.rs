@@ -1,0 +1,9 @@
+//! CUDA through its driver API, found at run time: nothing here is linked, and nothing is called before the library is
+//! known to be there.
+
+pub(crate) mod api;
+pub(crate) mod context;
+pub(crate) mod memory;
+pub(crate) mod module;
+
+pub(crate) use context::Cuda;

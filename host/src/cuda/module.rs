@@ -1,0 +1,184 @@
+//! Loaded code: one CUDA library per entry of a bundle, kept for the life of the process.
+//!
+//! Libraries belong to no context, so a kernel loaded once launches in the primary context and in a caller's own.
+
+use super::api::{Api, Code, code};
+use super::context::{Cuda, Handle};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use core::ffi::{CStr, c_void};
+use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
+use kernel_core::bundle::{Bundle, BundleError, Image};
+use kernel_core::{ConfigDesc, KernelDesc};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+/// An entry that is known to fit on the device.
+pub(crate) struct Entry {
+    kernel: Handle<CUkernel>,
+    pub threads: u32,
+    pub shared_bytes: u32,
+}
+
+mod attr {
+    pub const MAX_THREADS_PER_BLOCK: i32 = 0;
+    pub const NUM_REGS: i32 = 4;
+    pub const MAX_DYNAMIC_SHARED: i32 = 8;
+}
+
+/// Bundle (by address), entry, device.
+type Key = (usize, &'static str, u32);
+
+/// Loads an entry, or finds it loaded. `config` is named in errors. The context must be current.
+pub(crate) fn load(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &ConfigDesc, entry: &'static str) -> Result<Arc<Entry>> {
+    static LOADED: OnceLock<Mutex<HashMap<Key, Arc<Entry>>>> = OnceLock::new();
+    let bytes = desc.bundle.ok_or(Error::MissingBundle { kernel: desc.name })?;
+    let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
+    let loaded = LOADED.get_or_init(Mutex::default);
+    if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
+        return Ok(e.clone());
+    }
+    let made = {
+        let _relaxed = Relaxed::new(cuda.api);
+        load_new(cuda, device, desc, config, bytes, entry)?
+    };
+    // Two threads may both have come here: the first one's stays.
+    Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
+}
+
+/// What identifies the compiled kernel; `none` without a bundle.
+pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
+    desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
+}
+
+/// Whether the bundle holds code for this compute capability.
+pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
+    let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return false };
+    let runs = |target: &str| target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute));
+    bundle.entries().iter().all(|e| e.targets().any(runs))
+}
+
+fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &ConfigDesc, bytes: &[u8], entry: &str) -> Result<Entry> {
+    let start = Instant::now();
+    let bundle_error = |e: BundleError| match e {
+        BundleError::NoTarget { built, major, minor, .. } => Error::NoTarget {
+            kernel: desc.name,
+            device: format!("{} (compute capability {major}.{minor})", device.name),
+            built: built.join(", "),
+            wanted: format!("sm_{major}{minor}"),
+        },
+        e => Error::BadBundle { kernel: desc.name, why: e.to_string() },
+    };
+    let bundle = Bundle::parse(bytes).map_err(bundle_error)?;
+    let meta = bundle.entry(entry).map_err(bundle_error)?;
+    // What the bundle says already is not worth a compilation.
+    let cannot = |why: String| Error::CannotLaunch { kernel: desc.name, config: config_id(desc, config), device: device.name.clone(), why };
+    fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
+    fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
+
+    let image = bundle.image_for(meta, cuda.compute).map_err(bundle_error)?;
+    let (library, how) = load_image(cuda.api, desc.name, &image)?;
+    let unload = |e: Error| {
+        unsafe { (cuda.api.library_unload)(library) };
+        e
+    };
+    let name = CString::new(entry).map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
+    let mut kernel = core::ptr::null_mut();
+    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library, name.as_ptr()) };
+    cuda.api.check("finding a kernel in its module", found).map_err(unload)?;
+
+    let get = |what: i32| {
+        let mut v = 0;
+        let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
+        cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
+    };
+    let registers = get(attr::NUM_REGS).map_err(unload)?;
+    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK).map_err(unload)?).map_err(|why| unload(cannot(why)))?;
+    // The hardware gives registers to warps in units of 256.
+    let needed = (registers * 32).next_multiple_of(256) * meta.threads.div_ceil(32);
+    fits("registers", needed, device.limits.registers).map_err(|why| unload(cannot(why)))?;
+    if meta.shared_bytes > 0 {
+        let set = unsafe { (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device) };
+        if set != code::SUCCESS {
+            return Err(unload(cannot(format!("{} bytes of shared memory are refused ({})", meta.shared_bytes, cuda.api.name(set)))));
+        }
+    }
+    tracing::debug!(kernel = desc.name, types = desc.types, entry, target = image.target, how, registers, ms = start.elapsed().as_millis() as u64, "loaded a kernel");
+    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes })
+}
+
+fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {
+    desc.configs.iter().find(|c| core::ptr::eq(*c, config)).map_or("", |c| c.id)
+}
+
+fn fits(what: &str, needs: u32, has: u32) -> Result<(), String> {
+    if needs <= has { Ok(()) } else { Err(format!("it needs {needs} {what}, the device gives {has}")) }
+}
+
+/// The cubin where there is one for this device, else the PTX through the driver's compiler.
+fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibrary, &'static str)> {
+    if let Some(cubin) = &image.cubin {
+        match load_data(api, cubin.as_ptr().cast(), &mut []) {
+            Ok(library) => return Ok((library, "cubin")),
+            Err(e) if matches!(api.error("", e), Error::DeviceLost { .. }) => return Err(api.error("loading a kernel", e)),
+            Err(e) => tracing::warn!(kernel, error = api.name(e), "the assembled kernel does not load, compiling its PTX instead"),
+        }
+    }
+    let ptx = CString::new(image.ptx.as_bytes()).map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
+    let mut log = vec![0u8; 8192];
+    match load_data(api, ptx.as_ptr().cast(), &mut log) {
+        Ok(library) => Ok((library, "ptx")),
+        Err(code::UNSUPPORTED_PTX_VERSION) => Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" }),
+        Err(e) => match api.error("loading a kernel", e) {
+            lost @ Error::DeviceLost { .. } => Err(lost),
+            _ if e == code::OUT_OF_MEMORY => Err(api.error("loading a kernel", e)),
+            _ => {
+                let said = CStr::from_bytes_until_nul(&log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
+                Err(Error::BadBundle { kernel, why: format!("the driver's compiler reports {}: {said}", api.name(e)) })
+            }
+        },
+    }
+}
+
+fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CUlibrary, Code> {
+    let mut library = core::ptr::null_mut();
+    let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+    let n = if log.is_empty() { 0 } else { 2 };
+    let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
+    match unsafe { (api.library_load_data)(&mut library, data, options.as_mut_ptr(), values.as_mut_ptr(), n, no_options, no_values, 0) } {
+        code::SUCCESS => Ok(library),
+        e => Err(e),
+    }
+}
+
+impl Entry {
+    /// The kernel in the current context.
+    pub(crate) fn function(&self, api: &Api) -> Result<CUfunction> {
+        let mut f = core::ptr::null_mut();
+        api.check("loading a kernel into the context", unsafe { (api.kernel_get_function)(&mut f, self.kernel.0) })?;
+        Ok(f)
+    }
+}
+
+/// Loading allocates, which a thread that captures must say it means.
+struct Relaxed<'a> {
+    api: &'a Api,
+    mode: i32,
+}
+
+impl<'a> Relaxed<'a> {
+    fn new(api: &'a Api) -> Self {
+        let mut mode = 2; // relaxed
+        unsafe { (api.thread_exchange_capture_mode)(&mut mode) };
+        Relaxed { api, mode }
+    }
+}
+
+impl Drop for Relaxed<'_> {
+    fn drop(&mut self) {
+        unsafe { (self.api.thread_exchange_capture_mode)(&mut self.mode) };
+    }
+}

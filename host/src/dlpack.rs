@@ -1,0 +1,255 @@
+//! DLPack: tensors of other frameworks (PyTorch, JAX, CuPy), borrowed without a copy.
+//!
+//! The structures are those of dlpack.h, version 1. Work of the other framework is not waited for: launch on its stream
+//! ([`crate::Stream::from_raw`]), or synchronise.
+
+use crate::error::{Error, Result};
+use crate::foreign::check_address;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use kernel_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DLDevice {
+    pub device_type: i32,
+    pub device_id: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DLDataType {
+    pub code: u8,
+    pub bits: u8,
+    pub lanes: u16,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DLTensor {
+    pub data: *mut c_void,
+    pub device: DLDevice,
+    pub ndim: i32,
+    pub dtype: DLDataType,
+    pub shape: *mut i64,
+    /// In elements; null for row-major.
+    pub strides: *mut i64,
+    pub byte_offset: u64,
+}
+
+#[repr(C)]
+pub struct DLManagedTensor {
+    pub dl_tensor: DLTensor,
+    pub manager_ctx: *mut c_void,
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+#[repr(C)]
+pub struct DLManagedTensorVersioned {
+    pub major: u32,
+    pub minor: u32,
+    pub manager_ctx: *mut c_void,
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
+    /// Bit 0: read only.
+    pub flags: u64,
+    pub dl_tensor: DLTensor,
+}
+
+/// A tensor taken over from another framework; its deleter runs on drop.
+#[derive(Debug)]
+pub struct DlpackTensor {
+    addr: u64,
+    place: Place,
+    dtype: DType,
+    dims: Vec<u64>,
+    strides: Vec<u64>,
+    read_only: bool,
+    _owner: Owner,
+}
+
+#[derive(Debug)]
+enum Owner {
+    Managed(NonNull<DLManagedTensor>),
+    Versioned(NonNull<DLManagedTensorVersioned>),
+}
+
+// SAFETY: DLPack lets a consumer call the deleter from any thread, and the memory is plain data.
+unsafe impl Send for DlpackTensor {}
+unsafe impl Sync for DlpackTensor {}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // SAFETY: the constructor took the tensor over; this is its one release.
+        unsafe {
+            match *self {
+                Owner::Managed(t) => t.as_ref().deleter.into_iter().for_each(|f| f(t.as_ptr())),
+                Owner::Versioned(t) => t.as_ref().deleter.into_iter().for_each(|f| f(t.as_ptr())),
+            }
+        }
+    }
+}
+
+impl DlpackTensor {
+    /// Takes a tensor over; on an error, too, it is released. Errors: [`Error::Foreign`] for null, a device that is
+    /// neither a CPU nor CUDA, an element type without a counterpart, negative extents or strides, misaligned data.
+    ///
+    /// # Safety
+    /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else writes
+    /// what is read through it, or uses what is written.
+    pub unsafe fn from_managed(tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
+        let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
+        let owner = Owner::Managed(t);
+        Self::read(&t.as_ref().dl_tensor, false, owner)
+    }
+
+    /// As [`DlpackTensor::from_managed`], for `dltensor_versioned` capsules.
+    ///
+    /// # Safety
+    /// As [`DlpackTensor::from_managed`].
+    pub unsafe fn from_versioned(tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
+        let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
+        let (owner, major) = (Owner::Versioned(t), t.as_ref().major);
+        if major != 1 {
+            return Err(foreign(format!("DLPack version {major} is not understood, version 1 is")));
+        }
+        Self::read(&t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner)
+    }
+
+    unsafe fn read(t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
+        let place = match t.device.device_type {
+            1 | 3 => Place::Host,
+            2 | 13 => Place::Cuda(t.device.device_id as u32),
+            other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
+        };
+        let dtype = dtype(t.dtype)?;
+        let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
+        let numbers = |p: *const i64| -> Result<Vec<u64>> {
+            let all = if rank == 0 { &[][..] } else { core::slice::from_raw_parts(p, rank) };
+            all.iter().map(|&v| u64::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
+        };
+        if rank > 0 && t.shape.is_null() {
+            return Err(foreign("it has no shape"));
+        }
+        let dims = numbers(t.shape)?;
+        let strides = if t.strides.is_null() { row_major(&dims)? } else { numbers(t.strides)? };
+        let addr = t.data as u64 + t.byte_offset;
+        check_address(addr, span(&dims, &strides)?, dtype.size() as u64)?;
+        Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: owner })
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Extents.
+    pub fn dims(&self) -> &[u64] {
+        &self.dims
+    }
+
+    /// Steps between neighbours along each axis, in elements.
+    pub fn strides(&self) -> &[u64] {
+        &self.strides
+    }
+
+    /// All elements of a row-major tensor. Errors: [`Error::Foreign`] for another element type or a strided tensor.
+    pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
+        self.typed::<T>()?;
+        let len = self.dims.iter().product();
+        let dense = row_major(&self.dims)?;
+        // The stride of an axis with one element says nothing.
+        if len > 0 && self.dims.iter().zip(self.strides.iter().zip(&dense)).any(|(&d, (a, b))| d > 1 && a != b) {
+            return Err(foreign(format!("it is strided ({:?}): make it contiguous, or take a view", self.strides)));
+        }
+        // SAFETY: the constructor's contract.
+        Ok(unsafe { SliceArg::from_raw(self.addr, len, self.place) })
+    }
+
+    /// As [`DlpackTensor::slice`], to write. Errors: also where the tensor is read-only.
+    pub fn slice_mut<T: Element>(&mut self) -> Result<SliceMutArg<'_, T>> {
+        self.writable()?;
+        let len = self.slice::<T>()?.len();
+        // SAFETY: the constructor's contract, and `self` is borrowed mutably.
+        Ok(unsafe { SliceMutArg::from_raw(self.addr, len, self.place) })
+    }
+
+    /// The tensor with its strides. Errors: [`Error::Foreign`] for another element type or rank.
+    pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
+        let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
+        // SAFETY: the constructor's contract.
+        let all = unsafe { SliceArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
+        all.strided(dims, strides).ok_or_else(|| foreign("its strides overflow"))
+    }
+
+    /// As [`DlpackTensor::view`], to write. Errors: also where the tensor is read-only.
+    pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
+        self.writable()?;
+        let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
+        // SAFETY: the constructor's contract, and `self` is borrowed mutably.
+        let all = unsafe { SliceMutArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
+        all.strided(dims, strides).ok_or_else(|| foreign("its strides overflow"))
+    }
+
+    fn typed<T: Element>(&self) -> Result<()> {
+        if self.dtype == T::DTYPE {
+            return Ok(());
+        }
+        Err(foreign(format!("its elements are {}, not {}", self.dtype.name(), T::DTYPE.name())))
+    }
+
+    fn shape<const R: usize>(&self) -> Result<([u64; R], [u64; R])> {
+        match (self.dims[..].try_into(), self.strides[..].try_into()) {
+            (Ok(d), Ok(s)) => Ok((d, s)),
+            _ => Err(foreign(format!("its rank is {}, not {R}", self.dims.len()))),
+        }
+    }
+
+    fn writable(&self) -> Result<()> {
+        if self.read_only { Err(foreign("it is read-only")) } else { Ok(()) }
+    }
+}
+
+fn foreign(why: impl Into<String>) -> Error {
+    Error::Foreign { why: why.into() }
+}
+
+fn dtype(t: DLDataType) -> Result<DType> {
+    Ok(match (t.code, t.bits, t.lanes) {
+        (0, 8, 1) => DType::I8,
+        (0, 16, 1) => DType::I16,
+        (0, 32, 1) => DType::I32,
+        (0, 64, 1) => DType::I64,
+        (1, 8, 1) => DType::U8,
+        (1, 16, 1) => DType::U16,
+        (1, 32, 1) => DType::U32,
+        (1, 64, 1) => DType::U64,
+        (2, 16, 1) => DType::F16,
+        (2, 32, 1) => DType::F32,
+        (2, 64, 1) => DType::F64,
+        (4, 16, 1) => DType::BF16,
+        (6, 8, 1) => DType::Bool,
+        (code, bits, lanes) => return Err(foreign(format!("DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported"))),
+    })
+}
+
+fn row_major(dims: &[u64]) -> Result<Vec<u64>> {
+    let mut strides = vec![1u64; dims.len()];
+    for i in (0..dims.len().saturating_sub(1)).rev() {
+        strides[i] = strides[i + 1].checked_mul(dims[i + 1]).ok_or_else(|| foreign("its extents overflow"))?;
+    }
+    Ok(strides)
+}
+
+fn span(dims: &[u64], strides: &[u64]) -> Result<u64> {
+    if dims.contains(&0) {
+        return Ok(0);
+    }
+    let mut last = 0u64;
+    for (d, s) in dims.iter().zip(strides) {
+        last = (d - 1).checked_mul(*s).and_then(|x| x.checked_add(last)).ok_or_else(|| foreign("its extents overflow"))?;
+    }
+    last.checked_add(1).ok_or_else(|| foreign("its extents overflow"))
+}

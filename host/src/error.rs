@@ -1,0 +1,118 @@
+//! One error type for everything the host does. Each message says what to do about it.
+
+use kernel_core::Place;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong. Unless the variant says otherwise nothing was enqueued, nothing was written, and the runtime is
+/// usable after it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("no CUDA here: {why}. Use Runtime::cpu() (or --backend cpu), or install the NVIDIA driver")]
+    NoCuda { why: String },
+
+    #[error("no CUDA device {ordinal}: {count} visible. Choose a smaller ordinal or change CUDA_VISIBLE_DEVICES")]
+    NoDevice { ordinal: u32, count: u32 },
+
+    #[error("the NVIDIA driver is too old: it lacks {missing}. Install a driver for CUDA 12.0 or later")]
+    DriverTooOld { missing: &'static str },
+
+    #[error("`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator or emulator:SEED")]
+    UnknownBackend { name: String },
+
+    #[error(
+        "{kernel}: `{param}` lives {} but the call runs {}: copy it there with Buffer::from_slice or to_vec",
+        describe(*found), describe(*expected)
+    )]
+    DeviceMismatch { kernel: &'static str, param: &'static str, expected: Place, found: Place },
+
+    #[error("the stream belongs to another runtime: create it with Stream::new on the runtime that launches")]
+    StreamMismatch,
+
+    #[error("{kernel}: output `{output}` overlaps `{other}`: give the output memory of its own")]
+    Alias { kernel: &'static str, output: &'static str, other: &'static str },
+
+    #[error("{kernel}: the address of `{param}` is not a multiple of its element size, {align} bytes: pass memory aligned to its element")]
+    Misaligned { kernel: &'static str, param: &'static str, align: usize },
+
+    #[error("{kernel}: `{param}` is a null pointer with a positive length: pass memory, or a length of zero")]
+    NullPointer { kernel: &'static str, param: &'static str },
+
+    #[error("{kernel}: the call binds {found} slots, the kernel has {expected}: bind every parameter once, in order")]
+    Arguments { kernel: &'static str, expected: usize, found: usize },
+
+    #[error("{what}: shapes do not agree: {why}")]
+    Shape { what: &'static str, why: String },
+
+    #[error("{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block")]
+    GridTooLarge { kernel: &'static str, grid: [u64; 3] },
+
+    #[error(
+        "{kernel}: this build holds no code for a GPU, because no device toolchain was found: run `cargo xtask setup` \
+         (or `rustup component add rust-src`) and build again, or use the CPU"
+    )]
+    MissingBundle { kernel: &'static str },
+
+    #[error("{kernel}: built for {built}, not for {device}: build with TILE_TARGETS={wanted}")]
+    NoTarget { kernel: &'static str, device: String, built: String, wanted: String },
+
+    #[error("{kernel}: the compiled kernel cannot be used ({why}): run `cargo clean -p` on its crate and build again")]
+    BadBundle { kernel: &'static str, why: String },
+
+    #[error("{kernel}: no configuration `{id}`: use one of {known}")]
+    UnknownConfig { kernel: String, id: String, known: String },
+
+    #[error("{kernel}: configuration {config} was not built for the emulator: name it in `emulate = [..]` and build again, or choose another")]
+    NotEmulated { kernel: &'static str, config: &'static str },
+
+    #[error("{kernel} ({config}) cannot run on {device}: {why}. Choose another configuration")]
+    CannotLaunch { kernel: &'static str, config: &'static str, device: String, why: String },
+
+    #[error("out of memory {}: {bytes} bytes asked for{}. Free buffers or use smaller ones", describe(*place), free_text(*free))]
+    OutOfMemory { place: Place, bytes: u64, free: Option<u64> },
+
+    #[error("{len} elements of {size} bytes are more than an address space holds: use a smaller length")]
+    TooLarge { len: u64, size: usize },
+
+    #[error("{kernel}: {message}")]
+    Assert { kernel: &'static str, message: String },
+
+    #[error("{kernel}: the emulated SM found a defect: {report}")]
+    Emulator { kernel: &'static str, report: String },
+
+    /// The device context is gone (an illegal access or an assertion on the GPU); every later call fails too.
+    #[error("{what}: the GPU stopped with {name} ({message}) and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause")]
+    DeviceLost { what: String, name: String, message: String },
+
+    #[error("{what}: the driver reports {name} ({message})")]
+    Driver { what: String, name: String, message: String },
+
+    #[error("{what} is not supported on {device}: {instead}")]
+    Unsupported { what: &'static str, device: String, instead: &'static str },
+
+    #[error("the tensor cannot be borrowed: {why}")]
+    Foreign { why: String },
+
+    #[error("{what}: {why}")]
+    Tuning { what: String, why: String },
+}
+
+impl Error {
+    /// True when the process cannot use this device any more.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Error::DeviceLost { .. })
+    }
+}
+
+fn describe(place: Place) -> String {
+    match place {
+        Place::Host => "on the host".into(),
+        Place::Cuda(n) => format!("on CUDA device {n}"),
+        Place::Unknown => "at a raw address".into(),
+    }
+}
+
+fn free_text(free: Option<u64>) -> String {
+    free.map_or(String::new(), |f| format!(", {f} free"))
+}

@@ -1,0 +1,121 @@
+//! Memory that someone else owns, borrowed without a copy.
+
+use crate::error::{Error, Result};
+use crate::runtime::Runtime;
+use core::marker::PhantomData;
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut};
+use kernel_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
+
+/// `len` elements of borrowed memory, contiguous. Pass `&foreign` for `&[T]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign<'a, T> {
+    addr: u64,
+    len: usize,
+    place: Place,
+    borrow: PhantomData<&'a [T]>,
+}
+
+/// Borrowed memory that may be written. Pass `&mut foreign` for `&mut [T]`.
+#[derive(Debug)]
+pub struct ForeignMut<'a, T>(Foreign<'a, T>);
+
+impl<'a, T: Element> Foreign<'a, T> {
+    /// Memory at an address on the runtime's device (host memory on the CPU runtime). Errors: [`Error::Foreign`] for a
+    /// null pointer with a positive length, an address that is not aligned to its element, a byte count that overflows,
+    /// and, on a GPU, an address that the driver does not know on this device.
+    ///
+    /// # Safety
+    /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.
+    pub unsafe fn from_raw(rt: &Runtime, addr: *const T, len: usize) -> Result<Self> {
+        let addr = addr as u64;
+        check_address(addr, len as u64, size_of::<T>() as u64)?;
+        if len > 0 {
+            rt.check_reachable(addr)?;
+        }
+        Ok(Foreign { addr, len, place: rt.device().place, borrow: PhantomData })
+    }
+
+    /// cudarc's slice. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's keep
+    /// their order. Errors: [`Error::Foreign`] for a slice on another device.
+    pub fn from_cudarc(rt: &Runtime, slice: &'a CudaSlice<T>) -> Result<Self> {
+        check_ordinal(rt, slice.ordinal())?;
+        let (addr, _recorded) = slice.device_ptr(slice.stream());
+        Ok(Foreign { addr, len: slice.len(), place: rt.device().place, borrow: PhantomData })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<'a, T: Element> ForeignMut<'a, T> {
+    /// As [`Foreign::from_raw`].
+    ///
+    /// # Safety
+    /// As [`Foreign::from_raw`], and nothing else uses the memory during `'a`.
+    pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
+        Foreign::from_raw(rt, addr.cast_const(), len).map(ForeignMut)
+    }
+
+    /// As [`Foreign::from_cudarc`].
+    pub fn from_cudarc(rt: &Runtime, slice: &'a mut CudaSlice<T>) -> Result<Self> {
+        check_ordinal(rt, slice.ordinal())?;
+        let (len, stream) = (slice.len(), slice.stream().clone());
+        let (addr, _recorded) = slice.device_ptr_mut(&stream);
+        Ok(ForeignMut(Foreign { addr, len, place: rt.device().place, borrow: PhantomData }))
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+}
+
+impl<'b, T: Element> AsSlice<'b, T> for &'b Foreign<'_, T> {
+    fn as_slice_arg(self) -> SliceArg<'b, T> {
+        // SAFETY: the constructor's contract.
+        unsafe { SliceArg::from_raw(self.addr, self.len as u64, self.place) }
+    }
+}
+
+impl<'b, T: Element> AsSlice<'b, T> for &'b ForeignMut<'_, T> {
+    fn as_slice_arg(self) -> SliceArg<'b, T> {
+        (&self.0).as_slice_arg()
+    }
+}
+
+impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ForeignMut<'_, T> {
+    fn as_slice_mut_arg(self) -> SliceMutArg<'b, T> {
+        // SAFETY: the constructor's contract, and `self` is borrowed mutably.
+        unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len as u64, self.0.place) }
+    }
+}
+
+fn check_ordinal(rt: &Runtime, ordinal: usize) -> Result<()> {
+    if rt.device().place == Place::Cuda(ordinal as u32) {
+        return Ok(());
+    }
+    Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, the runtime on {}", rt.device().name) })
+}
+
+pub(crate) fn check_address(addr: u64, len: u64, size: u64) -> Result<()> {
+    let why = if len > 0 && addr == 0 {
+        "it is a null pointer with a positive length".into()
+    } else if !addr.is_multiple_of(size) {
+        format!("its address is not a multiple of its element size, {size} bytes")
+    } else if len.checked_mul(size).and_then(|b| b.checked_add(addr)).is_none() {
+        format!("{len} elements of {size} bytes are more than an address space holds")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Foreign { why })
+}

@@ -1,0 +1,98 @@
+//! CUDA graphs: a sequence of launches recorded once and replayed as one.
+
+use crate::cuda::Cuda;
+use crate::cuda::context::Handle;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+use cudarc::driver::sys::CUgraphExec;
+use std::sync::Arc;
+
+/// A recorded and instantiated sequence of launches.
+pub struct Graph {
+    cuda: Arc<Cuda>,
+    exec: Handle<CUgraphExec>,
+}
+
+impl Stream {
+    /// Records what `work` puts on this stream, without running it. Launches in it do not tune: they take a result that
+    /// is known already, else the default configuration. Call each operation once before, so that its code is loaded.
+    ///
+    /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
+    /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.
+    pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
+        let unsupported = |device: &str, instead| Error::Unsupported { what: "graph capture", device: device.into(), instead };
+        let Some(s) = self.as_cuda() else { return Err(unsupported("the host", "launch the calls one by one, or use a CUDA runtime")) };
+        if s.raw.0.is_null() {
+            return Err(unsupported("the default stream", "capture on a stream made with Stream::new"));
+        }
+        let _entered = s.cuda.enter()?;
+        const THREAD_LOCAL: i32 = 1;
+        let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
+        s.cuda.api.check("starting a capture", begin)?;
+        let recording = Recording { stream: self, ended: false };
+        let done = work(self);
+        let graph = recording.end();
+        done?;
+        let graph = graph?;
+        let mut exec = core::ptr::null_mut();
+        let code = unsafe { (s.cuda.api.graph_instantiate)(&mut exec, graph.0, 0) };
+        unsafe { (s.cuda.api.graph_destroy)(graph.0) };
+        s.cuda.api.check("instantiating a graph", code)?;
+        Ok(Graph { cuda: s.cuda.clone(), exec: Handle(exec) })
+    }
+}
+
+/// Ends the capture on every way out of [`Stream::capture`], a panic included.
+struct Recording<'a> {
+    stream: &'a Stream,
+    ended: bool,
+}
+
+impl Recording<'_> {
+    fn end(mut self) -> Result<Handle<cudarc::driver::sys::CUgraph>> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<Handle<cudarc::driver::sys::CUgraph>> {
+        self.ended = true;
+        let s = self.stream.as_cuda().ok_or(Error::StreamMismatch)?;
+        let mut graph = core::ptr::null_mut();
+        s.cuda.api.check("ending a capture", unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) })?;
+        Ok(Handle(graph))
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if !self.ended
+            && let Ok(graph) = self.finish()
+            && let Some(s) = self.stream.as_cuda()
+        {
+            unsafe { (s.cuda.api.graph_destroy)(graph.0) };
+        }
+    }
+}
+
+impl Graph {
+    /// Runs the recorded launches on `stream`, with one call into the driver.
+    ///
+    /// # Safety
+    /// Every buffer that a recorded launch names is still alive, and is not used by other work at the same time.
+    pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
+        let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
+        let _entered = self.cuda.enter()?;
+        let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };
+        self.cuda.api.check("replaying a graph", code)?;
+        s.mark();
+        Ok(())
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if let Ok(_entered) = self.cuda.enter() {
+            // A graph that still runs is destroyed when it is done.
+            unsafe { (self.cuda.api.graph_exec_destroy)(self.exec.0) };
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Launching: check, find the plan, enqueue.
+
+use crate::check;
+use crate::cuda::Cuda;
+use crate::cuda::api::code;
+use crate::emulate;
+use crate::error::{Error, Result};
+use crate::plan::{Function, Plan, PlanKey};
+use crate::runtime::{Backend, Runtime};
+use crate::stream::{CudaStream, Stream};
+use crate::tuner::key;
+use core::ffi::c_void;
+use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, cpu};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// How to launch, beyond the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchOptions<'a> {
+    /// Lets an output be the very memory of another argument, same start and same size: for kernels in which each
+    /// element depends on no other. A partial overlap stays an error.
+    pub allow_exact_alias: bool,
+    /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
+    pub config: Option<&'a str>,
+}
+
+/// A call that was checked once and can be run many times.
+#[must_use = "a launcher does nothing until it is run"]
+pub struct Launcher<'a> {
+    rt: Runtime,
+    stream: Stream,
+    call: Call<'a>,
+    /// `None` where there is nothing to do.
+    ready: Option<Ready>,
+}
+
+/// All that a launch needs.
+pub(crate) struct Ready {
+    plan: Arc<Plan>,
+    variant: usize,
+    grid: [u64; 3],
+    /// On the GPU.
+    function: Option<Function>,
+}
+
+impl Runtime {
+    /// Checks a call and puts it on the default stream: [`Runtime::launch_with`] with the default options.
+    #[inline]
+    pub fn launch(&self, call: Call<'_>) -> Result<()> {
+        self.launch_with(self.stream(), call, &LaunchOptions::default())
+    }
+
+    /// Checks a call and puts it on a stream: [`Runtime::launch_with`] with the default options.
+    #[inline]
+    pub fn launch_on(&self, stream: &Stream, call: Call<'_>) -> Result<()> {
+        self.launch_with(stream, call, &LaunchOptions::default())
+    }
+
+    /// Checks a call and puts it on a stream; on the GPU it may still run when this returns, elsewhere it is done. The
+    /// first launch of a kernel loads its code, and may tune it ([`crate::Autotune`]). An empty grid is a success that
+    /// launches nothing.
+    ///
+    /// Errors, all before anything is enqueued: [`Error::DeviceMismatch`], [`Error::StreamMismatch`],
+    /// [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`], [`Error::GridTooLarge`],
+    /// [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`], [`Error::BadBundle`],
+    /// [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`], after which outputs may be partly written.
+    pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
+        check::call(self.0.device.place, &call, options.allow_exact_alias)?;
+        match &self.0.backend {
+            Backend::Cuda(cuda) => {
+                let s = cuda_stream(cuda, stream)?;
+                let _entered = cuda.enter()?;
+                match self.ready(stream, &call, options)? {
+                    Some(ready) => ready.enqueue(cuda, s, &call, &self.0.device.name),
+                    None => Ok(()),
+                }
+            }
+            _ => match self.ready(stream, &call, options)? {
+                Some(ready) => self.run_here(&call, ready.plan.config, ready.variant, ready.grid),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Checks a call once, for the default stream: [`Runtime::prepare_with`] with the default options.
+    pub fn prepare<'a>(&self, call: Call<'a>) -> Result<Launcher<'a>> {
+        self.prepare_with(self.stream(), call, &LaunchOptions::default())
+    }
+
+    /// Does all of a launch but the launch: checks, loads and tunes. What is left to [`Launcher::run`] costs little more
+    /// than the driver's own launch. Errors: as [`Runtime::launch_with`].
+    pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
+        check::call(self.0.device.place, &call, options.allow_exact_alias)?;
+        let _entered = match &self.0.backend {
+            Backend::Cuda(cuda) => {
+                cuda_stream(cuda, stream)?;
+                Some(cuda.enter()?)
+            }
+            _ => None,
+        };
+        let ready = self.ready(stream, &call, options)?;
+        Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
+    }
+
+    /// The plan for a checked call, made if need be; `None` where there is nothing to do. On the GPU the context must
+    /// be current.
+    fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions) -> Result<Option<Ready>> {
+        let (desc, slots) = (call.desc(), call.slots());
+        let Some(default) = desc.configs.first() else {
+            return Err(Error::UnknownConfig { kernel: desc.name.into(), id: "any".into(), known: "none: the kernel has no configuration".into() });
+        };
+        let forced = match options.config {
+            Some(id) => Some(config_index(desc, id)?),
+            None => None,
+        };
+        let key = PlanKey {
+            desc: core::ptr::from_ref(desc) as usize,
+            forced: forced.map_or(0, |i| i as u32 + 1),
+            variant: key::variant_index(default, slots) as u32,
+            buckets: key::buckets(desc, slots),
+        };
+        let plan = match self.0.plans.get(&key) {
+            Some(plan) => plan,
+            // Nothing to do: not worth loading code or tuning.
+            None if self.grid(default, slots).contains(&0) => return Ok(None),
+            None => {
+                let (config, lasting) = self.choose(stream, call, &key, forced)?;
+                let plan = Arc::new(Plan::new(&desc.configs[config]));
+                if lasting { self.0.plans.insert(key, plan) } else { plan }
+            }
+        };
+        let grid = self.grid(plan.config, slots);
+        if !check::grid(desc, grid)? {
+            return Ok(None);
+        }
+        let variant = key::variant_index(plan.config, slots);
+        let function = match &self.0.backend {
+            Backend::Cuda(cuda) => Some(plan.function(cuda, &self.0.device, desc, variant)?),
+            _ => None,
+        };
+        Ok(Some(Ready { plan, variant, grid, function }))
+    }
+
+    #[inline]
+    fn grid(&self, config: &ConfigDesc, slots: &[u64]) -> [u64; 3] {
+        (config.grid)(&GridCtx { slots, num_sms: u64::from(self.0.device.num_sms) })
+    }
+
+    /// Whether a configuration can run these arguments; loads its code.
+    pub(crate) fn can_run(&self, call: &Call, config: &'static ConfigDesc) -> Result<()> {
+        check::grid(call.desc(), self.grid(config, call.slots()))?;
+        if let Backend::Cuda(cuda) = &self.0.backend {
+            let variant = key::variant_index(config, call.slots());
+            Plan::new(config).function(cuda, &self.0.device, call.desc(), variant)?;
+        }
+        Ok(())
+    }
+
+    /// Launches a configuration as it is. On the GPU the context must be current.
+    pub(crate) fn launch_config(&self, stream: &Stream, call: &Call, plan: &Arc<Plan>) -> Result<()> {
+        let grid = self.grid(plan.config, call.slots());
+        if !check::grid(call.desc(), grid)? {
+            return Ok(());
+        }
+        let variant = key::variant_index(plan.config, call.slots());
+        match &self.0.backend {
+            Backend::Cuda(cuda) => {
+                let function = Some(plan.function(cuda, &self.0.device, call.desc(), variant)?);
+                let ready = Ready { plan: plan.clone(), variant, grid, function };
+                ready.enqueue(cuda, cuda_stream(cuda, stream)?, call, &self.0.device.name)
+            }
+            _ => self.run_here(call, plan.config, variant, grid),
+        }
+    }
+
+    /// Runs on the CPU or the emulated SM.
+    fn run_here(&self, call: &Call, config: &'static ConfigDesc, variant: usize, grid: [u64; 3]) -> Result<()> {
+        let kernel = call.desc().name;
+        let run = || match self.0.backend {
+            Backend::Emulator { seed } => emulate::launch(call, config, config.id, &config.variants[variant], grid, seed),
+            _ => {
+                // SAFETY: the slots are those of this kernel, and their memory was checked to be here.
+                unsafe { cpu::launch(config.cpu, grid, call.slots()) };
+                Ok(())
+            }
+        };
+        // A failed device_assert panics.
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+            Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
+        })
+    }
+}
+
+impl Ready {
+    /// The launch itself. The context must be current.
+    #[inline]
+    fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
+        let Some(f) = self.function else { return Err(Error::StreamMismatch) };
+        let slots = call.slots();
+        let mut params = [core::ptr::null_mut::<c_void>(); key::SLOTS];
+        for (p, s) in params.iter_mut().zip(slots) {
+            *p = core::ptr::from_ref(s).cast_mut().cast();
+        }
+        let [x, y, z] = self.grid.map(|g| g as u32);
+        // SAFETY: the entry's parameters are the slots, and the call vouches for the memory they name.
+        let code = unsafe {
+            (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut())
+        };
+        if code != code::SUCCESS {
+            return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
+        }
+        stream.mark();
+        Ok(())
+    }
+}
+
+#[cold]
+fn launch_error(cuda: &Cuda, desc: &KernelDesc, config: &'static ConfigDesc, device: &str, e: u32) -> Error {
+    match e {
+        code::INVALID_VALUE | code::LAUNCH_OUT_OF_RESOURCES => Error::CannotLaunch {
+            kernel: desc.name,
+            config: config.id,
+            device: device.into(),
+            why: format!("the driver refuses the launch with {}", cuda.api.name(e)),
+        },
+        _ => cuda.api.error(&format!("launching {} ({})", desc.name, config.id), e),
+    }
+}
+
+#[inline]
+fn cuda_stream<'s>(cuda: &Arc<Cuda>, stream: &'s Stream) -> Result<&'s CudaStream> {
+    stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, cuda)).ok_or(Error::StreamMismatch)
+}
+
+/// The index of a configuration by its id.
+pub(crate) fn config_index(desc: &KernelDesc, id: &str) -> Result<usize> {
+    desc.configs.iter().position(|c| c.id == id).ok_or_else(|| Error::UnknownConfig {
+        kernel: desc.name.into(),
+        id: id.into(),
+        known: desc.configs.iter().map(|c| c.id).collect::<Vec<_>>().join("; "),
+    })
+}
+
+impl Launcher<'_> {
+    /// Puts the call on its stream once more. Errors: the driver's; off the GPU also [`Error::Assert`].
+    #[inline]
+    pub fn run(&mut self) -> Result<()> {
+        let Some(ready) = &self.ready else { return Ok(()) };
+        match (&self.rt.0.backend, self.stream.as_cuda()) {
+            (Backend::Cuda(cuda), Some(s)) => {
+                let _entered = cuda.enter()?;
+                ready.enqueue(cuda, s, &self.call, &self.rt.0.device.name)
+            }
+            _ => self.rt.run_here(&self.call, ready.plan.config, ready.variant, ready.grid),
+        }
+    }
+
+    /// The id of the chosen configuration; `None` where there is nothing to do.
+    pub fn config(&self) -> Option<&'static str> {
+        self.ready.as_ref().map(|r| r.plan.config.id)
+    }
+
+    /// Programs along x, y, z; zero where there is nothing to do.
+    pub fn grid(&self) -> [u64; 3] {
+        self.ready.as_ref().map_or([0; 3], |r| r.grid)
+    }
+
+    /// The stream's queue of this launcher.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Lets go of the borrowed arguments, so that a launcher can be kept beside its buffers.
+    ///
+    /// # Safety
+    /// Whenever it is run the arguments are alive, nobody else uses an output, and nobody writes an input.
+    pub unsafe fn detach(self) -> Launcher<'static> {
+        // SAFETY: only the lifetime changes.
+        unsafe { core::mem::transmute::<Launcher<'_>, Launcher<'static>>(self) }
+    }
+}

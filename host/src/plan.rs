@@ -1,0 +1,92 @@
+//! Plans: which configuration a kernel takes for arguments of about these sizes, with its code loaded. A launch looks
+//! its plan up; making one may load code and tune.
+
+use crate::cuda::context::{Cuda, Handle};
+use crate::cuda::module;
+use crate::device::Device;
+use crate::error::Result;
+use crate::tuner::key::{Buckets, MixState};
+use cudarc::driver::sys::CUfunction;
+use kernel_core::{ConfigDesc, KernelDesc};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// A chosen configuration.
+pub(crate) struct Plan {
+    pub config: &'static ConfigDesc,
+    /// On the GPU, by variant, loaded when first needed.
+    functions: Box<[OnceLock<Function>]>,
+}
+
+/// A loaded entry in this runtime's context.
+#[derive(Clone, Copy)]
+pub(crate) struct Function {
+    pub raw: Handle<CUfunction>,
+    pub threads: u32,
+    pub shared_bytes: u32,
+}
+
+impl Plan {
+    pub(crate) fn new(config: &'static ConfigDesc) -> Plan {
+        Plan { config, functions: config.variants.iter().map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The code of a variant. The context must be current.
+    #[inline]
+    pub(crate) fn function(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
+        if let Some(f) = self.functions[variant].get() {
+            return Ok(*f);
+        }
+        let entry = module::load(cuda, device, desc, self.config, self.config.variants[variant].entry)?;
+        let raw = Handle(entry.function(cuda.api)?);
+        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes };
+        Ok(*self.functions[variant].get_or_init(|| f))
+    }
+}
+
+/// What a plan is found by. Neither hashing nor comparing it allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PlanKey {
+    /// Address of the descriptor.
+    pub desc: usize,
+    /// A configuration named by the caller, plus one.
+    pub forced: u32,
+    /// The default configuration's variant: whether vectors are allowed changes what is fastest.
+    pub variant: u32,
+    pub buckets: Buckets,
+}
+
+/// A multi-launch operation: name, types and sizes.
+pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
+
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: RwLock<HashMap<PlanKey, Arc<Plan>, MixState>>,
+    choices: RwLock<HashMap<ChoiceKey, usize, MixState>>,
+}
+
+impl Plans {
+    #[inline]
+    pub(crate) fn get(&self, key: &PlanKey) -> Option<Arc<Plan>> {
+        self.plans.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// The first plan made for a key stays.
+    pub(crate) fn insert(&self, key: PlanKey, plan: Arc<Plan>) -> Arc<Plan> {
+        self.plans.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(plan).clone()
+    }
+
+    #[inline]
+    pub(crate) fn choice(&self, key: &ChoiceKey) -> Option<usize> {
+        self.choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    pub(crate) fn insert_choice(&self, key: ChoiceKey, choice: usize) {
+        self.choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.plans.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.choices.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

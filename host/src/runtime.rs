@@ -1,0 +1,274 @@
+//! The runtime: a device, its default stream, and what is known about launching on it.
+
+use crate::buffer::Buffer;
+use crate::cuda::api::{Api, code};
+use crate::cuda::{Cuda, context, module};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::plan::Plans;
+use crate::stream::Stream;
+use crate::tuner::{Autotune, Tuner, key};
+use kernel_core::{Element, KernelDesc, Place};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
+#[derive(Clone)]
+pub struct Runtime(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub device: Device,
+    pub backend: Backend,
+    pub stream: Stream,
+    pub tuner: Tuner,
+    pub plans: Plans,
+}
+
+pub(crate) enum Backend {
+    Cpu,
+    Emulator { seed: u64 },
+    Cuda(Arc<Cuda>),
+}
+
+/// Which execution a runtime is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    Cuda,
+    Cpu,
+    Emulator,
+}
+
+impl Runtime {
+    /// CUDA device 0 where there is a device and a driver, else the CPU. `TILE_BACKEND` overrides (see
+    /// [`Runtime::from_name`]); where it names what is not there, the CPU is taken with a warning.
+    pub fn new() -> Runtime {
+        let name = std::env::var("TILE_BACKEND").unwrap_or_else(|_| "auto".into());
+        Self::from_name(&name).unwrap_or_else(|e| {
+            tracing::warn!(error = %e, "falling back to the CPU");
+            Self::cpu()
+        })
+    }
+
+    /// As [`Runtime::new`], but the CPU also where one of the kernels was not compiled for the device.
+    pub fn for_kernels(kernels: &[&'static KernelDesc]) -> Runtime {
+        let rt = Self::new();
+        let Some(cuda) = rt.cuda_context() else { return rt };
+        match kernels.iter().find(|k| !module::has_code_for(k, cuda.compute)) {
+            Some(k) => {
+                tracing::warn!(kernel = k.name, device = rt.device().name, "no code for this GPU in this build: using the CPU (`cargo xtask setup` and a new build cure it)");
+                Self::cpu()
+            }
+            None => rt,
+        }
+    }
+
+    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator` or `emulator:SEED`. Errors: [`Error::UnknownBackend`], and those of
+    /// [`Runtime::cuda`] where CUDA is named.
+    pub fn from_name(name: &str) -> Result<Runtime> {
+        let unknown = || Error::UnknownBackend { name: name.into() };
+        match name.split_once(':').unwrap_or((name, "")) {
+            ("auto", "") => match Self::cuda(0) {
+                Ok(rt) => Ok(rt),
+                Err(e) => {
+                    tracing::debug!(reason = %e, "using the CPU");
+                    Ok(Self::cpu())
+                }
+            },
+            ("cpu", "") => Ok(Self::cpu()),
+            ("cuda", "") => Self::cuda(0),
+            ("cuda", n) => Self::cuda(n.parse().map_err(|_| unknown())?),
+            ("emulator", "") => Ok(Self::emulator(0)),
+            ("emulator", seed) => Ok(Self::emulator(seed.parse().map_err(|_| unknown())?)),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// A CUDA device, in its primary context. Errors: [`Error::NoCuda`], [`Error::NoDevice`], [`Error::DriverTooOld`],
+    /// and the driver's.
+    pub fn cuda(ordinal: u32) -> Result<Runtime> {
+        Cuda::primary(ordinal).map(|(cuda, device)| Self::build(device, Backend::Cuda(Arc::new(cuda))))
+    }
+
+    /// The context that is current on the calling thread, else the primary one of device 0. For callees of foreign
+    /// code: the default stream is that context's. The same context gives the same runtime. Errors: as
+    /// [`Runtime::cuda`].
+    pub fn current() -> Result<Runtime> {
+        /// A context by address and id: addresses are used again.
+        type Id = (usize, u64);
+        static ALL: OnceLock<Mutex<HashMap<Id, Runtime>>> = OnceLock::new();
+        thread_local!(static LAST: RefCell<Option<(Id, Runtime)>> = const { RefCell::new(None) });
+        let api = Api::get()?;
+        let current = Cuda::current(api)?;
+        let mut id: Id = (0, 0);
+        if let Some(c) = current {
+            let mut number = 0;
+            match unsafe { (api.ctx_get_id)(c, &mut number) } {
+                code::SUCCESS => id = (c as usize, number),
+                e => return Err(api.error("asking for the context's id", e)),
+            }
+        }
+        if let Some(rt) = LAST.with_borrow(|l| l.as_ref().filter(|(i, _)| *i == id).map(|(_, rt)| rt.clone())) {
+            return Ok(rt);
+        }
+        let mut all = ALL.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
+        let rt = match (all.get(&id), current) {
+            (Some(rt), _) => rt.clone(),
+            (None, None) => Self::cuda(0)?,
+            (None, Some(c)) => {
+                let (cuda, device) = Cuda::borrowed(api, c)?;
+                Self::build(device, Backend::Cuda(Arc::new(cuda)))
+            }
+        };
+        all.insert(id, rt.clone());
+        LAST.set(Some((id, rt.clone())));
+        Ok(rt)
+    }
+
+    /// The CPU: programs over all cores, done when a launch returns.
+    pub fn cpu() -> Runtime {
+        Self::build(Device::host("cpu"), Backend::Cpu)
+    }
+
+    /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
+    /// defects. Slow; for tests.
+    pub fn emulator(seed: u64) -> Runtime {
+        // Few multiprocessors, and always as many: runs do not depend on the machine.
+        let device = Device { num_sms: 4, ..Device::host("emulator") };
+        Self::build(device, Backend::Emulator { seed })
+    }
+
+    fn build(device: Device, backend: Backend) -> Runtime {
+        let stream = match &backend {
+            Backend::Cuda(cuda) => Stream::default_of(cuda.clone()),
+            _ => Stream::host(),
+        };
+        let tuner = Tuner::new(&device);
+        Runtime(Arc::new(Inner { device, backend, stream, tuner, plans: Plans::default() }))
+    }
+
+    /// The device and its limits.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    pub fn kind(&self) -> BackendKind {
+        match self.0.backend {
+            Backend::Cuda(_) => BackendKind::Cuda,
+            Backend::Cpu => BackendKind::Cpu,
+            Backend::Emulator { .. } => BackendKind::Emulator,
+        }
+    }
+
+    /// The default stream.
+    #[inline]
+    pub fn stream(&self) -> &Stream {
+        &self.0.stream
+    }
+
+    /// Waits for everything on the default stream. Errors: those of the work.
+    pub fn synchronize(&self) -> Result<()> {
+        self.stream().synchronize()
+    }
+
+    /// See [`Buffer::alloc`].
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::alloc(self, len)
+    }
+
+    /// See [`Buffer::zeros`].
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::zeros(self, len)
+    }
+
+    /// See [`Buffer::from_slice`].
+    pub fn from_slice<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
+        Buffer::from_slice(self, data)
+    }
+
+    /// Whether launches measure configurations.
+    pub fn autotune(&self) -> Autotune {
+        self.0.tuner.mode()
+    }
+
+    /// Overrides `TILE_AUTOTUNE` for this runtime. Choices made before are made again.
+    pub fn set_autotune(&self, mode: Autotune) {
+        self.0.tuner.set_mode(mode);
+        self.0.plans.clear();
+    }
+
+    /// Overrides where tuning results are kept; `None` keeps them in this process only.
+    pub fn set_cache_dir(&self, dir: Option<PathBuf>) {
+        self.0.tuner.set_dir(dir);
+        self.0.plans.clear();
+    }
+
+    /// The tuning results of these kernels on this device, as a file for `host/defaults`.
+    pub fn export_defaults(&self, kernels: &[&'static KernelDesc]) -> String {
+        let labels: Vec<_> = kernels.iter().map(|k| (key::kernel_label(k.name, k.types), module::fingerprint(k))).collect();
+        self.0.tuner.export(&labels)
+    }
+
+    /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tile-kernels` in
+    /// `$XDG_CACHE_HOME` or `~/.cache`.
+    pub fn cache_dir() -> Option<PathBuf> {
+        crate::tuner::store::cache_dir()
+    }
+
+    #[inline]
+    pub(crate) fn cuda_context(&self) -> Option<&Arc<Cuda>> {
+        match &self.0.backend {
+            Backend::Cuda(c) => Some(c),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn unsupported(&self, what: &'static str, instead: &'static str) -> Error {
+        Error::Unsupported { what, device: self.device().name.clone(), instead }
+    }
+
+    /// Whether the device can reach an address: always on the CPU.
+    pub(crate) fn check_reachable(&self, addr: u64) -> Result<()> {
+        const DEVICE_ORDINAL: i32 = 9;
+        let Some(cuda) = self.cuda_context() else { return Ok(()) };
+        let _entered = cuda.enter()?;
+        let mut ordinal = 0i32;
+        match unsafe { (cuda.api.pointer_get_attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, addr) } {
+            code::SUCCESS if ordinal as u32 == cuda.ordinal => Ok(()),
+            code::SUCCESS => Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, not on {}", cuda.ordinal) }),
+            code::INVALID_VALUE => Err(Error::Foreign { why: "its address is not device memory".into() }),
+            e => Err(cuda.api.error("asking where memory lives", e)),
+        }
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl core::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Runtime({})", self.device().name)
+    }
+}
+
+/// Whether a CUDA driver and a device are there, and why not; nothing is created.
+pub fn cuda_status() -> Result<u32> {
+    let api = Api::get()?;
+    match Cuda::count(api)? {
+        0 => Err(Error::NoCuda { why: "the driver is there but shows no device".into() }),
+        n => Ok(n),
+    }
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Runtime>();
+    shared::<Stream>();
+    shared::<Buffer<f32>>();
+    let _ = context::DEFAULT_STREAM;
+    let _ = Place::Host;
+};

@@ -1,0 +1,209 @@
+//! Scratch memory: what an operation needs between its launches, or between the programs of one.
+//!
+//! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease is
+//! dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
+
+use crate::buffer::{Memory, byte_count};
+use crate::error::{Error, Result};
+use crate::stream::{Stream, StreamInner};
+use core::marker::PhantomData;
+use kernel_core::{AsSlice, AsSliceMut, Element, Place, RawArg, SliceArg, SliceMutArg};
+use std::sync::Mutex;
+
+/// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
+/// stream, and drop it after the last of them.
+///
+/// The tuner knows scratch from outputs: it restores it, but does not compare what two configurations leave in it.
+pub struct Scratch<T> {
+    ptr: u64,
+    len: usize,
+    place: Place,
+    lease: Lease,
+    stream: Stream,
+    element: PhantomData<T>,
+}
+
+#[derive(Clone, Copy)]
+enum Lease {
+    Nothing,
+    Block,
+    /// Allocated within a graph, where it stays.
+    Captured,
+}
+
+impl Stream {
+    /// Scratch with unspecified contents. Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    pub fn scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
+        self.lease(len, false)
+    }
+
+    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program puts
+    /// back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
+    pub fn zeroed_scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
+        self.lease(len, true)
+    }
+
+    fn lease<T: Element>(&self, len: usize, zeroed: bool) -> Result<Scratch<T>> {
+        let place = self.as_cuda().map_or(Place::Host, |s| s.cuda.place());
+        let bytes = byte_count::<T>(len)?;
+        let (ptr, lease) = match self.as_cuda() {
+            _ if bytes == 0 => (64, Lease::Nothing),
+            Some(s) if !s.raw.0.is_null() && self.is_capturing() => {
+                // A cached block would be shared with whatever runs beside the graph when it is replayed.
+                let ptr = s.cuda.alloc(bytes, s.raw.0)?;
+                if zeroed {
+                    s.cuda.fill_zero(ptr, bytes, s.raw.0)?;
+                }
+                (ptr, Lease::Captured)
+            }
+            _ => (self.blocks().lease(self, bytes, zeroed)?, Lease::Block),
+        };
+        Ok(Scratch { ptr, len, place, lease, stream: self.clone(), element: PhantomData })
+    }
+
+    pub(crate) fn blocks(&self) -> &Blocks {
+        match &*self.0 {
+            StreamInner::Host(blocks) => blocks,
+            StreamInner::Cuda(s) => &s.scratch,
+        }
+    }
+}
+
+impl<T> Scratch<T> {
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// For a raw-pointer parameter.
+    pub fn raw(&self) -> RawArg<T> {
+        RawArg::new(self.ptr, self.place)
+    }
+}
+
+impl<'a, T: Element> AsSlice<'a, T> for &'a Scratch<T> {
+    fn as_slice_arg(self) -> SliceArg<'a, T> {
+        // SAFETY: leased, and borrowed for 'a.
+        unsafe { SliceArg::from_raw(self.ptr, self.len as u64, self.place) }
+    }
+}
+
+impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
+    fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
+        // SAFETY: leased to this value alone, and borrowed mutably for 'a.
+        unsafe { SliceMutArg::from_raw(self.ptr, self.len as u64, self.place) }
+    }
+}
+
+impl<T> Drop for Scratch<T> {
+    fn drop(&mut self) {
+        match self.lease {
+            Lease::Nothing => {}
+            Lease::Block => self.stream.blocks().give_back(self.ptr),
+            Lease::Captured => {
+                if let Some(s) = self.stream.as_cuda() {
+                    s.cuda.free(self.ptr, s.raw.0);
+                }
+            }
+        }
+    }
+}
+
+/// A stream's blocks, leased and free.
+#[derive(Default)]
+pub(crate) struct Blocks(Mutex<Vec<Block>>);
+
+struct Block {
+    ptr: u64,
+    bytes: u64,
+    zeroed: bool,
+    leased: bool,
+    /// Host memory is owned here; device memory is freed by the stream.
+    _host: Option<Memory>,
+}
+
+/// Free blocks beyond these are given back.
+const KEPT_BYTES: u64 = 256 << 20;
+const KEPT_BLOCKS: usize = 32;
+
+impl Blocks {
+    fn lease(&self, stream: &Stream, bytes: u64, zeroed: bool) -> Result<u64> {
+        if let Some(ptr) = self.reuse(bytes, zeroed) {
+            return Ok(ptr);
+        }
+        let size = match bytes {
+            0..=0x10_0000 => bytes.next_power_of_two().max(256),
+            _ => bytes.next_multiple_of(2 << 20),
+        };
+        self.trim(stream, size);
+        let (ptr, host) = match stream.as_cuda() {
+            None => {
+                let memory = Memory::host(size)?;
+                (memory.ptr, Some(memory))
+            }
+            Some(s) => {
+                let ptr = match s.cuda.alloc(size, s.raw.0) {
+                    Err(Error::OutOfMemory { .. }) => {
+                        self.trim(stream, u64::MAX);
+                        s.cuda.alloc(size, s.raw.0)?
+                    }
+                    other => other?,
+                };
+                if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
+                    s.cuda.free(ptr, s.raw.0);
+                    return Err(e);
+                }
+                (ptr, None)
+            }
+        };
+        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, _host: host });
+        Ok(ptr)
+    }
+
+    /// The smallest free block that is large enough and not wasteful.
+    fn reuse(&self, bytes: u64, zeroed: bool) -> Option<u64> {
+        let mut all = self.lock();
+        let fits = |b: &&mut Block| !b.leased && b.zeroed == zeroed && b.bytes >= bytes && b.bytes / 4 <= bytes.max(64 << 10);
+        let block = all.iter_mut().filter(fits).min_by_key(|b| b.bytes)?;
+        block.leased = true;
+        Some(block.ptr)
+    }
+
+    /// Makes room for a block of `coming` bytes among those that are kept.
+    fn trim(&self, stream: &Stream, coming: u64) {
+        let mut all = self.lock();
+        let mut kept: u64 = all.iter().map(|b| b.bytes).fold(coming, u64::saturating_add);
+        while kept > KEPT_BYTES || all.len() >= KEPT_BLOCKS {
+            let Some(i) = all.iter().position(|b| !b.leased) else { return };
+            let block = all.swap_remove(i);
+            kept = kept.saturating_sub(block.bytes);
+            if let Some(s) = stream.as_cuda() {
+                s.cuda.free(block.ptr, s.raw.0);
+            }
+        }
+    }
+
+    fn give_back(&self, ptr: u64) {
+        if let Some(b) = self.lock().iter_mut().find(|b| b.ptr == ptr) {
+            b.leased = false;
+        }
+    }
+
+    /// Whether an address lies in leased scratch.
+    pub(crate) fn contains(&self, addr: u64) -> bool {
+        self.lock().iter().any(|b| b.leased && b.ptr <= addr && addr < b.ptr + b.bytes)
+    }
+
+    /// The addresses of all blocks, which the caller frees.
+    pub(crate) fn take(&self) -> Vec<u64> {
+        self.lock().drain(..).map(|b| b.ptr).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}

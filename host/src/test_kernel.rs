@@ -1,0 +1,66 @@
+//! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
+
+use kernel_core::{Call, ConfigDesc, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, VariantDesc, cpu};
+
+const PARAMS: &[ParamDesc] = &[
+    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
+    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
+];
+
+const VARIANTS: &[VariantDesc] = &[
+    VariantDesc { entry: "copy_v", requires: &[Require { slot: 0, by: 16 }, Require { slot: 2, by: 16 }], emulated: None },
+    VariantDesc { entry: "copy_s", requires: &[], emulated: None },
+];
+
+fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {
+    [c.slots[1].div_ceil(BLOCK), 1, 1]
+}
+
+unsafe fn copy<const BLOCK: u64>(p: &cpu::Program, s: &[u64]) {
+    let (x, y) = (s[0] as *const f32, s[2] as *mut f32);
+    for i in p.id[0] * BLOCK..((p.id[0] + 1) * BLOCK).min(s[1]).min(s[3]) {
+        let v = *x.add(i as usize);
+        cpu::assert(v >= 0.0, "no negative numbers", 7);
+        *y.add(i as usize) = v;
+    }
+}
+
+/// As `copy`, but wrong in the last place where it matters.
+unsafe fn wrong(p: &cpu::Program, s: &[u64]) {
+    copy::<64>(p, s);
+    *(s[2] as *mut f32) += 1.0;
+}
+
+const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: kernel_core::CpuFn) -> ConfigDesc {
+    ConfigDesc { id, consts: &[], warps: 4, grid, cpu, variants: VARIANTS }
+}
+
+/// Copies x to y; refuses negative numbers. Its last configuration is wrong, for the tuner.
+pub(crate) static COPY: KernelDesc = KernelDesc {
+    name: "copy",
+    file: "test_kernel.rs",
+    line: 1,
+    types: "f32",
+    params: PARAMS,
+    configs: &[config("BLOCK=16", grid::<16>, copy::<16>), config("BLOCK=64", grid::<64>, copy::<64>), config("BLOCK=64,wrong", grid::<64>, wrong)],
+    bundle: None,
+};
+
+/// Any addresses.
+pub(crate) fn copy_call(x: u64, n: u64, y: u64, m: u64, place: Place) -> Call<'static> {
+    // SAFETY: never launched unless the addresses are good.
+    unsafe { Call::new(&COPY).slice::<f32>(SliceArg::from_raw(x, n, place)).slice_mut::<f32>(SliceMutArg::from_raw(y, m, place)) }
+}
+
+/// As the macro's function does.
+pub(crate) fn copy_of<'a>(x: impl kernel_core::AsSlice<'a, f32>, y: impl kernel_core::AsSliceMut<'a, f32>) -> Call<'a> {
+    Call::new(&COPY).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg())
+}
+
+/// A new folder for a test.
+pub(crate) fn temp_dir(name: &str) -> std::path::PathBuf {
+    let dir = std::env::temp_dir().join(format!("tile-host-test-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("a temporary folder");
+    dir
+}

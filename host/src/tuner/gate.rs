@@ -1,0 +1,103 @@
+//! The correctness gate: do two configurations give the same result?
+
+use half::{bf16, f16};
+use kernel_core::DType;
+
+/// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more.
+fn tolerance(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::F64 => Some(1e-10),
+        DType::F32 => Some(1e-4),
+        DType::F16 => Some(1e-2),
+        DType::BF16 => Some(4e-2),
+        _ => None,
+    }
+}
+
+fn read(dtype: DType, b: &[u8]) -> f64 {
+    match dtype {
+        DType::F64 => b.try_into().map_or(f64::NAN, f64::from_le_bytes),
+        DType::F32 => b.try_into().map_or(f64::NAN, |b| f64::from(f32::from_le_bytes(b))),
+        DType::F16 => b.try_into().map_or(f64::NAN, |b| f16::from_le_bytes(b).to_f64()),
+        DType::BF16 => b.try_into().map_or(f64::NAN, |b| bf16::from_le_bytes(b).to_f64()),
+        _ => f64::NAN,
+    }
+}
+
+/// How `got` differs from `want`; `None` where they agree. `first` is the index of the first element.
+pub(crate) fn difference(dtype: DType, first: usize, want: &[u8], got: &[u8]) -> Option<String> {
+    if want == got {
+        return None;
+    }
+    let size = dtype.size();
+    let Some(rel) = tolerance(dtype) else {
+        let i = want.iter().zip(got).position(|(a, b)| a != b).unwrap_or(0) / size;
+        let hex = |b: &[u8]| b.get(i * size..(i + 1) * size).unwrap_or(b).iter().rev().map(|x| format!("{x:02x}")).collect::<String>();
+        return Some(format!("element {} is 0x{} instead of 0x{}", first + i, hex(got), hex(want)));
+    };
+    let pairs = || want.chunks_exact(size).zip(got.chunks_exact(size)).map(|(a, b)| (read(dtype, a), read(dtype, b)));
+    let (mut sum, mut n) = (0.0, 0.0);
+    for (a, _) in pairs().filter(|p| p.0.is_finite()) {
+        sum += a * a;
+        n += 1.0;
+    }
+    // Elements that are small beside the rest may be what is left of a cancellation.
+    let absolute = rel * (sum / f64::max(n, 1.0)).sqrt();
+    let differs = |a: f64, b: f64| !(a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= absolute + rel * a.abs().max(b.abs()));
+    pairs().enumerate().find(|(_, (a, b))| differs(*a, *b)).map(|(i, (a, b))| format!("element {} is {b} instead of {a}", first + i))
+}
+
+/// Byte ranges that stand for an output of `bytes` bytes: all of it, or, where that is too long to read back for every
+/// configuration, pieces spread over it with both ends.
+pub(crate) fn sample(bytes: u64) -> Vec<(u64, u64)> {
+    const ALL: u64 = 256 << 20;
+    const PIECE: u64 = 1 << 20;
+    const PIECES: u64 = 128;
+    if bytes <= ALL {
+        return vec![(0, bytes)];
+    }
+    let last = bytes - PIECE;
+    let mut pieces: Vec<_> = (0..PIECES - 1).map(|i| ((last as u128 * i as u128 / (PIECES - 1) as u128) as u64 / 64 * 64, PIECE)).collect();
+    // The end, whatever it is a multiple of: elements are at most 8 bytes, and outputs whole elements.
+    pieces.push((last / 64 * 64, bytes - last / 64 * 64));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(v: &[f32]) -> Vec<u8> {
+        v.iter().flat_map(|x| x.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn floats_may_round_differently() {
+        let want = bytes(&[1.0, 1000.0, f32::NAN, f32::INFINITY]);
+        assert_eq!(difference(DType::F32, 0, &want, &want), None);
+        assert_eq!(difference(DType::F32, 0, &want, &bytes(&[1.00001, 1000.01, f32::NAN, f32::INFINITY])), None);
+        let wrong = difference(DType::F32, 8, &want, &bytes(&[1.0, 1001.0, f32::NAN, f32::INFINITY])).unwrap();
+        assert_eq!(wrong, "element 9 is 1001 instead of 1000");
+        for bad in [[1.0, 1000.0, 0.0, f32::INFINITY], [1.0, 1000.0, f32::NAN, 1.0]] {
+            assert!(difference(DType::F32, 0, &want, &bytes(&bad)).is_some());
+        }
+    }
+
+    #[test]
+    fn integers_may_not_differ() {
+        let wrong = difference(DType::I32, 0, &[1, 0, 0, 0, 2, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 0, 0]).unwrap();
+        assert_eq!(wrong, "element 1 is 0x00000103 instead of 0x00000002");
+        assert!(difference(DType::Bool, 0, &[1], &[0]).is_some());
+    }
+
+    #[test]
+    fn long_outputs_are_sampled_at_both_ends() {
+        assert_eq!(sample(1000), [(0, 1000)]);
+        let bytes = (1 << 30) + 12;
+        let s = sample(bytes);
+        assert_eq!(s[0].0, 0);
+        let (start, len) = s[s.len() - 1];
+        assert_eq!(start + len, bytes);
+        assert!(s.iter().all(|&(o, n)| o % 64 == 0 && o + n <= bytes));
+    }
+}

@@ -1,0 +1,145 @@
+//! What a tuning result is filed under: the kernel, and its arguments rounded so that near sizes share a result.
+//!
+//! Lengths, extents, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
+//! values from `2^(b-1)` to `2^b - 1`. Addresses and floating-point scalars do not count.
+
+use core::fmt::Write;
+use core::hash::{BuildHasherDefault, Hasher};
+use kernel_core::{ConfigDesc, DType, KernelDesc, ParamKind};
+
+/// As many as a call has slots.
+pub(crate) const SLOTS: usize = 32;
+
+/// One byte a slot, 0 for slots that do not count.
+pub(crate) type Buckets = [u8; SLOTS];
+
+#[inline]
+pub(crate) const fn bucket(v: u64) -> u8 {
+    (64 - v.leading_zeros()) as u8
+}
+
+#[inline]
+pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
+    let mut out = [0; SLOTS];
+    for p in desc.params {
+        let counted = match p.kind {
+            ParamKind::Slice | ParamKind::SliceMut | ParamKind::View { .. } | ParamKind::ViewMut { .. } => p.slot + 1..p.slot + p.kind.slots(),
+            ParamKind::Scalar if !is_float(p.dtype) => p.slot..p.slot + 1,
+            _ => continue,
+        };
+        for i in counted {
+            out[i] = bucket(slots[i]);
+        }
+    }
+    out
+}
+
+fn is_float(d: DType) -> bool {
+    matches!(d, DType::F32 | DType::F64 | DType::F16 | DType::BF16)
+}
+
+/// Which of a configuration's variants these arguments take.
+#[inline]
+pub(crate) fn variant_index(config: &ConfigDesc, slots: &[u64]) -> usize {
+    let holds = |v: &kernel_core::VariantDesc| v.requires.iter().all(|r| slots[r.slot].is_multiple_of(r.by));
+    config.variants.iter().position(holds).unwrap_or(config.variants.len() - 1)
+}
+
+/// `relu[f16]`; the name alone without type parameters.
+pub(crate) fn kernel_label(name: &str, types: &str) -> String {
+    if types.is_empty() { name.to_string() } else { format!("{name}[{types}]") }
+}
+
+/// The arguments in words: `x:25 v:12x13/13x1 n:4 v0`, a slice by the bucket of its length, a view by those of its
+/// extents and strides, an integer scalar by its own, and the variant.
+pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, variant: usize) -> String {
+    let mut s = String::new();
+    for p in desc.params {
+        let list = |from: usize, n: usize| buckets[from..from + n].iter().map(u8::to_string).collect::<Vec<_>>().join("x");
+        let _ = match p.kind {
+            ParamKind::Slice | ParamKind::SliceMut => write!(s, "{}:{} ", p.name, buckets[p.slot + 1]),
+            ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
+                write!(s, "{}:{}/{} ", p.name, list(p.slot + 1, rank), list(p.slot + 1 + rank, rank))
+            }
+            ParamKind::Scalar if !is_float(p.dtype) => write!(s, "{}:{} ", p.name, buckets[p.slot]),
+            _ => Ok(()),
+        };
+    }
+    let _ = write!(s, "v{variant}");
+    s
+}
+
+/// How far apart the sizes in two signatures are; `None` where anything but sizes differs.
+pub(crate) fn distance(a: &str, b: &str) -> Option<u32> {
+    let ((a, va), (b, vb)) = (a.rsplit_once(' ').unwrap_or((a, "")), b.rsplit_once(' ').unwrap_or((b, "")));
+    if va != vb {
+        return None;
+    }
+    let pieces = |s: &str| -> (Vec<String>, Vec<u32>) {
+        let mut names = Vec::new();
+        let mut sizes = Vec::new();
+        for word in s.split(' ') {
+            let (name, numbers) = word.split_once(':').unwrap_or(("", word));
+            names.push(name.to_string());
+            sizes.extend(numbers.split(['x', '/']).map(|n| n.parse::<u32>().unwrap_or(0)));
+        }
+        (names, sizes)
+    };
+    let ((na, sa), (nb, sb)) = (pieces(a), pieces(b));
+    (na == nb && sa.len() == sb.len()).then(|| sa.iter().zip(&sb).map(|(x, y)| x.abs_diff(*y)).sum())
+}
+
+/// A fast hash for keys that come from ourselves.
+#[derive(Default)]
+pub(crate) struct Mix(u64);
+
+pub(crate) type MixState = BuildHasherDefault<Mix>;
+
+impl Hasher for Mix {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        for c in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..c.len()].copy_from_slice(c);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, v: u64) {
+        self.0 = (self.0.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, v: usize) {
+        self.write_u64(v as u64);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_kernel::COPY;
+
+    #[test]
+    fn sizes_share_buckets() {
+        assert_eq!([0, 1, 2, 3, 4, 7, 8, u64::MAX].map(bucket), [0, 1, 2, 2, 3, 3, 4, 64]);
+        let b = buckets(&COPY, &[4096, 1000, 8192, 512]);
+        assert_eq!(b[..4], [0, 10, 0, 10]);
+        assert_eq!(signature(&COPY, &b, 1), "x:10 y:10 v1");
+    }
+
+    #[test]
+    fn near_signatures() {
+        assert_eq!(distance("x:25 y:25 v0", "x:23 y:24 v0"), Some(3));
+        assert_eq!(distance("x:25 y:25 v0", "x:25 y:25 v1"), None);
+        assert_eq!(distance("x:25 y:25 v0", "x:25 z:25 v0"), None);
+        assert_eq!(distance("a:12x13/13x1 v0", "a:12x13/14x1 v0"), Some(1));
+        assert_eq!(distance("a:12x13 v0", "a:12 v0"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! The search on a real device: saves and restores outputs, compares them, and times runs from a cold cache.
+
+use super::search::Bench;
+use super::gate;
+use crate::cuda::context::Cuda;
+use crate::error::Result;
+use crate::event::Event;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
+use cudarc::driver::sys::CUstream;
+use kernel_core::{DType, Element, SliceMutArg};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    pub(crate) addr: u64,
+    pub(crate) bytes: u64,
+    pub(crate) dtype: DType,
+    /// Scratch is restored but not compared.
+    pub(crate) compare: bool,
+}
+
+impl Output {
+    /// An argument that is written.
+    pub fn new<T: Element>(arg: &SliceMutArg<'_, T>) -> Output {
+        Output { addr: arg.addr(), bytes: arg.len() * size_of::<T>() as u64, dtype: T::DTYPE, compare: true }
+    }
+}
+
+/// Times of one `Bench::time`: at least this many, and no more than fill the time.
+const LEAST_SAMPLES: usize = 3;
+const MOST_SAMPLES: usize = 20;
+const ROUND: Duration = Duration::from_millis(10);
+/// Runs shorter than this are timed several at once: an event resolves about half a microsecond.
+const RESOLVABLE: Duration = Duration::from_micros(10);
+const MOST_AT_ONCE: usize = 8;
+
+pub(crate) struct Measure<'a> {
+    rt: &'a Runtime,
+    stream: &'a Stream,
+    ids: Vec<&'a str>,
+    prepare: &'a mut dyn FnMut(usize) -> Result<()>,
+    run: &'a mut dyn FnMut(usize) -> Result<()>,
+    outputs: Vec<Saved>,
+    /// Twice the L2 cache, overwritten before each sample.
+    flush: Option<DeviceMemory>,
+    estimates: Vec<Option<Duration>>,
+}
+
+struct Saved {
+    output: Output,
+    copy: Backup,
+    reference: Vec<Vec<u8>>,
+}
+
+enum Backup {
+    Host(Vec<u8>),
+    Device(DeviceMemory),
+}
+
+impl<'a> Measure<'a> {
+    /// Saves the outputs. Errors: out of memory for the copies.
+    pub(crate) fn new(
+        rt: &'a Runtime,
+        stream: &'a Stream,
+        ids: Vec<&'a str>,
+        outputs: &[Output],
+        prepare: &'a mut dyn FnMut(usize) -> Result<()>,
+        run: &'a mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Self> {
+        let mut saved = Vec::new();
+        for &output in outputs.iter().filter(|o| o.bytes > 0) {
+            let copy = match stream.as_cuda() {
+                Some(s) => {
+                    let memory = DeviceMemory::new(&s.cuda, s.raw.0, output.bytes)?;
+                    s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
+                    Backup::Device(memory)
+                }
+                // SAFETY: the caller of the tuner holds the output mutably.
+                None => Backup::Host(unsafe { core::slice::from_raw_parts(output.addr as *const u8, output.bytes as usize) }.to_vec()),
+            };
+            saved.push(Saved { output, copy, reference: Vec::new() });
+        }
+        let flush = match stream.as_cuda() {
+            Some(s) => Some(DeviceMemory::new(&s.cuda, s.raw.0, 2 * u64::from(rt.device().limits.l2_bytes).max(16 << 20))?),
+            None => None,
+        };
+        let estimates = vec![None; ids.len()];
+        Ok(Measure { rt, stream, ids, prepare, run, outputs: saved, flush, estimates })
+    }
+
+    /// Sampled pieces of an output as they are now.
+    fn read(&self, output: Output) -> Result<Vec<Vec<u8>>> {
+        gate::sample(output.bytes)
+            .into_iter()
+            .map(|(offset, bytes)| {
+                let mut piece = vec![0u8; bytes as usize];
+                match self.stream.as_cuda() {
+                    Some(s) => s.cuda.download(piece.as_mut_ptr(), output.addr + offset, bytes, s.raw.0)?,
+                    // SAFETY: within the output.
+                    None => unsafe { core::ptr::copy_nonoverlapping((output.addr + offset) as *const u8, piece.as_mut_ptr(), piece.len()) },
+                }
+                Ok(piece)
+            })
+            .collect()
+    }
+
+    /// Enqueues one group of `at_once` runs between two events.
+    fn sample(&mut self, candidate: usize, at_once: usize) -> Result<(Event, Event)> {
+        self.restore()?;
+        if let (Some(s), Some(flush)) = (self.stream.as_cuda(), &self.flush) {
+            s.cuda.fill_zero(flush.ptr, flush.bytes, s.raw.0)?;
+        }
+        let (start, end) = (Event::new(self.rt)?, Event::new(self.rt)?);
+        start.record(self.stream)?;
+        for _ in 0..at_once {
+            (self.run)(candidate)?;
+        }
+        end.record(self.stream)?;
+        Ok((start, end))
+    }
+
+    fn estimate(&mut self, candidate: usize) -> Result<Duration> {
+        if let Some(e) = self.estimates[candidate] {
+            return Ok(e);
+        }
+        let (start, end) = self.sample(candidate, 1)?;
+        let e = end.since(&start)?.max(Duration::from_nanos(100));
+        self.estimates[candidate] = Some(e);
+        Ok(e)
+    }
+}
+
+impl Bench for Measure<'_> {
+    fn count(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn id(&self, candidate: usize) -> String {
+        self.ids[candidate].to_string()
+    }
+
+    fn prepare(&mut self, candidate: usize) -> Result<()> {
+        (self.prepare)(candidate)
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        for s in &self.outputs {
+            match (&s.copy, self.stream.as_cuda()) {
+                (Backup::Device(m), Some(c)) => c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?,
+                // SAFETY: as many bytes were saved from there.
+                (Backup::Host(v), _) => unsafe { core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len()) },
+                (Backup::Device(_), None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, candidate: usize) -> Result<()> {
+        (self.run)(candidate)?;
+        self.stream.synchronize()
+    }
+
+    fn keep_reference(&mut self) -> Result<()> {
+        for i in 0..self.outputs.len() {
+            if self.outputs[i].output.compare {
+                self.outputs[i].reference = self.read(self.outputs[i].output)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self) -> Result<Option<String>> {
+        for s in self.outputs.iter().filter(|s| s.output.compare) {
+            let now = self.read(s.output)?;
+            let size = s.output.dtype.size() as u64;
+            for (((offset, _), want), got) in gate::sample(s.output.bytes).iter().zip(&s.reference).zip(&now) {
+                if let Some(wrong) = gate::difference(s.output.dtype, (offset / size) as usize, want, got) {
+                    return Ok(Some(wrong));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn time(&mut self, candidate: usize) -> Result<Vec<Duration>> {
+        let about = self.estimate(candidate)?;
+        let at_once = if about < RESOLVABLE && self.stream.as_cuda().is_some() {
+            (2 * RESOLVABLE.as_nanos() / about.as_nanos()).clamp(1, MOST_AT_ONCE as u128) as usize
+        } else {
+            1
+        };
+        let samples = (ROUND.as_nanos() / (about * at_once as u32).as_nanos().max(1)).clamp(LEAST_SAMPLES as u128, MOST_SAMPLES as u128);
+        // Enqueue all before waiting for any: the device stays busy, and launches hide behind the flush.
+        let started = Instant::now();
+        let mut events = Vec::new();
+        for _ in 0..samples {
+            events.push(self.sample(candidate, at_once)?);
+            if self.stream.as_cuda().is_none() && events.len() >= LEAST_SAMPLES && started.elapsed() > 5 * ROUND {
+                break;
+            }
+        }
+        events.iter().map(|(start, end)| Ok(end.since(start)? / at_once as u32)).collect()
+    }
+}
+
+/// Device memory for the time of a search.
+struct DeviceMemory {
+    cuda: Arc<Cuda>,
+    stream: CUstream,
+    ptr: u64,
+    bytes: u64,
+}
+
+impl DeviceMemory {
+    fn new(cuda: &Arc<Cuda>, stream: CUstream, bytes: u64) -> Result<Self> {
+        Ok(DeviceMemory { ptr: cuda.alloc(bytes, stream)?, cuda: cuda.clone(), stream, bytes })
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        self.cuda.free(self.ptr, self.stream);
+    }
+}

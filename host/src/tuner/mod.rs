@@ -1,0 +1,276 @@
+//! The autotuner: which configuration a launch uses.
+//!
+//! A result is filed under the kernel, its types, the device and the rounded sizes ([`key`]). It is looked up among this
+//! process's own results and those on disk ([`store`]), then among the shipped ones ([`defaults`]): what was measured on
+//! this very machine comes before what was measured on one like it. Where neither has it, `TILE_AUTOTUNE` decides
+//! whether the real arguments are measured ([`search`], [`measure`]) or the nearest shipped result, else the default
+//! configuration, is used.
+
+pub(crate) mod defaults;
+mod gate;
+pub(crate) mod key;
+pub(crate) mod measure;
+mod search;
+pub(crate) mod store;
+
+pub(crate) use search::search;
+pub use search::{Candidate, Outcome, Report};
+
+use crate::device::Device;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use store::{Provenance, Record, Records};
+
+/// When launches measure configurations (`TILE_AUTOTUNE=off|on|force`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Autotune {
+    /// Never.
+    Off,
+    /// On the GPU, where there is neither a cached nor a shipped result. The default.
+    On,
+    /// On every backend but the emulator, once per process for each key, whatever is known already.
+    Force,
+}
+
+impl Autotune {
+    /// From `TILE_AUTOTUNE`; `on` without it, and, with a warning, where it is none of the three.
+    pub fn from_env() -> Autotune {
+        match std::env::var("TILE_AUTOTUNE") {
+            Ok(v) => Self::parse(&v).unwrap_or_else(|| {
+                tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on");
+                Autotune::On
+            }),
+            Err(_) => Autotune::On,
+        }
+    }
+
+    /// `off`, `on` or `force`.
+    pub fn parse(s: &str) -> Option<Autotune> {
+        match s {
+            "off" => Some(Autotune::Off),
+            "on" => Some(Autotune::On),
+            "force" => Some(Autotune::Force),
+            _ => None,
+        }
+    }
+}
+
+/// Where a configuration comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Measured by this process.
+    Tuned,
+    /// Measured before, from disk.
+    Cached,
+    Shipped,
+    /// Shipped for other sizes.
+    Nearest,
+    /// The first declared.
+    Default,
+}
+
+/// One runtime's results.
+pub(crate) struct Tuner {
+    mode: AtomicU8,
+    device: String,
+    driver: String,
+    state: Mutex<State>,
+    /// Held while measuring: two searches at a time would disturb each other.
+    pub measuring: Mutex<()>,
+}
+
+struct State {
+    dir: Option<PathBuf>,
+    kernels: HashMap<String, Kernel>,
+}
+
+/// What is known of one kernel.
+struct Kernel {
+    provenance: Provenance,
+    records: Records,
+    /// Signatures that this process has measured.
+    fresh: HashSet<String>,
+}
+
+impl Tuner {
+    pub(crate) fn new(device: &Device) -> Tuner {
+        let state = State { dir: store::cache_dir(), kernels: HashMap::new() };
+        Tuner {
+            mode: AtomicU8::new(Autotune::from_env() as u8),
+            device: device.name.clone(),
+            driver: device.driver.clone(),
+            state: Mutex::new(state),
+            measuring: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Autotune {
+        match self.mode.load(Relaxed) {
+            0 => Autotune::Off,
+            1 => Autotune::On,
+            _ => Autotune::Force,
+        }
+    }
+
+    pub(crate) fn set_mode(&self, mode: Autotune) {
+        self.mode.store(mode as u8, Relaxed);
+    }
+
+    pub(crate) fn set_dir(&self, dir: Option<PathBuf>) {
+        let mut state = self.lock();
+        state.dir = dir;
+        state.kernels.clear();
+    }
+
+    /// A known result for exactly this key. In `Force` mode only what this process has measured counts.
+    pub(crate) fn known(&self, label: &str, hash: &str, signature: &str) -> Option<(String, Source)> {
+        let force = self.mode() == Autotune::Force;
+        let mut state = self.lock();
+        let kernel = self.kernel(&mut state, label, hash);
+        let fresh = kernel.fresh.contains(signature);
+        match kernel.records.get(signature) {
+            Some(r) if fresh => return Some((r.config.clone(), Source::Tuned)),
+            Some(r) if !force => return Some((r.config.clone(), Source::Cached)),
+            _ if force => return None,
+            _ => {}
+        }
+        let shipped = defaults::of(&self.device)?.exact(label, signature)?;
+        Some((shipped.to_string(), Source::Shipped))
+    }
+
+    /// The best guess where nothing is known of exactly this key and it cannot be measured.
+    pub(crate) fn guess(&self, label: &str, hash: &str, signature: &str) -> Option<(String, Source)> {
+        let mut state = self.lock();
+        if let Some(r) = self.kernel(&mut state, label, hash).records.get(signature) {
+            return Some((r.config.clone(), Source::Cached));
+        }
+        let shipped = defaults::of(&self.device)?;
+        shipped
+            .exact(label, signature)
+            .map(|c| (c, Source::Shipped))
+            .or_else(|| shipped.nearest(label, signature).map(|c| (c, Source::Nearest)))
+            .map(|(c, s)| (c.to_string(), s))
+    }
+
+    /// Keeps a result, for this process and on disk.
+    pub(crate) fn record(&self, label: &str, hash: &str, signature: &str, report: &Report) {
+        let us = |i: usize| report.time(i).map_or(0.0, |t| (t.as_secs_f64() * 1e8).round() / 100.0);
+        let config = report.candidates[report.winner].id.clone();
+        let record = Record { config, us: us(report.winner), default_us: us(report.base) };
+        let mut state = self.lock();
+        let dir = state.dir.clone();
+        let kernel = self.kernel(&mut state, label, hash);
+        kernel.records.insert(signature.into(), record.clone());
+        kernel.fresh.insert(signature.into());
+        let provenance = kernel.provenance.clone();
+        drop(state);
+        let Some(dir) = dir else { return };
+        let path = store::path(&dir, &self.device, label);
+        if let Err(e) = store::add(&path, label, &provenance, &[(signature.to_string(), record)].into()) {
+            tracing::warn!(path = %path.display(), error = %e, "the tuning result is kept for this process only");
+        }
+    }
+
+    /// All that was measured on this device with this build, as a file for `host/defaults`.
+    pub(crate) fn export(&self, kernels: &[(String, String)]) -> String {
+        let mut all = defaults::Defaults {
+            format: store::FORMAT,
+            device: self.device.clone(),
+            driver: self.driver.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            kernels: Default::default(),
+        };
+        let mut state = self.lock();
+        for (label, hash) in kernels {
+            let known = &self.kernel(&mut state, label, hash).records;
+            if !known.is_empty() {
+                all.kernels.insert(label.clone(), known.iter().map(|(s, r)| (s.clone(), r.config.clone())).collect());
+            }
+        }
+        serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+    }
+
+    fn kernel<'s>(&self, state: &'s mut State, label: &str, hash: &str) -> &'s mut Kernel {
+        if !state.kernels.contains_key(label) {
+            let provenance = Provenance {
+                kernel_hash: hash.into(),
+                device: self.device.clone(),
+                driver: self.driver.clone(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            };
+            let load = |dir: &PathBuf| store::load(&store::path(dir, &self.device, label), label, &provenance);
+            let records = state.dir.as_ref().map(load).unwrap_or_default();
+            state.kernels.insert(label.into(), Kernel { provenance, records, fresh: HashSet::new() });
+        }
+        state.kernels.entry(label.into()).or_insert_with(|| unreachable!("inserted above"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn tuner(dir: &std::path::Path) -> Tuner {
+        let t = Tuner::new(&Device::host("test device"));
+        t.set_mode(Autotune::On);
+        t.set_dir(Some(dir.into()));
+        t
+    }
+
+    fn report() -> Report {
+        let ran = |id: &str, us| Candidate { id: id.into(), outcome: Outcome::Ran(Duration::from_micros(us)) };
+        Report { winner: 1, base: 0, candidates: vec![ran("A", 20), ran("B", 10)], took: Duration::ZERO }
+    }
+
+    #[test]
+    fn results_last_and_modes_decide_what_counts() {
+        let dir = crate::test_kernel::temp_dir("tuner");
+        let first = tuner(&dir);
+        assert_eq!(first.known("k", "h", "x:1 v0"), None);
+        first.record("k", "h", "x:1 v0", &report());
+        assert_eq!(first.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+
+        let second = tuner(&dir);
+        assert_eq!(second.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Cached)));
+        second.set_mode(Autotune::Force);
+        assert_eq!(second.known("k", "h", "x:1 v0"), None);
+        assert_eq!(second.guess("k", "h", "x:1 v0"), Some(("B".into(), Source::Cached)));
+        second.record("k", "h", "x:1 v0", &report());
+        assert_eq!(second.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+
+        let rebuilt = tuner(&dir);
+        assert_eq!(rebuilt.known("k", "another hash", "x:1 v0"), None);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_the_file_only() {
+        let t = tuner(std::path::Path::new("/proc/none"));
+        t.record("k", "h", "x:1 v0", &report());
+        assert_eq!(t.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+    }
+
+    #[test]
+    fn exports_are_defaults() {
+        let dir = crate::test_kernel::temp_dir("export");
+        let t = tuner(&dir);
+        t.record("k", "h", "x:1 v0", &report());
+        let d = defaults::parse(&t.export(&[("k".into(), "h".into()), ("none".into(), "h".into())])).unwrap();
+        assert_eq!(d.exact("k", "x:1 v0"), Some("B"));
+        assert_eq!((d.device.as_str(), d.kernels.len()), ("test device", 1));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn modes_parse() {
+        assert_eq!(["off", "on", "force", "yes"].map(Autotune::parse), [Some(Autotune::Off), Some(Autotune::On), Some(Autotune::Force), None]);
+    }
+}

@@ -1,0 +1,280 @@
+//! The search itself: which candidate is fastest, among those that run and give the right answer. Knows neither kernels
+//! nor devices, see [`Bench`].
+
+use crate::error::Result;
+use std::time::{Duration, Instant};
+
+/// What the search can ask for. Candidates are numbered; 0 is the default.
+pub(crate) trait Bench {
+    fn count(&self) -> usize;
+    fn id(&self, candidate: usize) -> String;
+    /// Makes the candidate ready to run. An error that is not fatal means that it cannot.
+    fn prepare(&mut self, candidate: usize) -> Result<()>;
+    /// Puts the arguments back to what they were before the search.
+    fn restore(&mut self) -> Result<()>;
+    /// Runs the candidate once and waits for it.
+    fn run(&mut self, candidate: usize) -> Result<()>;
+    /// Keeps the outputs as they are now as the right answer.
+    fn keep_reference(&mut self) -> Result<()>;
+    /// What is wrong with the outputs, compared to the right answer.
+    fn compare(&mut self) -> Result<Option<String>>;
+    /// Times of single runs, each from a cold cache and the original arguments.
+    fn time(&mut self, candidate: usize) -> Result<Vec<Duration>>;
+}
+
+/// How a search ended.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The chosen candidate, an index into `candidates`.
+    pub winner: usize,
+    /// Against which the others were measured: the default, or the first that runs.
+    pub base: usize,
+    pub candidates: Vec<Candidate>,
+    /// What the search took.
+    pub took: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub id: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Median time of one run.
+    Ran(Duration),
+    /// It cannot run here, and why.
+    Pruned(String),
+    /// Its results differ from the default's, and how.
+    Wrong(String),
+}
+
+impl Report {
+    /// Median time of a candidate that ran.
+    pub fn time(&self, candidate: usize) -> Option<Duration> {
+        match self.candidates.get(candidate)?.outcome {
+            Outcome::Ran(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// A winner is faster than the default by more than this, else the default stays.
+const MARGIN: f64 = 0.01;
+const SCREENING_ROUNDS: usize = 3;
+const RUN_OFF_ROUNDS: usize = 7;
+
+/// Searches, and leaves the arguments as they were. Errors: those that make going on pointless, and the first
+/// candidate's where none can run.
+pub(crate) fn search(bench: &mut dyn Bench) -> Result<Report> {
+    let found = search_inner(bench);
+    let restored = bench.restore();
+    let report = found?;
+    restored?;
+    Ok(report)
+}
+
+fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
+    let start = Instant::now();
+    let n = bench.count();
+    let mut rejected: Vec<Option<Outcome>> = vec![None; n];
+    let mut base = None;
+    let mut first_error = None;
+    for i in 0..n {
+        let ran = match bench.prepare(i) {
+            Ok(()) => {
+                bench.restore()?;
+                bench.run(i)
+            }
+            Err(e) => Err(e),
+        };
+        match ran {
+            Err(e) if e.is_fatal() => return Err(e),
+            Err(e) => {
+                rejected[i] = Some(Outcome::Pruned(e.to_string()));
+                first_error.get_or_insert(e);
+            }
+            Ok(()) if base.is_none() => {
+                bench.keep_reference()?;
+                base = Some(i);
+            }
+            Ok(()) => rejected[i] = bench.compare()?.map(Outcome::Wrong),
+        }
+    }
+    let Some(base) = base else {
+        return Err(first_error.unwrap_or(crate::Error::Tuning { what: "tuning".into(), why: "there is no candidate".into() }));
+    };
+
+    let alive: Vec<usize> = (0..n).filter(|&i| rejected[i].is_none()).collect();
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); n];
+    let rounds = if alive.len() > 1 { SCREENING_ROUNDS } else { 1 };
+    for _ in 0..rounds {
+        for &i in &alive {
+            times[i].extend(bench.time(i)?);
+        }
+    }
+    let fastest = alive.iter().copied().min_by_key(|&i| median(&mut times[i])).unwrap_or(base);
+    let mut winner = base;
+    if fastest != base && worth_it(median(&mut times[fastest]), median(&mut times[base])) {
+        winner = run_off(bench, base, fastest, &mut times)?;
+    }
+    let candidates = (0..n)
+        .map(|i| Candidate {
+            id: bench.id(i),
+            outcome: rejected[i].take().unwrap_or_else(|| Outcome::Ran(median(&mut times[i]))),
+        })
+        .collect();
+    Ok(Report { winner, base, candidates, took: start.elapsed() })
+}
+
+/// The two in turn, A B, B A, so that clocks and temperature favour neither; decided by the median of the rounds' ratios.
+fn run_off(bench: &mut dyn Bench, base: usize, rival: usize, times: &mut [Vec<Duration>]) -> Result<usize> {
+    let mut ratios = Vec::new();
+    for round in 0..RUN_OFF_ROUNDS {
+        let order = if round % 2 == 0 { [base, rival] } else { [rival, base] };
+        let mut of = [Duration::ZERO; 2];
+        for i in order {
+            let mut t = bench.time(i)?;
+            of[usize::from(i == rival)] = median(&mut t);
+            times[i].extend(t);
+        }
+        ratios.push(of[1].as_secs_f64() / of[0].as_secs_f64().max(1e-12));
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(if ratios[ratios.len() / 2] < 1.0 - MARGIN { rival } else { base })
+}
+
+fn worth_it(rival: Duration, base: Duration) -> bool {
+    rival.as_secs_f64() < base.as_secs_f64() * (1.0 - MARGIN)
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    /// Candidates that write a value into one output and take a given time; a log of what was asked.
+    struct Fake {
+        candidates: Vec<FakeCandidate>,
+        output: i32,
+        reference: Option<i32>,
+        log: Vec<String>,
+        drift: u64,
+    }
+
+    #[derive(Clone)]
+    struct FakeCandidate {
+        us: u64,
+        adds: i32,
+        prepare: Option<Error>,
+        run: Option<Error>,
+    }
+
+    fn ok(us: u64) -> FakeCandidate {
+        FakeCandidate { us, adds: 1, prepare: None, run: None }
+    }
+
+    fn cannot() -> Error {
+        Error::CannotLaunch { kernel: "k", config: "c", device: "d".into(), why: "it needs too much".into() }
+    }
+
+    fn fake(candidates: Vec<FakeCandidate>) -> Fake {
+        Fake { candidates, output: 40, reference: None, log: vec![], drift: 0 }
+    }
+
+    impl Bench for Fake {
+        fn count(&self) -> usize {
+            self.candidates.len()
+        }
+        fn id(&self, i: usize) -> String {
+            format!("c{i}")
+        }
+        fn prepare(&mut self, i: usize) -> Result<()> {
+            self.candidates[i].prepare.clone().map_or(Ok(()), Err)
+        }
+        fn restore(&mut self) -> Result<()> {
+            self.output = 40;
+            Ok(())
+        }
+        fn run(&mut self, i: usize) -> Result<()> {
+            self.output += self.candidates[i].adds; // in place: a second run without a restore is wrong
+            self.candidates[i].run.clone().map_or(Ok(()), Err)
+        }
+        fn keep_reference(&mut self) -> Result<()> {
+            self.reference = Some(self.output);
+            Ok(())
+        }
+        fn compare(&mut self) -> Result<Option<String>> {
+            Ok((self.reference != Some(self.output)).then(|| format!("{} instead of {:?}", self.output, self.reference)))
+        }
+        fn time(&mut self, i: usize) -> Result<Vec<Duration>> {
+            self.log.push(format!("c{i}"));
+            self.output += 7;
+            self.drift += 1; // a device that gets slower and slower
+            let us = self.candidates[i].us * (100 + self.drift);
+            Ok(vec![Duration::from_micros(us); 3])
+        }
+    }
+
+    #[test]
+    fn the_fastest_wins_and_arguments_are_restored() {
+        let mut f = fake(vec![ok(1000), ok(700), ok(900)]);
+        let r = search(&mut f).unwrap();
+        assert_eq!((r.winner, r.base), (1, 0));
+        assert_eq!(f.output, 40);
+        assert!(r.candidates.iter().all(|c| matches!(c.outcome, Outcome::Ran(_))));
+        assert_eq!(r.candidates[2].id, "c2");
+        assert!(r.time(1) < r.time(0));
+        // Screening takes turns, the run-off alternates.
+        assert_eq!(f.log[..6], ["c0", "c1", "c2", "c0", "c1", "c2"]);
+        assert_eq!(f.log[9..13], ["c0", "c1", "c1", "c0"]);
+    }
+
+    #[test]
+    fn the_default_stays_within_the_margin() {
+        assert_eq!(search(&mut fake(vec![ok(1000), ok(995)])).unwrap().winner, 0);
+        assert_eq!(search(&mut fake(vec![ok(1000), ok(950)])).unwrap().winner, 1);
+        assert_eq!(search(&mut fake(vec![ok(1000)])).unwrap().winner, 0);
+    }
+
+    #[test]
+    fn what_cannot_run_is_data() {
+        let late = FakeCandidate { run: Some(cannot()), ..ok(1) };
+        let early = FakeCandidate { prepare: Some(cannot()), ..ok(1) };
+        let r = search(&mut fake(vec![ok(100), early, late])).unwrap();
+        assert_eq!(r.winner, 0);
+        for i in [1, 2] {
+            assert!(matches!(&r.candidates[i].outcome, Outcome::Pruned(why) if why.contains("too much")));
+        }
+    }
+
+    #[test]
+    fn a_default_that_cannot_run_is_replaced() {
+        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)])).unwrap();
+        assert_eq!((r.winner, r.base), (2, 1));
+        let none = vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }];
+        assert!(matches!(search(&mut fake(none)), Err(Error::CannotLaunch { .. })));
+        assert!(search(&mut fake(vec![])).is_err());
+    }
+
+    #[test]
+    fn the_gate_rejects_wrong_answers() {
+        let r = search(&mut fake(vec![ok(100), FakeCandidate { adds: 2, ..ok(1) }, ok(50)])).unwrap();
+        assert_eq!(r.winner, 2);
+        assert_eq!(r.candidates[1].outcome, Outcome::Wrong("42 instead of Some(41)".into()));
+    }
+
+    #[test]
+    fn a_lost_device_ends_the_search() {
+        let lost = Error::DeviceLost { what: "w".into(), name: "n".into(), message: "m".into() };
+        let mut f = fake(vec![ok(100), FakeCandidate { run: Some(lost), ..ok(1) }]);
+        assert!(search(&mut f).unwrap_err().is_fatal());
+        assert_eq!(f.output, 40);
+    }
+}
