@@ -13,12 +13,14 @@ use core::mem::MaybeUninit;
 mod access;
 mod atomics;
 mod debug;
+mod fold;
 mod hw;
 mod mem;
 
 pub use access::{load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
+pub use fold::{all, fold};
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].

@@ -1,57 +1,151 @@
 //! The hardware steps of a thread: what the device library calls on the host.
 
+pub use super::banks::Access;
+use super::machine::{State, suspend, with};
+use super::memory::{read, write};
+use super::report::Kind;
+use super::shadow::Touch;
+
+/// The lane whose word a shuffle gives.
 #[derive(Clone, Copy)]
 pub enum Source {
     Xor(u32),
     Lane(u32),
 }
 
-/// One shared-memory instruction of a thread.
-#[derive(Clone, Copy)]
-pub struct Access;
-
 pub fn thread() -> u32 {
-    todo!()
+    with(|m| m.current)
 }
-pub fn program_id(_axis: u32) -> u32 {
-    todo!()
+
+pub fn program_id(axis: u32) -> u32 {
+    with(|m| m.program[axis as usize] as u32)
 }
-pub fn num_programs(_axis: u32) -> u32 {
-    todo!()
+
+pub fn num_programs(axis: u32) -> u32 {
+    with(|m| m.grid[axis as usize] as u32)
 }
-pub fn barrier(_site: u32) {
-    todo!()
+
+pub fn barrier(site: u32) {
+    if with(|m| m.arrive(site)) {
+        suspend();
+    }
 }
-pub fn warp_barrier(_site: u32) {
-    todo!()
+
+pub fn warp_barrier(site: u32) {
+    if with(|m| m.arrive_in_warp(State::AtWarpBarrier { site }, 0, 0)) {
+        suspend();
+    }
 }
+
+pub fn shuffle(v: u32, from: Source, site: u32) -> u32 {
+    let waits = with(|m| {
+        let lane = match from {
+            Source::Xor(mask) => m.current ^ mask,
+            Source::Lane(lane) => lane,
+        };
+        m.arrive_in_warp(State::AtShuffle { site }, v, lane % 32)
+    });
+    if waits {
+        suspend();
+    }
+    with(|m| m.received())
+}
+
 pub fn fence() {
-    todo!()
+    with(|m| m.fence());
 }
-pub fn shuffle(_v: u32, _from: Source, _site: u32) -> u32 {
-    todo!()
+
+/// A failure is recorded: this thread must not go on. The scheduler stops, and its stack is unwound from here.
+#[cold]
+fn stop() -> ! {
+    loop {
+        suspend();
+    }
 }
-pub unsafe fn global_load(_addr: u64, _bytes: usize, _site: u32) -> u128 {
-    todo!()
+
+#[inline]
+pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
+    let allowed = with(|m| {
+        m.report.global_loads += 1;
+        m.global(Touch::Read, addr, bytes, 0, site)
+    });
+    if !allowed {
+        stop();
+    }
+    read(addr as *const u8, bytes)
 }
-pub unsafe fn global_store(_addr: u64, _bytes: usize, _value: u128, _site: u32) {
-    todo!()
+
+#[inline]
+pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
+    let allowed = with(|m| {
+        m.report.global_stores += 1;
+        m.global(Touch::Write, addr, bytes, value, site)
+    });
+    if !allowed {
+        stop();
+    }
+    write(addr as *mut u8, bytes, value);
 }
-pub fn begin_shared(_write: bool, _site: u32) -> Access {
-    todo!()
+
+pub unsafe fn atomic(addr: u64, bytes: usize, relaxed: bool, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
+    let allowed = with(|m| {
+        m.report.atomics += 1;
+        let allowed = m.global(Touch::Atomic, addr, bytes, 0, site);
+        if allowed {
+            m.synchronise(addr, relaxed);
+        }
+        allowed
+    });
+    if !allowed {
+        stop();
+    }
+    let old = read(addr as *const u8, bytes) as u64;
+    write(addr as *mut u8, bytes, replace(old) as u128);
+    old
 }
-pub fn shared_load(_off: u32, _bytes: usize, _call: Access, _r: usize) -> u128 {
-    todo!()
+
+#[inline]
+pub fn begin_shared(write: bool, site: u32) -> Access {
+    with(|m| m.banks.begin(m.current, write, site))
 }
-pub fn shared_store(_off: u32, _bytes: usize, _value: u128, _call: Access, _r: usize) {
-    todo!()
+
+#[inline]
+pub fn shared_load(off: u32, bytes: usize, call: Access, r: usize) -> u128 {
+    let place = with(|m| {
+        m.report.shared_loads += 1;
+        m.banks.access(m.current, call, r, off, bytes);
+        m.shared(Touch::Read, off, bytes, 0, call.site)
+    });
+    match place {
+        // SAFETY: in the program's shared memory.
+        Some(place) => unsafe { read(place, bytes) },
+        None => stop(),
+    }
 }
-pub unsafe fn atomic(_addr: u64, _bytes: usize, _relaxed: bool, _site: u32, _replace: impl Fn(u64) -> u64) -> u64 {
-    todo!()
+
+#[inline]
+pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize) {
+    let place = with(|m| {
+        m.report.shared_stores += 1;
+        m.banks.access(m.current, call, r, off, bytes);
+        m.shared(Touch::Write, off, bytes, value, call.site)
+    });
+    match place {
+        // SAFETY: in the program's shared memory.
+        Some(place) => unsafe { write(place, bytes, value) },
+        None => stop(),
+    }
 }
-pub fn assert_failed(_msg: &str, _site: u32) {
-    todo!()
+
+pub fn assert_failed(msg: &str, site: u32) {
+    with(|m| m.fail(Kind::Assertion, site, format!("thread {}: {msg}", m.current)));
+    stop();
 }
-pub fn print(_msg: &str, _value: String, _site: u32) {
-    todo!()
+
+pub fn print(msg: &str, value: String, site: u32) {
+    with(|m| {
+        let [x, y, z] = m.program;
+        let line = format!("{msg} program ({x}, {y}, {z}) thread {} line {site}: {value}", m.current);
+        m.report.printed.push(line);
+    });
 }

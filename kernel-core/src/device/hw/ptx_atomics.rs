@@ -3,7 +3,8 @@
 use core::arch::asm;
 
 use crate::device::mem::{Repr, combine, repr};
-use crate::device::{Mem, atomic};
+use crate::device::Mem;
+use crate::scalar::atomic_op;
 
 macro_rules! atom {
     ($relaxed:expr, $op:literal, $reg:ident, $word:ty, $addr:expr, $($v:expr),+) => {{
@@ -24,29 +25,29 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
     macro_rules! a64 { ($op:literal) => { atom!(relaxed, $op, reg64, u64, addr, bits) } }
     use Repr::*;
     let old = match (T::BYTES, OP, const { repr::<T>() }) {
-        (4, atomic::ADD, F32) => a32!("add.f32 {}, [{}], {}"),
-        (4, atomic::ADD, _) => a32!("add.u32 {}, [{}], {}"),
-        (4, atomic::MAX, Signed) => a32!("max.s32 {}, [{}], {}"),
-        (4, atomic::MAX, Unsigned) => a32!("max.u32 {}, [{}], {}"),
-        (4, atomic::MIN, Signed) => a32!("min.s32 {}, [{}], {}"),
-        (4, atomic::MIN, Unsigned) => a32!("min.u32 {}, [{}], {}"),
-        (4, atomic::AND, _) => a32!("and.b32 {}, [{}], {}"),
-        (4, atomic::OR, _) => a32!("or.b32 {}, [{}], {}"),
-        (4, atomic::XOR, _) => a32!("xor.b32 {}, [{}], {}"),
-        (4, atomic::XCHG, _) => a32!("exch.b32 {}, [{}], {}"),
-        (8, atomic::ADD, F64) => a64!("add.f64 {}, [{}], {}"),
-        (8, atomic::ADD, _) => a64!("add.u64 {}, [{}], {}"),
-        (8, atomic::MAX, Signed) => a64!("max.s64 {}, [{}], {}"),
-        (8, atomic::MAX, Unsigned) => a64!("max.u64 {}, [{}], {}"),
-        (8, atomic::MIN, Signed) => a64!("min.s64 {}, [{}], {}"),
-        (8, atomic::MIN, Unsigned) => a64!("min.u64 {}, [{}], {}"),
-        (8, atomic::AND, _) => a64!("and.b64 {}, [{}], {}"),
-        (8, atomic::OR, _) => a64!("or.b64 {}, [{}], {}"),
-        (8, atomic::XOR, _) => a64!("xor.b64 {}, [{}], {}"),
-        (8, atomic::XCHG, _) => a64!("exch.b64 {}, [{}], {}"),
-        (2, atomic::ADD, F16) => atom!(relaxed, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
+        (4, atomic_op::ADD, F32) => a32!("add.f32 {}, [{}], {}"),
+        (4, atomic_op::ADD, _) => a32!("add.u32 {}, [{}], {}"),
+        (4, atomic_op::MAX, Signed) => a32!("max.s32 {}, [{}], {}"),
+        (4, atomic_op::MAX, Unsigned) => a32!("max.u32 {}, [{}], {}"),
+        (4, atomic_op::MIN, Signed) => a32!("min.s32 {}, [{}], {}"),
+        (4, atomic_op::MIN, Unsigned) => a32!("min.u32 {}, [{}], {}"),
+        (4, atomic_op::AND, _) => a32!("and.b32 {}, [{}], {}"),
+        (4, atomic_op::OR, _) => a32!("or.b32 {}, [{}], {}"),
+        (4, atomic_op::XOR, _) => a32!("xor.b32 {}, [{}], {}"),
+        (4, atomic_op::XCHG, _) => a32!("exch.b32 {}, [{}], {}"),
+        (8, atomic_op::ADD, F64) => a64!("add.f64 {}, [{}], {}"),
+        (8, atomic_op::ADD, _) => a64!("add.u64 {}, [{}], {}"),
+        (8, atomic_op::MAX, Signed) => a64!("max.s64 {}, [{}], {}"),
+        (8, atomic_op::MAX, Unsigned) => a64!("max.u64 {}, [{}], {}"),
+        (8, atomic_op::MIN, Signed) => a64!("min.s64 {}, [{}], {}"),
+        (8, atomic_op::MIN, Unsigned) => a64!("min.u64 {}, [{}], {}"),
+        (8, atomic_op::AND, _) => a64!("and.b64 {}, [{}], {}"),
+        (8, atomic_op::OR, _) => a64!("or.b64 {}, [{}], {}"),
+        (8, atomic_op::XOR, _) => a64!("xor.b64 {}, [{}], {}"),
+        (8, atomic_op::XCHG, _) => a64!("exch.b64 {}, [{}], {}"),
+        (2, atomic_op::ADD, F16) => atom!(relaxed, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
         #[cfg(target_feature = "sm_90")]
-        (2, atomic::ADD, BF16) => atom!(relaxed, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
+        (2, atomic_op::ADD, BF16) => atom!(relaxed, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
         _ => return by_cas::<T, OP>(addr, v, relaxed),
     };
     T::from_bits64(old)

@@ -1,0 +1,249 @@
+//! Global and shared memory of a launch, with their checks.
+
+use super::order::{Order, Stamp};
+use super::report::{Kind, Options, Region};
+use super::shadow::{Check, Shadow, Touch, Trouble};
+
+/// What is wrong with an access, before the machine adds who and where.
+pub struct Fault {
+    pub kind: Kind,
+    pub message: String,
+    pub earlier: Option<Stamp>,
+}
+
+impl Fault {
+    fn new(kind: Kind, message: String) -> Self {
+        Fault { kind, message, earlier: None }
+    }
+}
+
+/// One access by the current thread.
+pub struct Request<'a> {
+    pub order: &'a Order,
+    pub touch: Touch,
+    pub now: Stamp,
+    pub bytes: usize,
+    /// What a store writes: races of equal values are benign.
+    pub value: u128,
+}
+
+impl Request<'_> {
+    fn verb(&self) -> &'static str {
+        match self.touch {
+            Touch::Read => "load",
+            Touch::Write => "store",
+            Touch::Atomic => "atomic",
+        }
+    }
+}
+
+struct Span {
+    start: u64,
+    end: u64,
+    shadow: Shadow,
+}
+
+pub struct Global {
+    /// Known regions, and the span that each lies in: regions that overlap share one.
+    regions: Vec<(Region, usize)>,
+    spans: Vec<Span>,
+    /// Whether addresses elsewhere may be read and written.
+    elsewhere: (bool, bool),
+    /// The region found last.
+    last: usize,
+    uninitialised: bool,
+    forbid_same_value: bool,
+    pub same_value_stores: u64,
+}
+
+impl Global {
+    pub fn new(regions: &[Region], options: &Options) -> Self {
+        let known = |r: &&Region| r.bytes != Region::UNKNOWN;
+        let unknown = || regions.iter().filter(|r| !known(r));
+        let mut bounds: Vec<(u64, u64)> = regions.iter().filter(known).map(|r| (r.start & !15, r.start + r.bytes)).collect();
+        bounds.sort_unstable();
+        bounds.dedup_by(|next, kept| {
+            let joins = next.0 < kept.1 || next.0 == kept.0;
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+        let span_of = |r: &Region| bounds.partition_point(|b| b.0 <= r.start) - 1;
+        Global {
+            regions: regions.iter().filter(known).map(|r| (r.clone(), span_of(r))).collect(),
+            spans: bounds
+                .iter()
+                .map(|&(start, end)| Span { start, end, shadow: Shadow::new((end - start) as usize, options.races) })
+                .collect(),
+            elsewhere: (unknown().next().is_some(), unknown().any(|r| r.mutable)),
+            last: 0,
+            uninitialised: options.uninitialised,
+            forbid_same_value: options.forbid_same_value_stores,
+            same_value_stores: 0,
+        }
+    }
+
+    /// Checks an access; what passes may be carried out.
+    #[inline]
+    pub fn check(&mut self, addr: u64, r: &Request<'_>) -> Result<(), Fault> {
+        if addr % r.bytes as u64 != 0 {
+            return Err(Fault::new(
+                Kind::Misaligned,
+                format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr)),
+            ));
+        }
+        let Some((initialised, span)) = self.find(addr, r)? else { return Ok(()) };
+        let span = &mut self.spans[span];
+        let written_since = (!initialised && self.uninitialised).then_some(1);
+        let check = Check { order: r.order, touch: r.touch, now: r.now, epoch: 1, written_since };
+        let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
+        let tolerate = || {
+            // SAFETY: the address was found in a region.
+            let same = !forbid && unsafe { read(addr as *const u8, r.bytes) } == r.value;
+            *benign += same as u64;
+            same
+        };
+        span.shadow
+            .access((addr - span.start) as usize, r.bytes, &check, tolerate)
+            .map_err(|trouble| self.trouble(trouble, addr, r))
+    }
+
+    /// Whether the region is initialised, and its span; nothing where addresses are not checked.
+    #[inline]
+    fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
+        let writes = r.touch != Touch::Read;
+        let holds = |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
+        if let Some((g, span)) = self.regions.get(self.last)
+            && holds(g)
+            && (g.mutable || !writes)
+        {
+            return Ok(Some((g.initialised, *span)));
+        }
+        if let Some(i) = self.regions.iter().position(|(g, _)| holds(g) && (g.mutable || !writes)) {
+            self.last = i;
+            return Ok(Some((self.regions[i].0.initialised, self.regions[i].1)));
+        }
+        let read_only = self.regions.iter().any(|(g, _)| holds(g));
+        if !read_only && (if writes { self.elsewhere.1 } else { self.elsewhere.0 }) && !self.overlaps(addr, r.bytes) {
+            return Ok(None);
+        }
+        let kind = if read_only { Kind::ReadOnly } else { Kind::GlobalOutOfBounds };
+        Err(Fault::new(kind, format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr))))
+    }
+
+    fn overlaps(&self, addr: u64, bytes: usize) -> bool {
+        self.spans.iter().any(|s| addr < s.end && s.start < addr + bytes as u64)
+    }
+
+    fn trouble(&self, trouble: Trouble, addr: u64, r: &Request<'_>) -> Fault {
+        let what = format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr));
+        match trouble {
+            Trouble::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
+            Trouble::Race { earlier, wrote } => {
+                Fault { kind: Kind::GlobalRace, message: race(&what, earlier, wrote), earlier: Some(earlier) }
+            }
+        }
+    }
+
+    /// The nearest parameter and the distance from its start.
+    fn describe(&self, addr: u64) -> String {
+        let distance = |g: &Region| g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + g.bytes.max(1) - 1));
+        match self.regions.iter().map(|(g, _)| g).min_by_key(|g| distance(g)) {
+            Some(g) => format!("byte {} of `{}` ({} bytes)", addr as i128 - g.start as i128, g.name, g.bytes),
+            None => format!("address {addr:#x}"),
+        }
+    }
+}
+
+fn race(what: &str, earlier: Stamp, wrote: bool) -> String {
+    let verb = match (wrote, earlier.is_atomic()) {
+        (_, true) => "atomic",
+        (true, _) => "store",
+        (false, _) => "load",
+    };
+    format!("{what} is not ordered with the {verb} by thread {} on line {}", earlier.thread(), earlier.site())
+}
+
+/// Up to 16 bytes, little-endian.
+///
+/// # Safety
+/// They can be read.
+#[inline]
+pub unsafe fn read(p: *const u8, bytes: usize) -> u128 {
+    match bytes {
+        1 => p.read() as u128,
+        2 => p.cast::<u16>().read_unaligned() as u128,
+        4 => p.cast::<u32>().read_unaligned() as u128,
+        8 => p.cast::<u64>().read_unaligned() as u128,
+        _ => p.cast::<u128>().read_unaligned(),
+    }
+}
+
+/// # Safety
+/// They can be written.
+#[inline]
+pub unsafe fn write(p: *mut u8, bytes: usize, v: u128) {
+    match bytes {
+        1 => p.write(v as u8),
+        2 => p.cast::<u16>().write_unaligned(v as u16),
+        4 => p.cast::<u32>().write_unaligned(v as u32),
+        8 => p.cast::<u64>().write_unaligned(v as u64),
+        _ => p.cast::<u128>().write_unaligned(v),
+    }
+}
+
+/// The dynamic shared memory of one program at a time. What a program leaves there stays, as on hardware.
+pub struct Shared {
+    data: Vec<u128>,
+    bytes: usize,
+    shadow: Shadow,
+    uninitialised: bool,
+    forbid_same_value: bool,
+    pub same_value_stores: u64,
+}
+
+impl Shared {
+    pub fn new(bytes: u32, options: &Options) -> Self {
+        let words = (bytes as usize).div_ceil(16);
+        Shared {
+            data: vec![u128::from_ne_bytes([0xa5; 16]); words],
+            bytes: bytes as usize,
+            shadow: Shadow::new(words * 16, options.races),
+            uninitialised: options.uninitialised,
+            forbid_same_value: options.forbid_same_value_stores,
+            same_value_stores: 0,
+        }
+    }
+
+    /// Checks an access; where to carry it out.
+    #[inline]
+    pub fn check(&mut self, off: u32, r: &Request<'_>, program_start: u64) -> Result<*mut u8, Fault> {
+        let at = off as usize;
+        let what = || format!("{} of {} bytes at shared byte {off}", r.verb(), r.bytes);
+        if at + r.bytes > self.bytes {
+            return Err(Fault::new(Kind::SharedOutOfBounds, format!("{} of {}", what(), self.bytes)));
+        }
+        if at % r.bytes != 0 {
+            return Err(Fault::new(Kind::Misaligned, what()));
+        }
+        // SAFETY: in bounds.
+        let place = unsafe { self.data.as_mut_ptr().cast::<u8>().add(at) };
+        let written_since = self.uninitialised.then_some(program_start);
+        let check = Check { order: r.order, touch: r.touch, now: r.now, epoch: program_start, written_since };
+        let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
+        let tolerate = || {
+            // SAFETY: in bounds.
+            let same = !forbid && unsafe { read(place, r.bytes) } == r.value;
+            *benign += same as u64;
+            same
+        };
+        match self.shadow.access(at, r.bytes, &check, tolerate) {
+            Ok(()) => Ok(place),
+            Err(Trouble::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
+            Err(Trouble::Race { earlier, wrote }) => {
+                Err(Fault { kind: Kind::SharedRace, message: race(&what(), earlier, wrote), earlier: Some(earlier) })
+            }
+        }
+    }
+}

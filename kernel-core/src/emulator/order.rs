@@ -1,0 +1,257 @@
+//! Which accesses of a launch are ordered (happen before one another), whatever the schedule.
+//!
+//! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
+//! order means nothing by itself: accesses are ordered within a thread, by a barrier of their program or warp, or by
+//! release and acquire through an atomic.
+
+use std::collections::{HashMap, HashSet};
+
+/// When, by which thread and on which line an access happened. Zero: never.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Stamp(u64);
+
+const SITE_BITS: u32 = 16;
+const THREAD_BITS: u32 = 10;
+const ATOMIC: u64 = 1 << (SITE_BITS + THREAD_BITS);
+
+impl Stamp {
+    pub const NEVER: Stamp = Stamp(0);
+
+    #[inline]
+    fn new(time: u64, atomic: bool, thread: u32, site: u32) -> Self {
+        let atomic = if atomic { ATOMIC } else { 0 };
+        let site = site.min((1 << SITE_BITS) - 1) as u64;
+        Stamp(time << (SITE_BITS + THREAD_BITS + 1) | atomic | (thread as u64) << SITE_BITS | site)
+    }
+
+    #[inline]
+    pub fn time(self) -> u64 {
+        self.0 >> (SITE_BITS + THREAD_BITS + 1)
+    }
+
+    #[inline]
+    pub fn is_atomic(self) -> bool {
+        self.0 & ATOMIC != 0
+    }
+
+    #[inline]
+    pub fn thread(self) -> u32 {
+        (self.0 >> SITE_BITS) as u32 & ((1 << THREAD_BITS) - 1)
+    }
+
+    #[inline]
+    pub fn warp(self) -> u32 {
+        self.thread() / 32
+    }
+
+    pub fn site(self) -> u32 {
+        self.0 as u32 & ((1 << SITE_BITS) - 1)
+    }
+}
+
+/// A point in a thread, and what it knew then.
+#[derive(Clone, Copy)]
+struct Point {
+    thread: u32,
+    time: u64,
+    /// The last barriers of its program and its warp.
+    barrier: u64,
+    warp: u64,
+}
+
+impl Point {
+    /// Whether something of the same program, by `thread` at `time`, came before.
+    fn after(&self, thread: u32, time: u64) -> bool {
+        (thread == self.thread && time <= self.time)
+            || time < self.barrier
+            || (thread / 32 == self.thread / 32 && time < self.warp)
+    }
+}
+
+/// An atomic at `time` publishes what came before `point`: the atomic itself, or its thread's last fence.
+#[derive(Clone, Copy)]
+struct Release {
+    time: u64,
+    point: Point,
+}
+
+/// A thread saw everything that the first `len` releases at a location published.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Acquire {
+    location: u32,
+    len: u32,
+    thread: u32,
+    time: u64,
+}
+
+pub struct Order {
+    now: u64,
+    /// Of the current program: its start, its last barrier, the last barrier of each warp.
+    start: u64,
+    barrier: u64,
+    warps: Vec<u64>,
+    /// Of every program so far: its start and its acquires. The current one is last.
+    starts: Vec<u64>,
+    acquired: Vec<Vec<Acquire>>,
+    /// Of each thread: its last fence, and what it has read by relaxed atomics since.
+    fences: Vec<Option<Point>>,
+    relaxed: Vec<Acquire>,
+    locations: HashMap<u64, u32>,
+    /// What was released at each location, in order of time.
+    releases: Vec<Vec<Release>>,
+}
+
+impl Order {
+    pub fn new(threads: u32) -> Self {
+        Order {
+            now: 0,
+            start: 0,
+            barrier: 0,
+            warps: vec![0; threads.div_ceil(32) as usize],
+            starts: Vec::new(),
+            acquired: Vec::new(),
+            fences: vec![None; threads as usize],
+            relaxed: Vec::new(),
+            locations: HashMap::new(),
+            releases: Vec::new(),
+        }
+    }
+
+    pub fn begin_program(&mut self) {
+        self.now += 1;
+        self.start = self.now;
+        self.barrier = self.now;
+        self.warps.fill(self.now);
+        self.starts.push(self.now);
+        self.acquired.push(Vec::new());
+        self.fences.fill(None);
+        self.relaxed.clear();
+    }
+
+    pub fn pass_barrier(&mut self) {
+        self.now += 1;
+        self.barrier = self.now;
+    }
+
+    pub fn pass_warp_barrier(&mut self, warp: u32) {
+        self.now += 1;
+        self.warps[warp as usize] = self.now;
+    }
+
+    /// When the current program started.
+    pub fn program_start(&self) -> u64 {
+        self.start
+    }
+
+    #[inline]
+    pub fn stamp(&self, atomic: bool, thread: u32, site: u32) -> Stamp {
+        Stamp::new(self.now, atomic, thread, site)
+    }
+
+    #[inline]
+    pub fn in_current_program(&self, s: Stamp) -> bool {
+        s.time() >= self.start
+    }
+
+    /// The run number of the program that made an access.
+    pub fn program_of(&self, s: Stamp) -> usize {
+        self.program_at(s.time())
+    }
+
+    fn program_at(&self, time: u64) -> usize {
+        self.starts.partition_point(|&start| start <= time) - 1
+    }
+
+    fn point(&self, thread: u32) -> Point {
+        Point { thread, time: self.now, barrier: self.barrier, warp: self.warps[thread as usize / 32] }
+    }
+
+    /// A thread's fence makes its later relaxed atomics releases of what was before it, and earlier ones acquires.
+    pub fn fence(&mut self, thread: u32) {
+        self.fences[thread as usize] = Some(self.point(thread));
+        let current = self.acquired.last_mut().expect("a program runs");
+        let now = self.now;
+        self.relaxed.retain(|a| {
+            if a.thread == thread {
+                current.push(Acquire { time: now, ..*a });
+            }
+            a.thread != thread
+        });
+        self.now += 1;
+    }
+
+    pub fn atomic(&mut self, thread: u32, addr: u64, relaxed: bool) {
+        let fresh = self.releases.len() as u32;
+        let location = *self.locations.entry(addr).or_insert(fresh);
+        if location == fresh {
+            self.releases.push(Vec::new());
+        }
+        let len = self.releases[location as usize].len() as u32;
+        if len > 0 {
+            let acquires = if relaxed { &mut self.relaxed } else { self.acquired.last_mut().expect("a program runs") };
+            acquires.push(Acquire { location, len, thread, time: self.now });
+        }
+        let release = if relaxed { self.fences[thread as usize] } else { Some(self.point(thread)) };
+        if let Some(point) = release {
+            self.releases[location as usize].push(Release { time: self.now, point });
+        }
+        self.now += 1;
+    }
+
+    /// Whether an earlier access is ordered before what `thread` does now.
+    #[inline]
+    pub fn before(&self, s: Stamp, thread: u32) -> bool {
+        self.before_by_barriers(s, thread) || self.before_by_atomics(s, thread)
+    }
+
+    #[inline]
+    pub fn before_by_barriers(&self, s: Stamp, thread: u32) -> bool {
+        let time = s.time();
+        time >= self.start
+            && (s.thread() == thread
+                || time < self.barrier
+                || (s.warp() == thread / 32 && time < self.warps[thread as usize / 32]))
+    }
+
+    #[inline(never)]
+    fn before_by_atomics(&self, s: Stamp, thread: u32) -> bool {
+        let program = self.starts.len() - 1;
+        let here = self.point(thread);
+        let known = |a: &&Acquire| here.after(a.thread, a.time);
+        self.acquired[program].iter().filter(known).any(|a| self.covered(self.seen(a), s))
+            || (!self.acquired[program].is_empty() && self.before_by_chain(s, program, here))
+    }
+
+    fn seen(&self, a: &Acquire) -> &[Release] {
+        &self.releases[a.location as usize][..a.len as usize]
+    }
+
+    /// Searches backwards: acquires that a point knows of, what their releases in turn knew of, and so on.
+    fn before_by_chain(&self, s: Stamp, program: usize, here: Point) -> bool {
+        let mut visited = HashSet::new();
+        let mut open = vec![(program, here)];
+        while let Some((program, point)) = open.pop() {
+            for a in &self.acquired[program] {
+                if !point.after(a.thread, a.time) || !visited.insert((a.location, a.len)) {
+                    continue;
+                }
+                if self.covered(self.seen(a), s) {
+                    return true;
+                }
+                // A location's log holds all that its own releases acquired there: only others lead further.
+                let leads = |of: usize| self.acquired[of].iter().any(|b| b.location != a.location);
+                open.extend(self.seen(a).iter().map(|r| (self.program_at(r.time), r.point)).filter(|r| leads(r.0)));
+            }
+        }
+        false
+    }
+
+    /// Whether one of these releases, by the program that made the access, came after it.
+    fn covered(&self, log: &[Release], s: Stamp) -> bool {
+        let program = self.program_of(s);
+        let end = self.starts.get(program + 1).copied().unwrap_or(u64::MAX);
+        let from = log.partition_point(|r| r.time < self.starts[program]);
+        let to = log.partition_point(|r| r.time < end);
+        log[from..to].iter().any(|r| r.point.after(s.thread(), s.time()))
+    }
+}

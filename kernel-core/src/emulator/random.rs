@@ -1,0 +1,39 @@
+//! The order of threads and programs, by seed.
+
+pub struct Random {
+    /// Zero: everything stays in order.
+    state: u64,
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        // A seed's neighbours must not give similar runs.
+        let mixed = (seed ^ seed >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Random { state: if seed == 0 { 0 } else { mixed | 1 } }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    #[inline]
+    pub fn shuffle(&mut self, items: &mut [u32]) {
+        if self.state == 0 {
+            return;
+        }
+        for i in (1..items.len()).rev() {
+            let j = ((self.next() >> 32) * (i as u64 + 1)) >> 32;
+            items.swap(i, j as usize);
+        }
+    }
+
+    /// The numbers below `n`.
+    pub fn order(&mut self, n: usize) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        self.shuffle(&mut order);
+        order
+    }
+}

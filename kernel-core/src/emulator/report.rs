@@ -1,0 +1,171 @@
+//! What a launch is given and what it tells.
+
+use std::fmt;
+
+/// Memory that a launch may touch.
+#[derive(Clone, Debug)]
+pub struct Region {
+    pub start: u64,
+    /// [`Region::UNKNOWN`] where only the caller knows: then addresses outside every other region are not checked.
+    pub bytes: u64,
+    pub mutable: bool,
+    /// Whether its contents are defined before the launch.
+    pub initialised: bool,
+    /// The parameter's name.
+    pub name: String,
+}
+
+impl Region {
+    pub const UNKNOWN: u64 = u64::MAX;
+}
+
+/// How to run and what to look for. The default looks for everything.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Orders programs and threads; 0 is ascending order. Equal seeds give equal runs.
+    pub seed: u64,
+    /// Report unordered accesses to the same memory.
+    pub races: bool,
+    /// Report reads of what nobody wrote.
+    pub uninitialised: bool,
+    /// Count bank conflicts.
+    pub banks: bool,
+    /// Fail the launch on any bank conflict.
+    pub forbid_bank_conflicts: bool,
+    /// Also report unordered stores of equal values to the same place.
+    pub forbid_same_value_stores: bool,
+    /// Let shuffles order the memory accesses of their warp. PTX does not promise that: only `warp_barrier` does.
+    pub shuffles_order_memory: bool,
+    /// Refuse larger grids.
+    pub max_programs: u64,
+    /// Stack of each thread; lowered code keeps its registers there.
+    pub stack_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            seed: 0,
+            races: true,
+            uninitialised: true,
+            banks: true,
+            forbid_bank_conflicts: false,
+            forbid_same_value_stores: false,
+            shuffles_order_memory: false,
+            max_programs: 1 << 22,
+            stack_bytes: 256 << 10,
+        }
+    }
+}
+
+/// Counters of a launch that found nothing wrong. Accesses are those of single threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    pub programs: u64,
+    /// Barriers that a whole program passed.
+    pub barriers: u64,
+    /// Shuffles and barriers that a whole warp passed.
+    pub warp_steps: u64,
+    pub global_loads: u64,
+    pub global_stores: u64,
+    pub global_bytes: u64,
+    pub atomics: u64,
+    pub shared_loads: u64,
+    pub shared_stores: u64,
+    /// Unordered stores of a value that was there already.
+    pub same_value_stores: u64,
+    /// Every line that accesses shared memory, in order.
+    pub shared_sites: Vec<SharedSite>,
+    /// What the kernel printed, in the order of this run.
+    pub printed: Vec<String>,
+}
+
+impl Report {
+    /// The lines whose accesses to shared memory take longer than their width asks for.
+    pub fn bank_conflicts(&self) -> impl Iterator<Item = &SharedSite> {
+        self.shared_sites.iter().filter(|s| s.wavefronts > s.ideal)
+    }
+}
+
+/// The shared-memory instructions of one line, summed over warps.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SharedSite {
+    pub site: u32,
+    pub write: bool,
+    /// Warp-wide instructions.
+    pub instructions: u64,
+    /// Passes through the 32 banks that they take, and those that conflict-free ones of their widths would.
+    pub wavefronts: u64,
+    pub ideal: u64,
+    /// Instructions that take more than their ideal.
+    pub conflicting: u64,
+    /// The worst instruction: its wavefronts over its ideal.
+    pub worst: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    SharedRace,
+    GlobalRace,
+    SharedUninitialised,
+    GlobalUninitialised,
+    SharedOutOfBounds,
+    GlobalOutOfBounds,
+    Misaligned,
+    ReadOnly,
+    /// Threads that must take a step together do not.
+    Divergence,
+    BankConflict,
+    Assertion,
+    Panic,
+    /// The launch itself is not possible: threads, grid, shared memory.
+    Launch,
+}
+
+impl Kind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::SharedRace => "data race in shared memory",
+            Kind::GlobalRace => "data race in global memory",
+            Kind::SharedUninitialised => "read of uninitialised shared memory",
+            Kind::GlobalUninitialised => "read of uninitialised global memory",
+            Kind::SharedOutOfBounds => "shared memory access out of bounds",
+            Kind::GlobalOutOfBounds => "global memory access out of bounds",
+            Kind::Misaligned => "misaligned access",
+            Kind::ReadOnly => "store to read-only memory",
+            Kind::Divergence => "divergence",
+            Kind::BankConflict => "bank conflict",
+            Kind::Assertion => "assertion failed",
+            Kind::Panic => "panic",
+            Kind::Launch => "launch not possible",
+        }
+    }
+}
+
+/// The first thing found wrong; the launch stops there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    pub kind: Kind,
+    /// The kernel's line, 0 if unknown.
+    pub site: u32,
+    /// The line of the other access, where two conflict.
+    pub other_site: Option<u32>,
+    pub program: [u64; 3],
+    /// Threads involved, the current one first; for divergence those that wait.
+    pub threads: Vec<u32>,
+    pub message: String,
+    /// Runs the launch again in the same order.
+    pub seed: u64,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        if self.site != 0 {
+            write!(f, "line {}: ", self.site)?;
+        }
+        write!(f, "{}: {} [program ({x}, {y}, {z}), seed {}]", self.kind.name(), self.message, self.seed)
+    }
+}
+
+impl std::error::Error for Failure {}

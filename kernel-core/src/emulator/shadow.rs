@@ -1,0 +1,146 @@
+//! Who last touched each piece of memory: finds unordered accesses and reads of what nobody wrote.
+
+use super::order::{Order, Stamp};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Touch {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// Not ordered with an earlier access.
+    Race { earlier: Stamp, wrote: bool },
+    Uninitialised,
+}
+
+/// The last write, and reads since: of those not ordered before one another two are kept, of different programs if
+/// possible, else of different warps, so that whoever writes next differs from one of them.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    write: Stamp,
+    reads: [Stamp; 2],
+}
+
+/// Cells for a stretch of memory, one for each word of 4 bytes, and four for words that smaller accesses have touched.
+pub struct Shadow {
+    words: Vec<Cell>,
+    bytes: Vec<Cell>,
+    split: Vec<u64>,
+    pub races: bool,
+}
+
+/// One access and the rules it is checked against.
+pub struct Check<'a> {
+    pub order: &'a Order,
+    pub touch: Touch,
+    pub now: Stamp,
+    /// What happened earlier is past: another program's use of shared memory.
+    pub epoch: u64,
+    /// Oldest time at which a write makes memory initialised; `None` if it always is.
+    pub written_since: Option<u64>,
+}
+
+impl Shadow {
+    pub fn new(bytes: usize, races: bool) -> Self {
+        let words = bytes.div_ceil(4);
+        Shadow { words: vec![Cell::default(); words], bytes: Vec::new(), split: vec![0; words.div_ceil(64)], races }
+    }
+
+    /// `at` is aligned to `bytes`. Of several troubles the first is told; a race between writes is left to the caller
+    /// to judge by `tolerate`, since equal values do no harm.
+    #[inline]
+    pub fn access(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        check: &Check<'_>,
+        mut tolerate: impl FnMut() -> bool,
+    ) -> Result<(), Trouble> {
+        if bytes < 4 {
+            self.split_word(at / 4);
+        }
+        for word in at / 4..(at + bytes).div_ceil(4) {
+            if self.split[word / 64] >> (word % 64) & 1 == 0 {
+                self.words[word].access(check, self.races, &mut tolerate)?;
+            } else {
+                for byte in (word * 4).max(at)..(word * 4 + 4).min(at + bytes) {
+                    self.bytes[byte].access(check, self.races, &mut tolerate)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn split_word(&mut self, word: usize) {
+        if self.split[word / 64] >> (word % 64) & 1 == 0 {
+            if self.bytes.is_empty() {
+                self.bytes = vec![Cell::default(); self.words.len() * 4];
+            }
+            self.bytes[word * 4..word * 4 + 4].fill(self.words[word]);
+            self.split[word / 64] |= 1 << (word % 64);
+        }
+    }
+}
+
+impl Cell {
+    #[inline]
+    fn access(&mut self, c: &Check<'_>, races: bool, tolerate: &mut impl FnMut() -> bool) -> Result<(), Trouble> {
+        if c.touch != Touch::Write
+            && let Some(since) = c.written_since
+            && self.write.time() < since
+        {
+            return Err(Trouble::Uninitialised);
+        }
+        if !races {
+            if c.touch != Touch::Read {
+                self.write = c.now;
+            }
+            return Ok(());
+        }
+        let me = c.now.thread();
+        let ordered = |s: Stamp| s.time() < c.epoch || c.order.before(s, me);
+        let both_atomic = c.touch == Touch::Atomic && self.write.is_atomic();
+        if !both_atomic && !ordered(self.write) && !(c.touch == Touch::Write && tolerate()) {
+            return Err(Trouble::Race { earlier: self.write, wrote: true });
+        }
+        if c.touch == Touch::Read {
+            self.note_read(c);
+            return Ok(());
+        }
+        for earlier in self.reads {
+            if !ordered(earlier) {
+                return Err(Trouble::Race { earlier, wrote: false });
+            }
+        }
+        *self = Cell { write: c.now, reads: [Stamp::NEVER; 2] };
+        Ok(())
+    }
+
+    /// Ordering through atomics is not asked for here: at worst a read is kept that need not be.
+    #[inline]
+    fn note_read(&mut self, c: &Check<'_>) {
+        let now = c.now;
+        let older = |s: Stamp| s.time() < c.epoch || c.order.before_by_barriers(s, now.thread());
+        let [a, b] = self.reads;
+        self.reads = match (older(a), older(b)) {
+            (true, true) => [now, Stamp::NEVER],
+            (true, false) => [now, b],
+            (false, true) => [a, now],
+            (false, false) => {
+                let current = |s: Stamp| c.order.in_current_program(s);
+                // `now` is of the current program; keep two programs, else two warps, else two threads.
+                if current(a) && current(b) && a.warp() == b.warp() {
+                    [a, now]
+                } else if !current(a) && !current(b) {
+                    [b, now]
+                } else {
+                    [a, b]
+                }
+            }
+        };
+    }
+}

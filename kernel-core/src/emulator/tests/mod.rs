@@ -1,0 +1,96 @@
+//! Hand-written kernels in the style of lowered code: each detector against a kernel that has the defect, and against
+//! its twin that has not.
+
+mod banks;
+mod divergence;
+mod memory;
+mod races;
+mod results;
+mod schedule;
+
+use super::{Failure, Kind, Options, Region, Report, launch};
+
+type Run = unsafe fn(&[u64]);
+
+/// A launch: its shape and the memory that it may touch. The slots are the addresses of the buffers, then `scalars`.
+struct Launch<'a> {
+    threads: u32,
+    shared: u32,
+    grid: u64,
+    regions: Vec<Region>,
+    scalars: Vec<u64>,
+    options: Options,
+    buffers: std::marker::PhantomData<&'a mut ()>,
+}
+
+fn program(threads: u32, shared: u32) -> Launch<'static> {
+    Launch {
+        threads,
+        shared,
+        grid: 1,
+        regions: Vec::new(),
+        scalars: Vec::new(),
+        options: Options::default(),
+        buffers: std::marker::PhantomData,
+    }
+}
+
+impl<'a> Launch<'a> {
+    fn grid(mut self, grid: u64) -> Self {
+        self.grid = grid;
+        self
+    }
+
+    fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    fn scalar(mut self, v: u64) -> Self {
+        self.scalars.push(v);
+        self
+    }
+
+    fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialised: bool) -> Self {
+        let name = format!("p{}", self.regions.len());
+        let bytes = (len * size_of::<T>()) as u64;
+        self.regions.push(Region { start: start as u64, bytes, mutable, initialised, name });
+        self
+    }
+
+    fn read<T>(self, data: &'a [T]) -> Self {
+        self.region(data.as_ptr(), data.len(), false, true)
+    }
+
+    fn write<T>(self, data: &'a mut [T]) -> Self {
+        self.region(data.as_mut_ptr(), data.len(), true, true)
+    }
+
+    /// Memory that counts as not initialised.
+    fn fresh<T>(self, data: &'a mut [T]) -> Self {
+        self.region(data.as_mut_ptr(), data.len(), true, false)
+    }
+
+    fn run(self, run: Run) -> Result<Report, Failure> {
+        let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
+        // SAFETY: the regions are borrowed buffers.
+        unsafe { launch(run, self.threads, self.shared, [self.grid, 1, 1], &slots, &self.regions, &self.options) }
+    }
+
+    #[track_caller]
+    fn passes(self, run: Run) -> Report {
+        self.run(run).unwrap_or_else(|f| panic!("{f}"))
+    }
+
+    #[track_caller]
+    fn fails(self, run: Run, kind: Kind, site: u32) -> Failure {
+        let f = self.run(run).expect_err("the kernel has a defect");
+        assert_eq!((f.kind, f.site), (kind, site), "{f}");
+        f
+    }
+}

@@ -1,0 +1,212 @@
+//! Data races, in shared and in global memory.
+
+use super::*;
+use crate::device as d;
+
+/// Each thread writes a word and reads its neighbour's.
+unsafe fn neighbour<const SYNC: u32>(s: &[u64]) {
+    let t = d::thread();
+    d::shared_store::<u32, 1, 1>(|_| t * 4, |_| true, |_| t, 10);
+    match SYNC {
+        1 => d::barrier(11),
+        2 => d::warp_barrier(11),
+        3 => _ = d::shuffle_xor(t, 1, 11),
+        _ => {}
+    }
+    // The neighbour within the warp, or within the program.
+    let other = if s[0] == 0 { t ^ 1 } else { t ^ 32 };
+    d::shared_load::<u32, 1, 1>(|_| other * 4, |_| true, 12);
+}
+
+const NONE: u32 = 0;
+const BLOCK: u32 = 1;
+const WARP: u32 = 2;
+const SHUFFLE: u32 = 3;
+
+#[test]
+fn shared_write_then_read() {
+    for (far, kernels) in [(0, [neighbour::<BLOCK> as Run, neighbour::<WARP>]), (1, [neighbour::<BLOCK>, neighbour::<BLOCK>])] {
+        for run in kernels {
+            program(64, 256).scalar(far).passes(run);
+        }
+    }
+    // In ascending order a thread reads before its neighbour has written.
+    let racy = |far| program(64, 256).scalar(far).options(|o| o.uninitialised = false);
+    let f = racy(1).fails(neighbour::<NONE>, Kind::SharedRace, 10);
+    assert_eq!((f.other_site, f.threads), (Some(12), vec![32, 0]));
+    let f = racy(0).fails(neighbour::<NONE>, Kind::SharedRace, 10);
+    assert_eq!((f.other_site, f.threads), (Some(12), vec![1, 0]));
+    racy(1).fails(neighbour::<WARP>, Kind::SharedRace, 10);
+    let f = program(64, 256).scalar(1).fails(neighbour::<NONE>, Kind::SharedUninitialised, 12);
+    assert_eq!(f.threads, [0]);
+}
+
+#[test]
+fn shuffles_order_memory_only_on_request() {
+    program(64, 256).scalar(0).fails(neighbour::<SHUFFLE>, Kind::SharedRace, 12);
+    program(64, 256).scalar(0).options(|o| o.shuffles_order_memory = true).passes(neighbour::<SHUFFLE>);
+}
+
+/// A buffer used twice: the second round's writes must wait for the first round's reads.
+unsafe fn reuse<const BETWEEN: bool>(_: &[u64]) {
+    let t = d::thread();
+    for round in 0..2 {
+        d::shared_store::<u32, 1, 1>(|_| t * 4, |_| true, |_| t + round, 20);
+        d::barrier(21);
+        d::shared_load::<u32, 1, 1>(|_| (t + 33) % 64 * 4, |_| true, 22);
+        if BETWEEN {
+            d::barrier(23);
+        }
+    }
+}
+
+#[test]
+fn shared_read_then_write() {
+    program(64, 256).seed(5).passes(reuse::<true>);
+    for seed in 0..20 {
+        let f = program(64, 256).seed(seed).run(reuse::<false>).unwrap_err();
+        assert_eq!(f.kind, Kind::SharedRace);
+        assert!([20, 22].contains(&f.site), "{f}");
+    }
+}
+
+/// Many readers, then one writer of the same warp as the last of them.
+unsafe fn many_readers<const BARRIER: bool>(_: &[u64]) {
+    let t = d::thread();
+    d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 0, |_| 1, 30);
+    d::barrier(31);
+    d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 32);
+    if BARRIER { d::barrier(33) } else { d::warp_barrier(33) }
+    d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 127, |_| 2, 34);
+}
+
+#[test]
+fn readers_of_other_warps_are_remembered() {
+    for seed in 0..20 {
+        program(128, 16).seed(seed).passes(many_readers::<true>);
+        assert_eq!(program(128, 16).seed(seed).run(many_readers::<false>).unwrap_err().kind, Kind::SharedRace);
+    }
+}
+
+/// Neighbouring bytes of one word by different threads, then the word by one of them.
+unsafe fn bytes_of_a_word<const WHOLE: bool>(_: &[u64]) {
+    let t = d::thread();
+    d::shared_store::<u8, 1, 1>(|_| t, |_| true, |_| t as u8, 40);
+    d::shared_load::<u32, 1, 1>(|_| t & !3, |_| WHOLE, 41);
+}
+
+#[test]
+fn bytes_of_a_word_are_separate() {
+    program(32, 32).passes(bytes_of_a_word::<false>);
+    program(32, 32).options(|o| o.uninitialised = false).fails(bytes_of_a_word::<true>, Kind::SharedRace, 40);
+}
+
+/// All threads store to one place: the same value, or each its own.
+unsafe fn one_place(s: &[u64]) {
+    let t = d::thread();
+    d::store::<u32, 1, 1, false>(|_| s[0], true, |_| true, |_| if s[1] == 1 { t } else { 7 }, 0, 50);
+}
+
+#[test]
+fn stores_of_equal_values_are_benign() {
+    let mut out = [0u32];
+    let report = program(64, 0).write(&mut out).scalar(0).passes(one_place);
+    assert_eq!(report.same_value_stores, 63);
+    program(64, 0).write(&mut out).scalar(0).options(|o| o.forbid_same_value_stores = true).fails(one_place, Kind::GlobalRace, 50);
+    program(64, 0).write(&mut out).scalar(1).fails(one_place, Kind::GlobalRace, 50);
+}
+
+/// In place over programs: each writes its own part and reads its own, or its neighbour's.
+unsafe fn in_place(s: &[u64]) {
+    let [x, shift] = *s else { unreachable!() };
+    let at = |shift: u64| x + (d::program_id(0) * 32 + d::thread() as u64 + shift) * 4;
+    let v = d::load::<u32, 1, 1, false>(|_| at(shift), true, |_| true, |_| 0, 0, 60);
+    d::barrier(61);
+    d::store::<u32, 1, 1, false>(|_| at(0), true, |_| true, |_| v[0] + 1, 0, 62);
+}
+
+#[test]
+fn programs_do_not_wait_for_one_another() {
+    let mut x = vec![0u32; 32 * 9];
+    program(32, 0).grid(8).write(&mut x).scalar(0).seed(4).passes(in_place);
+    for seed in 0..10 {
+        let f = program(32, 0).grid(8).write(&mut x).scalar(32).seed(seed).run(in_place).unwrap_err();
+        assert_eq!(f.kind, Kind::GlobalRace);
+        assert!(f.message.contains("of program"), "{f}");
+    }
+}
+
+/// Within a program: a store that other threads read after a barrier, or without.
+unsafe fn through_global<const BARRIER: bool>(s: &[u64]) {
+    let t = d::thread() as u64;
+    d::store::<u32, 1, 1, false>(|_| s[0] + t * 4, true, |_| true, |_| t as u32, 0, 70);
+    if BARRIER {
+        d::barrier(71);
+    }
+    d::load::<u32, 1, 1, false>(|_| s[0] + (63 - t) * 4, true, |_| true, |_| 0, 0, 72);
+}
+
+#[test]
+fn global_memory_within_a_program() {
+    let mut x = vec![0u32; 64];
+    program(64, 0).fresh(&mut x).passes(through_global::<true>);
+    program(64, 0).write(&mut x).fails(through_global::<false>, Kind::GlobalRace, 70);
+}
+
+const RELEASE: u32 = 0;
+const RELAXED: u32 = 1;
+const FENCED: u32 = 2;
+
+/// Each program leaves a partial result; the last to arrive adds them up.
+unsafe fn last_arriver<const HOW: u32, const BARRIERS: bool>(s: &[u64]) {
+    let [parts, count, out] = *s else { unreachable!() };
+    let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
+    d::store::<u64, 1, 1, false>(|_| parts + p * 8, false, |_| t == 33, |_| p, 0, 80);
+    if BARRIERS {
+        d::barrier(81);
+    }
+    if HOW == FENCED && t == 0 {
+        d::fence();
+    }
+    let old = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| count, |_| t == 0, |_| 1, HOW != RELEASE, 82);
+    if HOW == FENCED && t == 0 {
+        d::fence();
+    }
+    d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 0, |_| old[0], 83);
+    d::barrier(84);
+    let last = d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 85)[0] as u64 == n - 1;
+    let mut sum = 0;
+    for q in 0..if last { n } else { 0 } {
+        sum += d::load::<u64, 1, 1, false>(|_| parts + q * 8, true, |_| true, |_| 0, 0, 86)[0];
+    }
+    d::store::<u64, 1, 1, false>(|_| out, false, |_| last && t == 5, |_| sum, 0, 87);
+}
+
+#[test]
+fn atomics_order_programs() {
+    let run = |kernel: Run, seed| {
+        let (mut parts, mut count, mut out) = (vec![0u64; 20], [0u32], [0u64]);
+        let result = program(64, 16).grid(20).fresh(&mut parts).write(&mut count).write(&mut out).seed(seed).run(kernel);
+        result.map(|_| out[0]).map_err(|f| (f.kind, f.site))
+    };
+    for seed in [0, 1, 2] {
+        assert_eq!(run(last_arriver::<RELEASE, true>, seed), Ok(190));
+        assert_eq!(run(last_arriver::<FENCED, true>, seed), Ok(190));
+        assert_eq!(run(last_arriver::<RELAXED, true>, seed), Err((Kind::GlobalRace, 86)));
+        assert_eq!(run(last_arriver::<RELEASE, false>, seed), Err((Kind::GlobalRace, 86)));
+    }
+}
+
+/// An atomic and a plain load of the same word.
+unsafe fn mixed(s: &[u64]) {
+    let t = d::thread();
+    d::atomic::<u32, 1, { d::atomic::ADD }>(|_| s[0], |_| t < 32, |_| 1, true, 90);
+    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| t >= 32 && s[1] == 1, |_| 0, 0, 91);
+}
+
+#[test]
+fn atomics_do_not_race_with_each_other() {
+    let mut x = [0u32];
+    program(64, 0).write(&mut x).scalar(0).passes(mixed);
+    program(64, 0).write(&mut x).scalar(1).fails(mixed, Kind::GlobalRace, 91);
+}
