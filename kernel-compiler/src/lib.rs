@@ -1,1 +1,96 @@
+//! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
+//! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
+//!
+//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
+
+pub mod analyse;
+pub mod ast;
+pub mod diag;
+pub mod dtype;
+pub mod emit;
+pub mod infer;
+pub mod instance;
+pub mod ir;
+pub mod layout;
+pub mod linear;
+pub mod lower;
+pub mod module;
+pub mod parse;
+mod show;
+
+use diag::Diagnostics;
+pub use emit::device::{DeviceUnit, EntryMeta};
+pub use emit::host::HostOptions;
+use proc_macro2::TokenStream;
+use quote::quote;
+pub use show::{Stage, show};
+use std::path::Path;
+use std::rc::Rc;
+
+/// The lowered code of every kernel in a file's text. Kernels with mistakes are left out: the macro reports them at
+/// the user's own tokens.
+pub fn device_units(file_text: &str) -> Vec<DeviceUnit> {
+    module::file(file_text)
+        .into_iter()
+        .filter_map(|found| {
+            let d = Diagnostics::default();
+            let unit = emit::device::unit(&found.parse(&d).ok()?, &d).ok();
+            unit.filter(|_| d.is_empty())
+        })
+        .collect()
+}
+
+/// Where the build script has put a kernel's bundle, if it has.
+pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::PathBuf {
+    dir.join(format!("{kernel}-{fingerprint}.bundle"))
+}
+
+/// Settings of an expansion, from the environment that the build script makes.
+fn options(kernel: &str, fingerprint: &str) -> HostOptions {
+    let bundle = std::env::var_os("TILE_BUNDLE_DIR").map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint)).filter(|p| p.is_file());
+    HostOptions { bundle, emulate_all: std::env::var("TILE_EMULATE").is_ok_and(|v| v == "all") }
+}
+
+/// Expands `#[tile_kernel(attr)] item`.
+pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    match syn::parse2::<syn::ItemFn>(item.clone()) {
+        Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
+        Err(_) => {
+            let e = syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error();
+            quote! { #e }
+        }
+    }
+}
+
+/// Expands `#[tile_module] mod m { .. }`.
+pub fn expand_module(item: TokenStream) -> TokenStream {
+    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) = syn::parse2::<syn::ItemMod>(item.clone()) else {
+        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`").to_compile_error();
+    };
+    let d = Diagnostics::default();
+    let Ok((kernels, rest)) = module::module(items, &d) else {
+        let errors = d.take().into_iter().map(|e| e.to_tokens());
+        return quote! { #(#errors)* };
+    };
+    // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
+    let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
+    let kernels = kernels.into_iter().map(expand_found);
+    quote! { #(#attrs)* #[allow(unused)] #vis mod #ident { #(#rest)* #(#kernels)* } }
+}
+
+fn expand_found(found: module::Found) -> TokenStream {
+    let d = Diagnostics::default();
+    let item = found.item.clone();
+    let expanded = found.parse(&d).and_then(|k| emit::host::expand(&k, &options(&k.name, &k.fingerprint), &d));
+    match expanded {
+        Ok(tokens) if d.is_empty() => {
+            // Cargo must know what the expansion read.
+            quote! { #tokens const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
+        }
+        _ => {
+            let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
+            emit::host::stub(&item, &errors)
+        }
+    }
+}
 

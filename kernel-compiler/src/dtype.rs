@@ -1,0 +1,113 @@
+//! Element types, as the compiler sees them.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DType {
+    F32,
+    F64,
+    F16,
+    BF16,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Bool,
+}
+
+use DType::*;
+
+impl DType {
+    pub const ALL: [DType; 13] = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool];
+    /// What an error message lists.
+    pub const NAMES: &'static str = "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool";
+
+    /// The dtype of a name in kernel source.
+    pub fn parse(name: &str) -> Option<DType> {
+        match name {
+            "usize" => Some(U64),
+            "isize" => Some(I64),
+            _ => DType::ALL.into_iter().find(|d| d.name() == name),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            F32 => "f32",
+            F64 => "f64",
+            F16 => "f16",
+            BF16 => "bf16",
+            I8 => "i8",
+            I16 => "i16",
+            I32 => "i32",
+            I64 => "i64",
+            U8 => "u8",
+            U16 => "u16",
+            U32 => "u32",
+            U64 => "u64",
+            Bool => "bool",
+        }
+    }
+
+    /// The Rust type in emitted code; `F16` and `BF16` come from `kernel_core::scalar`.
+    pub fn rust(self) -> &'static str {
+        match self {
+            F16 => "F16",
+            BF16 => "BF16",
+            d => d.name(),
+        }
+    }
+
+    /// Variant name of `kernel_core::DType`.
+    pub fn variant(self) -> String {
+        format!("{self:?}")
+    }
+
+    pub fn size(self) -> usize {
+        match self {
+            I8 | U8 | Bool => 1,
+            F16 | BF16 | I16 | U16 => 2,
+            F32 | I32 | U32 => 4,
+            F64 | I64 | U64 => 8,
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, F32 | F64 | F16 | BF16)
+    }
+
+    pub fn is_int(self) -> bool {
+        !self.is_float() && self != Bool
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, I8 | I16 | I32 | I64)
+    }
+
+    /// Whether an integer literal is representable.
+    pub fn holds(self, v: i128) -> bool {
+        match self {
+            Bool => false,
+            d if d.is_float() => true,
+            d => {
+                let bits = d.size() as u32 * 8;
+                let (lo, hi) = if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+                (lo..=hi).contains(&v)
+            }
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            U64 => "usize/u64",
+            I64 => "isize/i64",
+            d => d.name(),
+        })
+    }
+}

@@ -1,0 +1,363 @@
+//! The CPU meaning of an instance: what one program does to whole tiles, as loops that LLVM vectorises.
+//!
+//! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
+
+use crate::analyse::{Analysis, analyse};
+use crate::dtype::DType;
+use crate::ir::*;
+use crate::lower::{op_text, text};
+use std::collections::HashMap;
+
+/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`.
+pub fn body(f: &Func) -> String {
+    let a = analyse(f, false);
+    let mut cx = Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::lower::uses(f) };
+    for (i, v) in f.vars.iter().enumerate() {
+        let t = v.ty.dtype.rust();
+        cx.line(if v.ty.is_scalar() { format!("let mut m{i}: {t};") } else { format!("let mut m{i}: c::Tile<{t}>;") });
+    }
+    cx.block(&f.body);
+    cx.out
+}
+
+struct Cpu<'a> {
+    f: &'a Func,
+    a: &'a Analysis,
+    out: String,
+    depth: usize,
+    /// Rust for element `#` of a tile.
+    at_hand: HashMap<Value, String>,
+    uses: Vec<u32>,
+}
+
+fn name(v: Value) -> String {
+    text::scalar(v)
+}
+
+impl Cpu<'_> {
+    fn line(&mut self, t: impl AsRef<str>) {
+        self.out.push_str(&"    ".repeat(self.depth));
+        self.out.push_str(t.as_ref());
+        self.out.push('\n');
+    }
+
+    fn shape(&self, v: Value) -> String {
+        format!("&{:?}", self.f.shape(v))
+    }
+
+    fn at(&self, v: Value, i: &str) -> String {
+        if self.f.ty(v).is_scalar() {
+            return name(v);
+        }
+        self.at_hand.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).replace('#', i)
+    }
+
+    /// A dense tile with a name.
+    fn tile(&mut self, v: Value) -> String {
+        let at = &self.at_hand[&v];
+        if let Some(n) = at.strip_suffix(".at(#)")
+            && n.chars().all(|c| c.is_ascii_alphanumeric())
+        {
+            return n.to_string();
+        }
+        let body = self.at(v, "i");
+        self.line(format!("let {}: c::Tile<{}> = c::each({}, |i| {body});", name(v), self.f.ty(v).dtype.rust(), self.shape(v)));
+        self.keep(v);
+        name(v)
+    }
+
+    fn keep(&mut self, v: Value) {
+        self.at_hand.insert(v, format!("{}.at(#)", name(v)));
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) {
+        for (i, s) in stmts.iter().enumerate() {
+            self.stmt(s, &stmts[i + 1..]);
+        }
+    }
+
+    fn nested(&mut self, head: &str, stmts: &[Stmt], tail: &str) {
+        self.line(head);
+        self.depth += 1;
+        let outer = self.at_hand.clone();
+        self.block(stmts);
+        self.at_hand = outer;
+        self.depth -= 1;
+        self.line(tail);
+    }
+
+    fn stmt(&mut self, s: &Stmt, rest: &[Stmt]) {
+        let f = self.f;
+        match s {
+            Stmt::Let(v) => self.define(*v, rest),
+            Stmt::Assign(var, v) => {
+                let i = var.0;
+                if f.ty(*v).is_scalar() {
+                    self.line(format!("m{i} = {};", name(*v)));
+                } else {
+                    let body = self.at(*v, "i");
+                    self.line(format!("m{i} = c::each({}, |i| {body});", self.shape(*v)));
+                }
+            }
+            Stmt::Store { place, value, mask, .. } => {
+                let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
+                let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
+                let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
+                self.line(format!("c::{function}::<{t}>({}, {run}, |i| {addr}, |i| {ok}, |i| {val});", self.shape(*value)));
+            }
+            Stmt::If { cond, then, other } => {
+                if other.is_empty() {
+                    self.nested(&format!("if {} {{", name(*cond)), then, "}");
+                } else {
+                    self.nested(&format!("if {} {{", name(*cond)), then, "} else {");
+                    self.depth += 1;
+                    let outer = self.at_hand.clone();
+                    self.block(other);
+                    self.at_hand = outer;
+                    self.depth -= 1;
+                    self.line("}");
+                }
+            }
+            Stmt::For { iv, lo, hi, step, body } => {
+                let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
+                self.line(format!("let mut {i}: {t} = {};", name(*lo)));
+                let head = format!("loop {{ if {i} >= {} {{ break; }} let {}: {t} = {i}; {i} = s::add({i}, {});", name(*hi), name(*iv), name(*step));
+                self.nested(&head, body, "}");
+            }
+            Stmt::Loop { body } => self.nested("loop {", body, "}"),
+            Stmt::Break => self.line("break;"),
+            Stmt::Continue => self.line("continue;"),
+            Stmt::Return => self.line("return;"),
+            Stmt::Assert { cond, message, span } => {
+                let line = span.start().line;
+                let all = match f.ty(*cond).is_scalar() {
+                    true => name(*cond),
+                    false => format!("{}.as_slice().iter().all(|&c| c)", self.tile(*cond)),
+                };
+                self.line(format!("c::assert({all}, {message:?}, {line});"));
+            }
+            Stmt::Print { message, value, .. } => {
+                let t = match f.ty(*value).is_scalar() {
+                    true => format!("c::Tile::scalar({})", name(*value)),
+                    false => self.tile(*value),
+                };
+                self.line(format!("c::print({message:?}, &{t}, p);"));
+            }
+        }
+    }
+
+    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the same
+    /// block, and no variable it may read changes before.
+    fn fuses(&self, v: Value, rest: &[Stmt]) -> bool {
+        if self.uses[v.0 as usize] != 1 {
+            return false;
+        }
+        for s in rest {
+            let used = match s {
+                // A shape operation may be used more often than its operand.
+                Stmt::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
+                Stmt::Let(u) => self.f.op(*u).operands().contains(&v),
+                Stmt::Assign(_, u) => *u == v,
+                Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].contains(&Some(v)),
+                Stmt::Assert { cond: u, .. } | Stmt::Print { value: u, .. } => *u == v,
+                _ => return false,
+            };
+            if used {
+                return true;
+            }
+            if !matches!(s, Stmt::Let(_)) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn define(&mut self, v: Value, rest: &[Stmt]) {
+        let f = self.f;
+        let t = f.ty(v).dtype.rust();
+        match f.op(v).clone() {
+            Op::Load { place, mask, other, .. } => {
+                let run = self.run(&place);
+                let function = if mask.is_some() || run <= 1 { "load" } else { "load_clipped" };
+                let other = other.map_or(format!("<{t} as s::Scalar>::ZERO"), |o| self.at(o, "i"));
+                let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
+                self.memory(v, format!("c::{function}::<{t}>({shape}, {run}, |i| {addr}, |i| {ok}, |i| {other})"));
+            }
+            Op::Atomic { op, place, value, mask, .. } => {
+                let (addr, ok, val) = (self.address(&place), self.ok(&place, mask), self.at(value, "i"));
+                self.memory(v, format!("c::atomic::<{t}, {}>({}, |i| {addr}, |i| {ok}, |i| {val})", op as u32, self.shape(v)));
+            }
+            Op::AtomicCas { place, expected, new, mask, .. } => {
+                let (addr, ok, e, n) = (self.address(&place), self.ok(&place, mask), self.at(expected, "i"), self.at(new, "i"));
+                self.memory(v, format!("c::atomic_cas::<{t}>({}, |i| {addr}, |i| {ok}, |i| {e}, |i| {n})", self.shape(v)));
+            }
+            Op::Reduce { value, axis, combine } => {
+                let x = self.tile(value);
+                let fold = self.fold(&combine);
+                self.reduction(v, format!("reduce_all(&{x}, {fold})"), format!("reduce(&{x}, {axis}, {fold})"));
+            }
+            Op::ArgReduce { value, axis, largest } => {
+                let x = self.tile(value);
+                let better = if largest { "|x, y| s::gt(x, y)" } else { "|x, y| s::lt(x, y)" };
+                self.reduction(v, format!("arg_reduce_all(&{x}, {better})"), format!("arg_reduce(&{x}, {axis}, {better})"));
+            }
+            op if f.ty(v).is_scalar() => {
+                let e = self.scalar(v, &op);
+                self.line(format!("let {}: {t} = {e};", name(v)));
+            }
+            Op::ReadVar(var) => {
+                let stays = rest.iter().all(|s| !assigns(s, var));
+                if stays || self.fuses(v, rest) {
+                    self.at_hand.insert(v, format!("m{}.at(#)", var.0));
+                } else {
+                    self.line(format!("let {} = m{}.clone();", name(v), var.0));
+                    self.keep(v);
+                }
+            }
+            Op::Splat(s) => {
+                self.at_hand.insert(v, name(s));
+            }
+            Op::Arange { start } => {
+                self.at_hand.insert(v, format!("(# as u64 + {start})"));
+            }
+            // Dense and row-major: another shape of the same elements.
+            Op::Expand(x, _) | Op::Reshape(x) => {
+                let t = self.at_hand[&x].clone();
+                self.at_hand.insert(v, t);
+            }
+            Op::Broadcast(x) => self.broadcast(v, x),
+            Op::Permute(x, perm) => {
+                let x = self.dense(x);
+                self.line(format!("let {} = c::permute(&{x}, &{perm:?});", name(v)));
+                self.keep(v);
+            }
+            op => {
+                let args: Vec<String> = op.operands().into_iter().map(|o| self.at(o, "#")).collect();
+                let e = op_text(&op, f.ty(v).dtype, op.operands().first().map(|&o| f.ty(o).dtype), &args);
+                // A chain that grows without end would be compiled without end.
+                if self.fuses(v, rest) && e.len() < 2000 {
+                    self.at_hand.insert(v, e);
+                } else {
+                    self.line(format!("let {}: c::Tile<{t}> = c::each({}, |i| {});", name(v), self.shape(v), e.replace('#', "i")));
+                    self.keep(v);
+                }
+            }
+        }
+    }
+
+    /// As [`tile`](Self::tile), with the value's own shape also where it shares elements with another.
+    fn dense(&mut self, v: Value) -> String {
+        let n = self.tile(v);
+        match self.f.op(v) {
+            Op::Expand(..) | Op::Reshape(_) => format!("c::reshape({n}.clone(), {})", self.shape(v)),
+            _ => n,
+        }
+    }
+
+    fn memory(&mut self, v: Value, call: String) {
+        if self.f.ty(v).is_scalar() {
+            self.line(format!("let {} = {call}.at(0);", name(v)));
+        } else {
+            self.line(format!("let {} = {call};", name(v)));
+            self.keep(v);
+        }
+    }
+
+    fn reduction(&mut self, v: Value, all: String, axis: String) {
+        let (Op::Reduce { value, .. } | Op::ArgReduce { value, .. }) = self.f.op(v) else { unreachable!("a reduction") };
+        if self.f.ty(v).is_scalar() {
+            self.line(format!("let {}: {} = c::{all};", name(v), self.f.ty(v).dtype.rust()));
+        } else {
+            // The operand's name may stand for a tile of another shape.
+            let dense = self.dense(*value);
+            let plain = self.tile(*value);
+            let axis = axis.replacen(&format!("&{plain}"), &format!("&{dense}"), 1);
+            self.line(format!("let {} = c::{axis};", name(v)));
+            self.keep(v);
+        }
+    }
+
+    fn fold(&self, combine: &Combine) -> String {
+        match combine {
+            Combine::Binary(op) => format!("|x, y| s::{}(x, y)", op.name()),
+            Combine::Closure { a, b, body, result } => {
+                let mut t = format!("|{}, {}| {{ ", name(*a), name(*b));
+                for v in body {
+                    t.push_str(&format!("let {}: {} = {}; ", name(*v), self.f.ty(*v).dtype.rust(), self.scalar(*v, self.f.op(*v))));
+                }
+                format!("{t}{} }}", name(*result))
+            }
+        }
+    }
+
+    fn broadcast(&mut self, v: Value, x: Value) {
+        let (from, to) = (self.f.shape(x).to_vec(), self.f.shape(v).to_vec());
+        let at = self.at_hand[&x].clone();
+        if at.contains(".at(") {
+            let x = self.dense(x);
+            self.line(format!("let {} = c::broadcast(&{x}, {});", name(v), self.shape(v)));
+            self.keep(v);
+            return;
+        }
+        // Arithmetic on indices: of the source element's linear index.
+        let (mut index, mut inner_to, mut inner_from) = (vec![], 1, 1);
+        for d in (0..to.len()).rev() {
+            if from[d] != 1 {
+                index.push(format!("#/{inner_to}%{}*{inner_from}", to[d]));
+            }
+            inner_to *= to[d];
+            inner_from *= from[d];
+        }
+        let index = if index.is_empty() { "0usize".into() } else { format!("({})", index.join("+")) };
+        let at = at.replace('#', &index);
+        self.at_hand.insert(v, at);
+    }
+
+    fn scalar(&self, v: Value, op: &Op) -> String {
+        let t = self.f.ty(v).dtype;
+        match op {
+            Op::Int(n) => text::int_literal(*n, t),
+            Op::Float(x) => text::float_literal(*x, t),
+            Op::Bool(b) => b.to_string(),
+            Op::Slot { slot } if t == DType::U64 => format!("a[{slot}]"),
+            Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a[{slot}])", t.rust()),
+            Op::ProgramId(axis) => format!("p.id[{axis}]"),
+            Op::NumPrograms(axis) => format!("p.grid[{axis}]"),
+            Op::ReadVar(var) => format!("m{}", var.0),
+            op => {
+                let args: Vec<String> = op.operands().into_iter().map(name).collect();
+                op_text(op, t, op.operands().first().map(|&o| self.f.ty(o).dtype), &args)
+            }
+        }
+    }
+
+    fn run(&self, place: &Place) -> usize {
+        self.a.run(self.f, place.index())
+    }
+
+    fn index(&self, place: &Place) -> String {
+        let v = place.index();
+        match self.f.ty(v).dtype {
+            DType::U64 => self.at(v, "i"),
+            d => format!("s::cast::<{}, u64>({})", d.rust(), self.at(v, "i")),
+        }
+    }
+
+    fn address(&self, place: &Place) -> String {
+        let p = &self.f.params[place.param()];
+        format!("a[{}].wrapping_add(({}).wrapping_mul({}))", p.slot, self.index(place), p.dtype.size())
+    }
+
+    fn ok(&self, place: &Place, mask: Option<Value>) -> String {
+        let inside = match place {
+            Place::Slice { param, .. } => Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1)),
+            Place::Raw { .. } => None,
+        };
+        let tests: Vec<String> = inside.into_iter().chain(mask.map(|m| self.at(m, "i"))).collect();
+        if tests.is_empty() { "true".into() } else { tests.join(" & ") }
+    }
+}
+
+fn assigns(s: &Stmt, var: Var) -> bool {
+    crate::analyse::walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Assign(to, _) if *to == var))
+}

@@ -1,0 +1,85 @@
+//! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
+
+use crate::ast::{BinaryOp, Config, Expr, ExprKind, Kernel, ParamKind};
+use crate::diag::{Diagnostics, Result};
+
+/// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
+pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
+    let cx = Grid { k, config, d };
+    let mut extents = k.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
+    extents.resize(3, "1u64".into());
+    Ok(format!("[{}]", extents.join(", ")))
+}
+
+struct Grid<'a> {
+    k: &'a Kernel,
+    config: &'a Config,
+    d: &'a Diagnostics,
+}
+
+const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms()";
+
+impl Grid<'_> {
+    fn expr(&self, e: &Expr) -> Result<String> {
+        let d = self.d;
+        Ok(match &e.kind {
+            ExprKind::Int(n, _) if *n >= 0 => format!("{n}u64"),
+            ExprKind::Cast(x, _) => self.expr(x)?,
+            ExprKind::Name(n) => self.name(n, e)?,
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                match op {
+                    BinaryOp::Add => format!("u64::saturating_add({a}, {b})"),
+                    BinaryOp::Sub => format!("u64::saturating_sub({a}, {b})"),
+                    BinaryOp::Mul => format!("u64::saturating_mul({a}, {b})"),
+                    BinaryOp::Div => format!("u64::checked_div({a}, {b}).unwrap_or(0)"),
+                    BinaryOp::Rem => format!("u64::checked_rem({a}, {b}).unwrap_or(0)"),
+                    _ => return Err(d.error(e.span, ALLOWED)),
+                }
+            }
+            ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
+                ("num_sms", []) => "g.num_sms".into(),
+                ("cdiv", [a, b]) => format!("u64::div_ceil({}, u64::max(1, {}))", self.expr(a)?, self.expr(b)?),
+                ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
+                ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
+                ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
+                ("dim", [x, axis]) => {
+                    let ExprKind::Int(axis, _) = axis.kind else { return Err(d.error(axis.span, "an axis is a literal")) };
+                    self.slot(x, |k| matches!(k, ParamKind::View { rank, .. } if axis >= 0 && axis < rank as i128).then_some(1 + axis as usize))?
+                }
+                _ => return Err(d.error(e.span, ALLOWED)),
+            },
+            _ => return Err(d.error(e.span, ALLOWED)),
+        })
+    }
+
+    fn name(&self, n: &str, e: &Expr) -> Result<String> {
+        if let Some((_, v)) = self.config.consts.iter().find(|(c, _)| c == n) {
+            return Ok(format!("{v}u64"));
+        }
+        if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
+            return self.expr(v);
+        }
+        let param = self.k.params.iter().position(|p| p.name == n && p.kind == ParamKind::Scalar);
+        let Some(i) = param else { return Err(self.d.error(e.span, format!("unknown name `{n}` in the grid: {ALLOWED}"))) };
+        let p = &self.k.params[i];
+        match crate::dtype::DType::parse(&p.elem.name) {
+            Some(t) if t.is_int() && t.is_signed() => Ok(format!("u64::try_from(g.slots[{}] as {}).unwrap_or(0)", self.first_slot(i), t.name())),
+            Some(t) if t.is_int() => Ok(format!("(g.slots[{}] as {} as u64)", self.first_slot(i), t.name())),
+            _ => Err(self.d.error(e.span, format!("`{n}` is no integer: {ALLOWED}"))),
+        }
+    }
+
+    fn first_slot(&self, param: usize) -> usize {
+        self.k.params[..param].iter().map(|p| p.kind.slots()).sum()
+    }
+
+    fn slot(&self, x: &Expr, offset: impl Fn(ParamKind) -> Option<usize>) -> Result<String> {
+        let ExprKind::Name(n) = &x.kind else { return Err(self.d.error(x.span, ALLOWED)) };
+        let found = self.k.params.iter().position(|p| p.name == n);
+        match found.and_then(|i| offset(self.k.params[i].kind).map(|o| self.first_slot(i) + o)) {
+            Some(slot) => Ok(format!("g.slots[{slot}]")),
+            None => Err(self.d.error(x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The host side of a kernel: the function that binds arguments to a call, the descriptor, the CPU meaning of every
+//! instance, and the lowered code of some of them for the emulated SM.
+
+use super::{config_id, cpu, device, entry_name, grid, types_id};
+use crate::ast::{self, ParamKind};
+use crate::diag::{Diagnostics, Result};
+use crate::dtype::DType;
+use crate::instance::Kernel;
+use crate::ir::Func;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+/// What the expansion depends on beside the kernel.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// The kernel's bundle, if the build script has made one.
+    pub bundle: Option<std::path::PathBuf>,
+    /// Emulate every instance, not only a covering subset.
+    pub emulate_all: bool,
+}
+
+pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
+    let mut descs = vec![];
+    let mut code = vec![];
+    let mut keys = vec![];
+    for (t, types) in k.type_choices().into_iter().enumerate() {
+        let mut configs = vec![];
+        let mut params = None;
+        for (c, config) in k.ast.configs.iter().enumerate() {
+            let func = crate::infer::infer(&k.ast, &types, config, d)?;
+            let emulated = options.emulate_all || k.ast.emulate.as_ref().map_or(c == 0, |list| list.contains(&c));
+            configs.push(instance(k, &func, &types, config, emulated, (t, c), &mut code, d)?);
+            params.get_or_insert_with(|| param_descs(&func));
+        }
+        let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, types_id(&types));
+        let bundle = match &options.bundle {
+            Some(path) => {
+                let path = path.to_string_lossy().into_owned();
+                quote! { ::core::option::Option::Some(include_bytes!(#path)) }
+            }
+            None => quote! { ::core::option::Option::None },
+        };
+        let desc = format_ident!("DESC_{t}");
+        descs.push(quote! {
+            pub static #desc: __k::KernelDesc = __k::KernelDesc {
+                name: #name, file: file!(), line: #line, types: #id,
+                params: &[#params], configs: &[#(#configs),*], bundle: #bundle,
+            };
+        });
+        keys.push((types, desc));
+    }
+    let module = &k.ast.name;
+    let vis = &k.ast.item.vis;
+    let implementations = implementations(&keys);
+    let all = keys.iter().map(|(_, d)| d);
+    let call = call(k);
+    let doc = format!("The instances of the tile kernel `{}`.", k.name);
+    Ok(quote! {
+        #call
+        #[doc = #doc]
+        #[allow(non_snake_case, unused, clippy::all, unsafe_op_in_unsafe_fn)]
+        #vis mod #module {
+            use ::kernel_core as __k;
+            /// A choice of type arguments that was built.
+            pub trait Types { const DESC: &'static __k::KernelDesc; }
+            #implementations
+            /// One descriptor for each choice of type arguments.
+            pub static DESCS: &[&__k::KernelDesc] = &[#(&#all),*];
+            #(#descs)*
+            #(#code)*
+        }
+    })
+}
+
+fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
+    let each = keys.iter().map(|(types, desc)| {
+        let types = types.iter().map(|(_, t)| host_type(*t));
+        quote! { impl Types for (#(#types,)*) { const DESC: &'static __k::KernelDesc = &#desc; } }
+    });
+    quote! { #(#each)* }
+}
+
+/// The Rust type of a dtype in host code.
+fn host_type(t: DType) -> TokenStream {
+    match t {
+        DType::F16 => quote! { ::kernel_core::f16 },
+        DType::BF16 => quote! { ::kernel_core::bf16 },
+        t => {
+            let name = format_ident!("{}", t.name());
+            quote! { #name }
+        }
+    }
+}
+
+fn param_descs(f: &Func) -> TokenStream {
+    let each = f.params.iter().map(|p| {
+        let (name, slot, dtype) = (&p.name, p.slot, format_ident!("{}", p.dtype.variant()));
+        let kind = match p.kind {
+            ParamKind::Slice { mutable: false } => quote! { Slice },
+            ParamKind::Slice { mutable: true } => quote! { SliceMut },
+            ParamKind::View { rank, mutable: false } => quote! { View { rank: #rank } },
+            ParamKind::View { rank, mutable: true } => quote! { ViewMut { rank: #rank } },
+            ParamKind::Ptr { mutable: false } => quote! { Ptr },
+            ParamKind::Ptr { mutable: true } => quote! { PtrMut },
+            ParamKind::Scalar => quote! { Scalar },
+        };
+        quote! { __k::ParamDesc { name: #name, kind: __k::ParamKind::#kind, dtype: __k::DType::#dtype, slot: #slot } }
+    });
+    quote! { #(#each),* }
+}
+
+/// The configuration's descriptor; its functions go to `code`.
+fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, emulated: bool, (t, c): (usize, usize), code: &mut Vec<TokenStream>, d: &Diagnostics) -> Result<TokenStream> {
+    let parse = |text: String| -> TokenStream { text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}")) };
+    let (cpu_fn, cpu_body, grid_fn) = (format_ident!("cpu_{t}_{c}"), format_ident!("cpu_body_{t}_{c}"), format_ident!("grid_{t}_{c}"));
+    let body = parse(cpu::body(func));
+    let extents = parse(grid::body(&k.ast, config, d)?);
+    code.push(quote! {
+        #[inline(always)]
+        unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
+            use __k::cpu as c;
+            use __k::scalar::{self as s, BF16, F16};
+            #body
+        }
+        unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
+        fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents }
+    });
+    let mut variants = vec![];
+    for (i, (aligned, lowered)) in device::variants(func, true).into_iter().enumerate() {
+        let entry = entry_name(&k.name, types, config, aligned);
+        let requires = lowered.requires.iter().filter(|_| aligned).map(|r| {
+            let (slot, by) = (r.slot, r.by);
+            quote! { __k::Require { slot: #slot, by: #by } }
+        });
+        let emulation = if emulated {
+            let name = format_ident!("lowered_{t}_{c}_{i}");
+            let slots = (0..func.params.iter().map(|p| p.kind.slots()).sum::<usize>()).map(|i| {
+                let a = format_ident!("a{i}");
+                quote! { let #a: u64 = a[#i]; }
+            });
+            let (body, bytes) = (parse(lowered.text()), lowered.shared_bytes as u32);
+            code.push(quote! {
+                unsafe fn #name(a: &[u64]) {
+                    use __k::device as d;
+                    use __k::scalar::{self as s, BF16, F16};
+                    #(#slots)*
+                    let tid: u32 = d::thread();
+                    #body
+                }
+            });
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, shared_bytes: #bytes }) }
+        } else {
+            quote! { ::core::option::Option::None }
+        };
+        variants.push(quote! { __k::VariantDesc { entry: #entry, requires: &[#(#requires),*], emulated: #emulation } });
+    }
+    let id = config_id(config);
+    let consts = config.consts.iter().map(|(n, v)| {
+        let v = *v as i64;
+        quote! { (#n, #v) }
+    });
+    let warps = config.warps;
+    Ok(quote! {
+        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, grid: #grid_fn, cpu: #cpu_fn, variants: &[#(#variants),*] }
+    })
+}
+
+/// The typed function of the kernel's name: arguments in, a call out.
+fn call(k: &Kernel) -> TokenStream {
+    let item = &k.ast.item;
+    let (vis, name) = (&item.vis, &k.ast.name);
+    let attrs = item.attrs.iter().filter(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
+    let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
+    let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
+        Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
+        _ => match crate::parse::resolve(&p.elem, &[], &k.ast.scope) {
+            Some(t) => host_type(t),
+            None => {
+                let n = format_ident!("{}", p.elem.name);
+                quote! { #n }
+            }
+        },
+    };
+    let params = k.ast.params.iter().map(|p| {
+        let (n, t) = (&p.name, ty(p));
+        let bound = match p.kind {
+            ParamKind::Slice { mutable: false } => quote! { impl ::kernel_core::AsSlice<'__a, #t> },
+            ParamKind::Slice { mutable: true } => quote! { impl ::kernel_core::AsSliceMut<'__a, #t> },
+            ParamKind::View { rank, mutable: false } => quote! { impl ::kernel_core::AsView<'__a, #t, #rank> },
+            ParamKind::View { rank, mutable: true } => quote! { impl ::kernel_core::AsViewMut<'__a, #t, #rank> },
+            ParamKind::Ptr { .. } => quote! { impl ::core::convert::Into<::kernel_core::RawArg<#t>> },
+            ParamKind::Scalar => t,
+        };
+        quote! { #n: #bound }
+    });
+    let bind = k.ast.params.iter().map(|p| {
+        let n = &p.name;
+        match p.kind {
+            ParamKind::Slice { mutable: false } => quote! { .slice(#n.as_slice_arg()) },
+            ParamKind::Slice { mutable: true } => quote! { .slice_mut(#n.as_slice_mut_arg()) },
+            ParamKind::View { mutable: false, .. } => quote! { .view(#n.as_view_arg()) },
+            ParamKind::View { mutable: true, .. } => quote! { .view_mut(#n.as_view_mut_arg()) },
+            ParamKind::Ptr { mutable } => quote! { .raw(#n.into(), #mutable) },
+            ParamKind::Scalar => quote! { .scalar(#n) },
+        }
+    });
+    let unsafety = &item.sig.unsafety;
+    let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid."] });
+    quote! {
+        #(#attrs)*
+        #safety
+        #[allow(clippy::too_many_arguments, unused_mut)]
+        #vis #unsafety fn #name<'__a, #(#generics: ::kernel_core::Element),*>(#(#params),*) -> ::kernel_core::Call<'__a>
+        where (#(#generics,)*): #name::Types {
+            ::kernel_core::Call::new(<(#(#generics,)*) as #name::Types>::DESC) #(#bind)*
+        }
+    }
+}
+
+/// What is emitted for a kernel with mistakes: its errors, and a function that lets callers compile.
+pub fn stub(item: &syn::ItemFn, errors: &[TokenStream]) -> TokenStream {
+    let (vis, name, unsafety) = (&item.vis, &item.sig.ident, &item.sig.unsafety);
+    let generics: Vec<_> = item
+        .sig
+        .generics
+        .params
+        .iter()
+        .filter_map(|g| match g {
+            syn::GenericParam::Type(t) => Some(t.ident.clone()),
+            _ => None,
+        })
+        .collect();
+    let params: Vec<_> = (0..item.sig.inputs.len()).map(|i| format_ident!("__P{i}")).collect();
+    let args = params.iter().map(|p| quote! { _: #p });
+    quote! {
+        #(#errors)*
+        #[allow(unused, non_camel_case_types)]
+        #vis #unsafety fn #name<'__a, #(#params,)* #(#generics),*>(#(#args),*) -> ::kernel_core::Call<'__a> { unreachable!() }
+        #[allow(unused)]
+        #vis mod #name { pub static DESCS: &[&::kernel_core::KernelDesc] = &[]; }
+    }
+}

@@ -1,0 +1,34 @@
+//! Phase 7, emit: Rust text. [`device`] for PTX, [`host`] for the crate the kernel is written in, [`cpu`] for its CPU meaning.
+
+pub mod cpu;
+pub mod device;
+pub mod grid;
+pub mod host;
+
+use crate::ast::Config;
+use crate::dtype::DType;
+
+/// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
+pub fn config_id(c: &Config) -> String {
+    let mut parts: Vec<String> = c.consts.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    parts.push(format!("warps={}", c.warps));
+    if c.blocks_per_sm > 0 {
+        parts.push(format!("blocks_per_sm={}", c.blocks_per_sm));
+    }
+    parts.join(",")
+}
+
+pub fn types_id(types: &[(String, DType)]) -> String {
+    types.iter().map(|t| t.1.name()).collect::<Vec<_>>().join(",")
+}
+
+/// Name of an entry: `gelu__f16__BLOCK1024_warps4__aligned`.
+pub fn entry_name(kernel: &str, types: &[(String, DType)], config: &Config, aligned: bool) -> String {
+    let mut name = kernel.to_string();
+    if !types.is_empty() {
+        name.push_str("__");
+        name.push_str(&types_id(types).replace(',', "_"));
+    }
+    let variant = if aligned { "aligned" } else { "general" };
+    format!("{name}__{}__{variant}", config_id(config).replace('=', "").replace(',', "_"))
+}

@@ -1,0 +1,188 @@
+//! Calls: access options, helpers (inlined), closures, then the built-in operations.
+
+use super::*;
+use crate::ast::{ExprKind, Generic, Helper};
+use proc_macro2::Ident;
+
+/// Helpers may call helpers this deep; recursion cannot end at compile time.
+const MAX_DEPTH: usize = 32;
+
+impl Infer<'_> {
+    pub(super) fn call(&mut self, e: &Expr, name: &Ident, generics: &[Generic], args: &[Expr], method: bool) -> Result<Val> {
+        if method && memory::is_option(&name.to_string()) {
+            return self.access_with_options(e);
+        }
+        if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
+            return self.helper(&h, generics, args, e.span);
+        }
+        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&name.to_string()).cloned() {
+            let args = self.exprs(args)?;
+            return self.closure(&c, args, e.span);
+        }
+        self.builtin(&ops::Call { name, generics, args, span: e.span, options: memory::Options::default() })
+    }
+
+    /// `load(x, i).mask(m).other(v)`: the options belong to the access at the chain's start.
+    fn access_with_options(&mut self, e: &Expr) -> Result<Val> {
+        let mut options = memory::Options::default();
+        let mut at = e;
+        loop {
+            let ExprKind::Call { name, generics, args, method } = &at.kind else {
+                return self.error(at.span, "access options follow `load`, `store`, `.tile` or an atomic: `load(x, i).mask(m).other(v)`");
+            };
+            let n = name.to_string();
+            if *method && memory::is_option(&n) {
+                self.access_option(&mut options, name, &args[1..])?;
+                at = &args[0];
+            } else if memory::is_access(&n) {
+                return self.builtin(&ops::Call { name, generics, args, span: e.span, options });
+            } else {
+                return self.error(name.span(), format!("`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic"));
+            }
+        }
+    }
+
+    fn access_option(&mut self, o: &mut memory::Options, name: &Ident, args: &[Expr]) -> Result<()> {
+        let n = name.to_string();
+        let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
+        if args.len() != wanted {
+            return self.error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
+        }
+        match n.as_str() {
+            "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
+            "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),
+            "streaming" => o.hint = Hint::Streaming,
+            "keep" => o.hint = Hint::Keep,
+            "no_l1" => o.hint = Hint::NoL1,
+            _ => o.relaxed = true,
+        }
+        Ok(())
+    }
+
+    fn helper(&mut self, h: &Helper, generics: &[Generic], args: &[Expr], span: Span) -> Result<Val> {
+        if self.depth >= MAX_DEPTH {
+            return self.error(span, format!("helpers nest deeper than {MAX_DEPTH}: `{}` is inlined and cannot call itself without end", h.name));
+        }
+        if args.len() != h.params.len() {
+            return self.error(span, format!("`{}` takes {} arguments, found {}", h.name, h.params.len(), args.len()));
+        }
+        let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
+        let outer_types = self.types.len();
+        let mut scope = HashMap::new();
+        let (mut types, mut consts) = (h.type_params.iter(), h.consts.iter());
+        for g in generics {
+            let bound = match g {
+                Generic::Type(t) => match (types.next(), self.dtype(t)) {
+                    (Some(name), Ok(dtype)) => {
+                        self.types.push((name.clone(), dtype));
+                        true
+                    }
+                    // A const parameter may be passed by its name, which reads like a type.
+                    (None, _) | (_, Err(_)) => false,
+                },
+                Generic::Const(e) => match consts.next() {
+                    Some(name) => {
+                        let v = self.expr(e)?;
+                        scope.insert(name.clone(), Binding::Val(v));
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !bound && let Generic::Type(t) = g {
+                let value = self.lookup(&t.name).cloned().or_else(|| self.consts.iter().find(|c| c.0 == t.name).map(|c| Binding::Val(Val::Int(c.1, Some(DType::U64)))));
+                match (consts.next(), value) {
+                    (Some(name), Some(v)) => {
+                        scope.insert(name.clone(), v);
+                    }
+                    _ => return self.error(t.span, format!("`{}` takes {} type and {} const parameters", h.name, h.type_params.len(), h.consts.len())),
+                }
+            }
+        }
+        let result = self.inlined(h, scope, args, outer_types, span);
+        self.types.truncate(outer_types);
+        result
+    }
+
+    fn inlined(&mut self, h: &Helper, scope: HashMap<String, Binding>, args: Vec<(Val, Span)>, outer_types: usize, span: Span) -> Result<Val> {
+        // Type parameters that the call does not name follow from the arguments.
+        for (p, (v, _)) in h.params.iter().zip(&args) {
+            if let (Some(elem), Some(dtype)) = (&p.elem, self.elem_of(v))
+                && h.type_params.contains(&elem.name)
+                && !self.types[outer_types..].iter().any(|(n, _)| *n == elem.name)
+            {
+                self.types.push((elem.name.clone(), dtype));
+            }
+        }
+        let caller = std::mem::replace(&mut self.scopes, vec![scope]);
+        let loops = std::mem::take(&mut self.loops);
+        self.depth += 1;
+        let run = || {
+            for (p, (v, at)) in h.params.iter().zip(args) {
+                let v = match (&p.elem, v) {
+                    (Some(t), v @ (Val::Int(..) | Val::Float(..))) => {
+                        let t = self.dtype(t)?;
+                        self.checked_literal(v, t, at)?
+                    }
+                    (Some(t), v) => {
+                        let (want, found) = (self.dtype(t)?, self.elem_of(&v));
+                        if found.is_some_and(|f| f != want) {
+                            let found = self.describe(&v);
+                            return self.error(at, format!("`{}` expects {want} here, found {found}", h.name));
+                        }
+                        v
+                    }
+                    (None, v) => v,
+                };
+                self.bind_pattern(&p.pattern, v, at)?;
+            }
+            self.block(&h.body)
+        };
+        let result = run();
+        self.depth -= 1;
+        self.loops = loops;
+        self.scopes = caller;
+        let _ = span;
+        result
+    }
+
+    /// A literal argument takes the dtype of its parameter and stays a compile-time value.
+    fn checked_literal(&self, v: Val, t: DType, at: Span) -> Result<Val> {
+        match v {
+            Val::Int(n, None) if !t.is_float() && t.holds(n) => Ok(Val::Int(n, Some(t))),
+            Val::Float(x, None) if t.is_float() => Ok(Val::Float(x, Some(t))),
+            Val::Int(_, Some(f)) | Val::Float(_, Some(f)) if f == t => Ok(v),
+            other => {
+                let found = self.describe(&other);
+                self.error(at, format!("expected {t}, found {found}"))
+            }
+        }
+    }
+
+    fn elem_of(&self, v: &Val) -> Option<DType> {
+        match v {
+            Val::Run(v) => Some(self.ty(*v).dtype),
+            Val::Param(p) | Val::Ptr(p, _) => Some(self.params[*p].dtype),
+            Val::Int(_, t) | Val::Float(_, t) => *t,
+            Val::Bool(_) => Some(DType::Bool),
+            _ => None,
+        }
+    }
+
+    pub(super) fn closure(&mut self, c: &Closure, args: Vec<Val>, span: Span) -> Result<Val> {
+        if args.len() != c.params.len() {
+            return self.error(span, format!("the closure takes {} arguments, found {}", c.params.len(), args.len()));
+        }
+        if self.depth >= MAX_DEPTH {
+            return self.error(span, format!("calls nest deeper than {MAX_DEPTH}"));
+        }
+        let caller = std::mem::replace(&mut self.scopes, c.scopes.clone());
+        self.scopes.push(HashMap::new());
+        self.depth += 1;
+        let bound = c.params.iter().zip(args).try_for_each(|(p, v)| self.bind_pattern(p, v, span));
+        let result = bound.and_then(|_| self.expr(&c.body));
+        self.depth -= 1;
+        self.scopes = caller;
+        result
+    }
+}

@@ -1,0 +1,343 @@
+//! The typed tile IR of one instance: what `infer` makes, what every later phase reads.
+//!
+//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable
+//! cell with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform:
+//! every thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
+
+use crate::dtype::DType;
+use proc_macro2::Span;
+use std::fmt;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "m{}", self.0)
+    }
+}
+
+/// Extents of a tile; empty for a scalar.
+pub type Shape = Vec<usize>;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Type {
+    pub dtype: DType,
+    pub shape: Shape,
+}
+
+impl Type {
+    pub fn scalar(dtype: DType) -> Type {
+        Type { dtype, shape: Vec::new() }
+    }
+
+    pub fn tile(dtype: DType, shape: impl Into<Shape>) -> Type {
+        Type { dtype, shape: shape.into() }
+    }
+
+    pub fn is_scalar(&self) -> bool {
+        self.shape.is_empty()
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.is_scalar() { write!(f, "{}", self.dtype) } else { write!(f, "{}{:?}", self.dtype, self.shape) }
+    }
+}
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One instance of a kernel.
+#[derive(Debug)]
+pub struct Func {
+    pub params: Vec<Param>,
+    pub values: Vec<ValueInfo>,
+    pub vars: Vec<VarInfo>,
+    pub body: Vec<Stmt>,
+    pub warps: u32,
+    pub blocks_per_sm: u32,
+}
+
+impl Func {
+    pub fn ty(&self, v: Value) -> &Type {
+        &self.values[v.0 as usize].ty
+    }
+
+    pub fn op(&self, v: Value) -> &Op {
+        &self.values[v.0 as usize].op
+    }
+
+    pub fn shape(&self, v: Value) -> &[usize] {
+        &self.ty(v).shape
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub name: String,
+    pub kind: crate::ast::ParamKind,
+    pub dtype: DType,
+    /// Its first slot.
+    pub slot: usize,
+}
+
+#[derive(Debug)]
+pub struct ValueInfo {
+    pub ty: Type,
+    pub op: Op,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub struct VarInfo {
+    pub name: String,
+    pub ty: Type,
+}
+
+#[derive(Clone, Debug)]
+pub enum Stmt {
+    /// Compute a value here.
+    Let(Value),
+    Assign(Var, Value),
+    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, span: Span },
+    If { cond: Value, then: Vec<Stmt>, other: Vec<Stmt> },
+    For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt> },
+    Loop { body: Vec<Stmt> },
+    Break,
+    Continue,
+    Return,
+    Assert { cond: Value, message: String, span: Span },
+    Print { message: String, value: Value, span: Span },
+}
+
+/// Where a memory operation goes.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Element `index` of a slice: outside it nothing is touched.
+    Slice { param: usize, index: Value },
+    /// Element `index` from a raw pointer.
+    Raw { param: usize, index: Value },
+}
+
+impl Place {
+    pub fn param(&self) -> usize {
+        match self {
+            Place::Slice { param, .. } | Place::Raw { param, .. } => *param,
+        }
+    }
+
+    pub fn index(&self) -> Value {
+        match self {
+            Place::Slice { index, .. } | Place::Raw { index, .. } => *index,
+        }
+    }
+}
+
+/// Cache hint; the numbers are the device library's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Hint {
+    #[default]
+    None = 0,
+    Streaming = 1,
+    Keep = 2,
+    NoL1 = 3,
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+    /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one slot.
+    Slot { slot: usize },
+    ProgramId(u32),
+    NumPrograms(u32),
+    /// The loop variable of the `For` that defines it.
+    LoopVar,
+    ReadVar(Var),
+    /// `start, start + 1, ..` of rank 1.
+    Arange { start: i128 },
+    /// A scalar in every element.
+    Splat(Value),
+    Unary(Unary, Value),
+    Binary(Binary, Value, Value),
+    Fma(Value, Value, Value),
+    Select(Value, Value, Value),
+    Cast(Value),
+    Bitcast(Value),
+    /// Insert an extent of 1 at the axis.
+    Expand(Value, usize),
+    /// Spread extents of 1.
+    Broadcast(Value),
+    Reshape(Value),
+    /// Dimension d of the result is dimension perm[d] of the operand.
+    Permute(Value, Vec<usize>),
+    Reduce { value: Value, axis: usize, combine: Combine },
+    /// Index of the first largest or smallest along the axis.
+    ArgReduce { value: Value, axis: usize, largest: bool },
+    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint },
+    Atomic { op: Atomic, place: Place, value: Value, mask: Option<Value>, relaxed: bool },
+    AtomicCas { place: Place, expected: Value, new: Value, mask: Option<Value>, relaxed: bool },
+}
+
+/// How a reduction combines two elements.
+#[derive(Clone, Debug)]
+pub enum Combine {
+    Binary(Binary),
+    /// A user's closure: scalar values, defined by `body`, of two arguments.
+    Closure { a: Value, b: Value, body: Vec<Value>, result: Value },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unary {
+    Neg,
+    Not,
+    Abs,
+    Floor,
+    Ceil,
+    Sqrt,
+    Rsqrt,
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Sigmoid,
+}
+
+impl Unary {
+    /// Function of `kernel_core::scalar`.
+    pub fn name(self) -> &'static str {
+        use Unary::*;
+        match self {
+            Neg => "neg",
+            Not => "not",
+            Abs => "abs",
+            Floor => "floor",
+            Ceil => "ceil",
+            Sqrt => "sqrt",
+            Rsqrt => "rsqrt",
+            Exp => "exp",
+            Exp2 => "exp2",
+            Log => "log",
+            Log2 => "log2",
+            Sin => "sin",
+            Cos => "cos",
+            Tanh => "tanh",
+            Erf => "erf",
+            Sigmoid => "sigmoid",
+        }
+    }
+
+    /// The functions a kernel calls by name.
+    pub fn parse(name: &str) -> Option<Unary> {
+        use Unary::*;
+        [Abs, Floor, Ceil, Sqrt, Rsqrt, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid].into_iter().find(|u| u.name() == name)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Binary {
+    /// Function of `kernel_core::scalar`.
+    pub fn name(self) -> &'static str {
+        use Binary::*;
+        match self {
+            Add => "add",
+            Sub => "sub",
+            Mul => "mul",
+            Div => "div",
+            Rem => "rem",
+            Min => "min",
+            Max => "max",
+            And => "and",
+            Or => "or",
+            Xor => "xor",
+            Shl => "shl",
+            Shr => "shr",
+            Eq => "eq",
+            Ne => "ne",
+            Lt => "lt",
+            Le => "le",
+            Gt => "gt",
+            Ge => "ge",
+        }
+    }
+}
+
+/// Read-modify-write operations; the numbers are `kernel_core::scalar::atomic_op`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    Add = 0,
+    Max = 1,
+    Min = 2,
+    And = 3,
+    Or = 4,
+    Xor = 5,
+    Xchg = 6,
+}
+
+impl Op {
+    /// Operands, in order; a closure's inner values are not among them.
+    pub fn operands(&self) -> Vec<Value> {
+        match self {
+            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
+            Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![*v],
+            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
+            Op::Binary(_, a, b) => vec![*a, *b],
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
+            Op::Load { place, mask, other, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().collect(),
+            Op::Atomic { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
+            Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index()), Some(*expected), Some(*new), *mask].into_iter().flatten().collect(),
+        }
+    }
+
+    /// Each element of the result depends on the same element of the operands.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self, Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(..) | Op::Bitcast(..))
+    }
+
+    /// Only renames elements.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Op::Expand(..) | Op::Broadcast(..) | Op::Reshape(..) | Op::Permute(..))
+    }
+
+    /// Must run where and as often as it is written.
+    pub fn has_effect(&self) -> bool {
+        matches!(self, Op::Atomic { .. } | Op::AtomicCas { .. })
+    }
+}

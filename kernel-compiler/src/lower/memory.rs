@@ -1,0 +1,238 @@
+//! Loads, stores and atomics of a thread.
+
+use super::program::Access;
+use super::*;
+use crate::layout::{fastest, preferred};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How the registers of a thread meet memory.
+struct Plan {
+    /// Elements of one access.
+    vec: usize,
+    descending: bool,
+    addr: String,
+    /// Every access of the thread is inside.
+    full: String,
+    /// The access of register `r` is allowed.
+    ok: String,
+}
+
+impl Lower<'_> {
+    pub(super) fn load(&mut self, v: Value) {
+        let f = self.f;
+        let Op::Load { place, mask, other, hint } = f.op(v).clone() else { unreachable!("a load") };
+        let (t, site, hint) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span), hint as u32);
+        let zero = format!("<{t} as s::Scalar>::ZERO");
+        if f.ty(v).is_scalar() {
+            let ok = self.scalar_ok(&place, mask);
+            let (addr, other) = (self.address(&place, &scalar(place.index())), other.map_or(zero, scalar));
+            let text = format!("let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];", scalar(v));
+            self.access(&place, false, 0, site, text);
+            return;
+        }
+        let layout = self.homes.of(v).clone();
+        let plan = self.plan(&place, mask, &layout, false);
+        let other = match other {
+            Some(o) => self.demand(o, &layout).at("r"),
+            None => zero,
+        };
+        let text = format!(
+            "let {}: [{t}; {n}] = d::load::<{t}, {n}, {}, {}>(|r| {}, {}, |r| {}, |r| {other}, {hint}, {site});",
+            scalar(v),
+            plan.vec,
+            plan.descending,
+            plan.addr,
+            plan.full,
+            plan.ok,
+            n = layout.regs(),
+        );
+        let key = layout_key(&layout);
+        self.access(&place, false, key, site, text);
+        self.at_hand(v, layout, Regs(format!("{}[#]", scalar(v))));
+    }
+
+    pub(super) fn store(&mut self, place: &Place, value: Value, mask: Option<Value>, hint: Hint, span: proc_macro2::Span) {
+        let f = self.f;
+        let (t, site, hint) = (f.ty(value).dtype.rust(), self.site(span), hint as u32);
+        if f.ty(value).is_scalar() {
+            let ok = self.scalar_ok(place, mask);
+            let addr = self.address(place, &scalar(place.index()));
+            let text = format!("d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});", scalar(value));
+            self.access(place, true, 0, site, text);
+            return;
+        }
+        let layout = self.store_layout(place, value);
+        let regs = self.demand(value, &layout);
+        let plan = self.plan(place, mask, &layout, true);
+        let text = format!(
+            "d::store::<{t}, {}, {}, {}>(|r| {}, {}, |r| {}, |r| {}, {hint}, {site});",
+            layout.regs(),
+            plan.vec,
+            plan.descending,
+            plan.addr,
+            plan.full,
+            plan.ok,
+            regs.at("r")
+        );
+        let key = layout_key(&layout);
+        self.access(place, true, key, site, text);
+    }
+
+    /// The value's home if memory likes it as well, else the layout that memory prefers.
+    fn store_layout(&mut self, place: &Place, value: Value) -> Layout {
+        let (f, index) = (self.f, place.index());
+        if !self.homes.is_cheap(index) {
+            return self.homes.of(index).clone();
+        }
+        let best = preferred(f, self.a, index, f.params[place.param()].dtype.size());
+        if self.homes.is_cheap(value) {
+            return best;
+        }
+        // Shape operations are read through: where their operand lies decides.
+        let home = self.homes.of(value).clone();
+        let order = self.a.order(f, index);
+        let run = |l: &Layout| l.contiguous(order[0]);
+        let suits = fastest(&home).is_none_or(|d| d == order[0]) && run(&home) >= self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0.min(run(&best));
+        if suits { home } else { best }
+    }
+
+    fn access(&mut self, place: &Place, writes: bool, layout: u64, site: u32, text: String) {
+        let access = Access { param: place.param(), writes, key: (place.index().0, layout), site };
+        self.node(Node::Access { text, access });
+    }
+
+    /// Byte address of an element.
+    fn address(&self, place: &Place, index: &str) -> String {
+        let p = &self.f.params[place.param()];
+        let index = self.as_u64(place.index(), index);
+        format!("a{}.wrapping_add(({index}).wrapping_mul({}))", p.slot, p.dtype.size())
+    }
+
+    fn as_u64(&self, v: Value, text: &str) -> String {
+        match self.f.ty(v).dtype {
+            crate::dtype::DType::U64 => text.to_string(),
+            // A negative index becomes a huge one: outside of every slice.
+            d => format!("s::cast::<{}, u64>({text})", d.rust()),
+        }
+    }
+
+    fn scalar_ok(&self, place: &Place, mask: Option<Value>) -> String {
+        let index = self.as_u64(place.index(), &scalar(place.index()));
+        let inside = match place {
+            Place::Slice { param, .. } => Some(format!("({index} < a{})", self.f.params[*param].slot + 1)),
+            Place::Raw { .. } => None,
+        };
+        let tests: Vec<String> = inside.into_iter().chain(mask.map(scalar)).collect();
+        if tests.is_empty() { "true".into() } else { tests.join(" && ") }
+    }
+
+    fn plan(&mut self, place: &Place, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
+        let f = self.f;
+        let index = place.index();
+        let regs = self.demand(index, layout);
+        let mask = mask.map(|m| self.demand(m, layout));
+        let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
+        let n = layout.regs();
+        // The widest access along the dimension on which consecutive registers lie.
+        let bytes = f.params[place.param()].dtype.size();
+        let (mut vec, mut descending) = (1, false);
+        if n > 1 {
+            let first = layout.reg_bases()[0];
+            if let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) {
+                let (widest, down) = self.a.vector(f, index, dim, bytes);
+                vec = widest.min(layout.contiguous(dim)).min(n);
+                descending = down && vec > 1;
+            }
+        }
+        self.vectors |= vec > 1;
+        let inside = |cx: &Self, r: &str| match place {
+            Place::Slice { param, .. } => Some(format!("({} < a{})", cx.as_u64(index, &regs.at(r)), f.params[*param].slot + 1)),
+            Place::Raw { .. } => None,
+        };
+        let all = |tests: Vec<String>| if tests.is_empty() { "true".to_string() } else { tests.join(" & ") };
+        let ok = all([inside(self, "r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten().collect());
+        let full = if vec == 1 {
+            "false".into()
+        } else {
+            // Of a group the last element is the farthest, the first if addresses descend.
+            let far = if descending { format!("(g * {vec})") } else { format!("(g * {vec} + {})", vec - 1) };
+            let mut tests = vec![];
+            if let Some(t) = inside(self, &far) {
+                tests.push(format!("d::all::<{}>(|g| {t})", n / vec));
+            }
+            let each_one: Vec<String> = [mask.as_ref().map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
+            if !each_one.is_empty() {
+                tests.push(format!("d::all::<{n}>(|g| {})", each_one.join(" & ")));
+            }
+            all(tests)
+        };
+        Plan { vec, descending, addr: self.address(place, &regs.at("r")), full, ok }
+    }
+
+    pub(super) fn atomic(&mut self, v: Value) {
+        let f = self.f;
+        let op = f.op(v).clone();
+        let (place, mask, relaxed) = match &op {
+            Op::Atomic { place, mask, relaxed, .. } | Op::AtomicCas { place, mask, relaxed, .. } => (place.clone(), *mask, *relaxed),
+            _ => unreachable!("an atomic"),
+        };
+        let (t, site) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span));
+        let call = |n: usize, addr: &str, ok: &str, args: &[String]| match &op {
+            Op::Atomic { op, .. } => format!("d::atomic::<{t}, {n}, {}>(|r| {addr}, |r| {ok}, |r| {}, {relaxed}, {site})", *op as u32, args[0]),
+            _ => format!("d::atomic_cas::<{t}, {n}>(|r| {addr}, |r| {ok}, |r| {}, |r| {}, {relaxed}, {site})", args[0], args[1]),
+        };
+        let values: Vec<Value> = match &op {
+            Op::Atomic { value, .. } => vec![*value],
+            Op::AtomicCas { expected, new, .. } => vec![*expected, *new],
+            _ => unreachable!("an atomic"),
+        };
+        let used = self.uses[v.0 as usize] > 0;
+        if f.ty(v).is_scalar() {
+            // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
+            let (addr, ok) = (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
+            let act = call(1, &addr, &ok, &values.iter().map(|&v| scalar(v)).collect::<Vec<_>>());
+            let name = scalar(v);
+            if used || !relaxed {
+                let store = format!("let old = {act};\nd::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old[0], {site});\n");
+                let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
+                self.node(Node::Exchange { bytes: 8, store, load, wait_before: !relaxed, site });
+            } else {
+                self.line(format!("{act};"));
+            }
+            return;
+        }
+        let layout = self.homes.of(v).clone();
+        let plan = self.plan(&place, mask, &layout, true);
+        let args: Vec<String> = values.iter().map(|&x| self.demand(x, &layout).at("r")).collect();
+        if !relaxed {
+            self.node(Node::Barrier { site });
+        }
+        let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
+        self.line(format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
+        let mut regs = Regs(format!("{}[#]", scalar(v)));
+        if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
+            // Only one copy acted: the others learn the old value from it.
+            regs = self.spread_copies(&regs, f.ty(v).dtype, &layout, site);
+        }
+        if !relaxed {
+            self.node(Node::Barrier { site });
+        }
+        self.at_hand(v, layout, regs);
+    }
+
+    fn spread_copies(&mut self, regs: &Regs, dtype: crate::dtype::DType, layout: &Layout, site: u32) -> Regs {
+        let (n, flat, bytes) = (layout.regs(), self.flat_index(layout).replace('#', "r"), dtype.size());
+        let act = self.once(layout, &layout.shape()).map_or("true".into(), |r| r.at("r"));
+        let (name, t) = (self.fresh(), dtype.rust());
+        let store = format!("d::shared_store::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |r| {act}, |r| {}, {site});\n", regs.at("r"));
+        let load = format!("let {name} = d::shared_load::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |_| true, {site});\n");
+        self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, wait_before: false, site });
+        Regs(format!("{name}[#]"))
+    }
+}
+
+fn layout_key(l: &Layout) -> u64 {
+    let mut h = DefaultHasher::new();
+    l.hash(&mut h);
+    h.finish() | 1
+}

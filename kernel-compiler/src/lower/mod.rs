@@ -1,0 +1,254 @@
+//! Phase 5, lower: tile IR with layouts → thread-level code as a small structured program, whose exchanges between
+//! threads [`schedule`] then gives shared memory and barriers.
+//!
+//! A tile is an array of the registers of one thread. Values with a home are computed where the kernel defines them;
+//! cheap ones on demand, in the layout that asks.
+
+mod memory;
+mod program;
+mod reduce;
+pub mod schedule;
+pub mod text;
+mod tile;
+pub use tile::op_text;
+
+use crate::analyse::{Analysis, analyse};
+use crate::ir::*;
+use crate::layout::{Homes, assign};
+use crate::linear::Layout;
+pub use program::{Lowered, Node};
+use std::collections::HashMap;
+use text::*;
+
+/// Lowers one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.
+pub fn lower(f: &Func, aligned: bool, sites: bool) -> Lowered {
+    let a = analyse(f, aligned);
+    let homes = assign(f, &a);
+    let mut cx = Lower { f, a: &a, homes: &homes, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
+    cx.parameters();
+    cx.stmts(&f.body);
+    let body = cx.blocks.pop().expect("the body");
+    let (vectors, consts, vars) = (cx.vectors, std::mem::take(&mut cx.consts), cx.declare_vars());
+    let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
+    let (body, shared_bytes) = schedule::schedule(body);
+    Lowered { consts, prologue: [layouts, vars].concat(), body, shared_bytes, requires: a.requires.clone(), vectors }
+}
+
+/// How often each value is an operand or a statement's.
+pub fn uses(f: &Func) -> Vec<u32> {
+    let mut n = vec![0; f.values.len()];
+    let mut count = |v: Value| n[v.0 as usize] += 1;
+    for s in crate::analyse::walk(&f.body) {
+        match s {
+            Stmt::Let(v) => f.op(*v).operands().into_iter().for_each(&mut count),
+            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => count(*v),
+            Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().for_each(&mut count),
+            Stmt::For { lo, hi, step, .. } => [*lo, *hi, *step].into_iter().for_each(&mut count),
+            _ => {}
+        }
+    }
+    n
+}
+
+/// A tile at hand: Rust for the element in register `#`.
+#[derive(Clone, Debug)]
+struct Regs(String);
+
+impl Regs {
+    fn at(&self, r: &str) -> String {
+        self.0.replace('#', r)
+    }
+}
+
+struct Lower<'a> {
+    f: &'a Func,
+    a: &'a Analysis,
+    homes: &'a Homes,
+    sites: bool,
+    /// Code under construction, innermost block last.
+    blocks: Vec<Vec<Node>>,
+    /// What is at hand in which layout, by block.
+    memo: Vec<HashMap<(Value, Layout), Regs>>,
+    /// Layouts whose thread part is computed up front.
+    layouts: Vec<Layout>,
+    consts: Vec<String>,
+    temporaries: usize,
+    uses: Vec<u32>,
+    /// Whether any access is wider than an element.
+    vectors: bool,
+}
+
+impl Lower<'_> {
+    fn node(&mut self, n: Node) {
+        self.blocks.last_mut().expect("a block").push(n);
+    }
+
+    fn line(&mut self, text: String) {
+        self.node(Node::Line(text));
+    }
+
+    fn fresh(&mut self) -> String {
+        self.temporaries += 1;
+        format!("x{}", self.temporaries)
+    }
+
+    fn site(&self, span: proc_macro2::Span) -> u32 {
+        if self.sites { span.start().line as u32 } else { 0 }
+    }
+
+    /// A table of constants indexed by register, as a template; nothing where it is the identity.
+    fn table(&mut self, values: &[usize]) -> String {
+        if values.iter().enumerate().all(|(i, &v)| i == v) {
+            return "#".into();
+        }
+        if values.iter().all(|&v| v == values[0]) {
+            return values[0].to_string();
+        }
+        format!("{}[#]", self.const_table("usize", values.iter().map(|v| v.to_string()).collect()))
+    }
+
+    fn const_table(&mut self, ty: &str, values: Vec<String>) -> String {
+        let item = format!(": [{ty}; {}] = [{}];", values.len(), values.join(", "));
+        if let Some(i) = self.consts.iter().position(|c| c.ends_with(&item)) {
+            return format!("K{i}");
+        }
+        let i = self.consts.len();
+        self.consts.push(format!("const K{i}{item}"));
+        format!("K{i}")
+    }
+
+    /// The thread's part of the flat index in a layout.
+    fn thread_var(&mut self, l: &Layout) -> String {
+        let bases = l.thread_bases();
+        let i = self.layouts.iter().position(|m| m.thread_bases() == bases).unwrap_or_else(|| {
+            self.layouts.push(l.clone());
+            self.layouts.len() - 1
+        });
+        format!("t{i}")
+    }
+
+    fn parameters(&mut self) {
+        // Loop variables and closure arguments apart, a scalar is named after its value.
+    }
+
+    fn declare_vars(&self) -> Vec<String> {
+        let f = self.f;
+        let declare = |(i, v): (usize, &VarInfo)| {
+            let t = v.ty.dtype.rust();
+            match v.ty.is_scalar() {
+                true => format!("let mut m{i}: {t};"),
+                false => format!("let mut m{i}: [{t}; {}];", self.homes.of_var(f, Var(i as u32)).regs()),
+            }
+        };
+        f.vars.iter().enumerate().map(declare).collect()
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for s in stmts {
+            self.stmt(s);
+        }
+    }
+
+    /// Code of a nested block; what becomes at hand in it is forgotten after it.
+    fn nested(&mut self, stmts: &[Stmt], before: Option<String>) -> Vec<Node> {
+        self.blocks.push(before.into_iter().map(Node::Line).collect());
+        self.memo.push(HashMap::new());
+        self.stmts(stmts);
+        self.memo.pop();
+        self.blocks.pop().expect("pushed")
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        let f = self.f;
+        match s {
+            Stmt::Let(v) => self.define(*v),
+            Stmt::Assign(var, v) => {
+                let i = var.0;
+                if f.ty(*v).is_scalar() {
+                    self.line(format!("m{i} = {};", scalar(*v)));
+                } else {
+                    let home = self.homes.of_var(f, *var).clone();
+                    let regs = self.demand(*v, &home);
+                    self.line(format!("m{i} = {};", each(&regs.at("r"))));
+                }
+            }
+            Stmt::Store { place, value, mask, hint, span } => self.store(place, *value, *mask, *hint, *span),
+            Stmt::If { cond, then, other } => {
+                let (then, other) = (self.nested(then, None), self.nested(other, None));
+                self.node(Node::If { cond: scalar(*cond), then, other });
+            }
+            Stmt::For { iv, lo, hi, step, body } => {
+                let i = format!("i{}", iv.0);
+                let ty = f.ty(*iv).dtype.rust();
+                self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));
+                // The step is taken before the body, so that `continue` needs nothing.
+                let head = format!("if {i} >= {} {{ break; }} let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*hi), scalar(*iv), scalar(*step));
+                let body = self.nested(body, Some(head));
+                self.node(Node::Loop { body });
+            }
+            Stmt::Loop { body } => {
+                let body = self.nested(body, None);
+                self.node(Node::Loop { body });
+            }
+            Stmt::Break => self.node(Node::Break),
+            Stmt::Continue => self.node(Node::Continue),
+            Stmt::Return => self.node(Node::Return),
+            Stmt::Assert { cond, message, span } => self.assert(*cond, message, *span),
+            Stmt::Print { message, value, span } => self.print(message, *value, *span),
+        }
+    }
+
+    fn define(&mut self, v: Value) {
+        let f = self.f;
+        match f.op(v) {
+            Op::Load { .. } => self.load(v),
+            Op::Atomic { .. } | Op::AtomicCas { .. } => self.atomic(v),
+            Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
+            _ if f.ty(v).is_scalar() => {
+                let e = self.scalar_op(v);
+                self.line(format!("let {}: {} = {e};", scalar(v), f.ty(v).dtype.rust()));
+            }
+            Op::ReadVar(var) => {
+                self.line(format!("let {} = m{};", scalar(v), var.0));
+                self.at_hand(v, self.homes.of(v).clone(), Regs(format!("{}[#]", scalar(v))));
+            }
+            op if op.is_elementwise() && !self.homes.is_cheap(v) => {
+                let home = self.homes.of(v).clone();
+                self.demand(v, &home);
+            }
+            // Shape operations and index arithmetic: when somebody asks.
+            _ => {}
+        }
+    }
+
+    fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {
+        self.memo.last_mut().expect("a block").insert((v, l), regs);
+    }
+
+    fn assert(&mut self, cond: Value, message: &str, span: proc_macro2::Span) {
+        let (text, site) = (cstr(message), self.site(span));
+        if self.f.ty(cond).is_scalar() {
+            self.line(format!("d::assert({}, {text}, {site});", scalar(cond)));
+            return;
+        }
+        let layout = self.any_layout(cond);
+        let regs = self.demand(cond, &layout);
+        let ok = match self.valid(&layout, self.f.shape(cond)) {
+            Some(valid) => format!("!{} || {}", valid.at("r"), regs.at("r")),
+            None => regs.at("r"),
+        };
+        self.line(format!("d::each::<(), {}>(|r| d::assert({ok}, {text}, {site}));", layout.regs()));
+    }
+
+    fn print(&mut self, message: &str, value: Value, span: proc_macro2::Span) {
+        let (text, site) = (cstr(message), self.site(span));
+        if self.f.ty(value).is_scalar() {
+            self.line(format!("if tid == 0 {{ d::print({text}, {}, {site}); }}", scalar(value)));
+            return;
+        }
+        let layout = self.any_layout(value);
+        let regs = self.demand(value, &layout);
+        let once = self.once(&layout, self.f.shape(value)).unwrap_or_else(|| Regs("true".into()));
+        self.line(format!("d::each::<(), {}>(|r| if {} {{ d::print({text}, {}, {site}) }});", layout.regs(), once.at("r"), regs.at("r")));
+    }
+}

@@ -1,0 +1,80 @@
+//! The structured thread-level program of one instance.
+
+use crate::analyse::Require;
+
+/// A step of a thread.
+#[derive(Clone, Debug)]
+pub enum Node {
+    Line(String),
+    /// An access to global memory, for the barriers that keep a program's accesses to one parameter in order.
+    Access { text: String, access: Access },
+    /// Threads exchange data: all run `store`, all wait, all run `load`. `@` in the texts is the buffer's offset.
+    Exchange { bytes: usize, store: String, load: String, wait_before: bool, site: u32 },
+    Barrier { site: u32 },
+    If { cond: String, then: Vec<Node>, other: Vec<Node> },
+    Loop { body: Vec<Node> },
+    Break,
+    Continue,
+    Return,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub param: usize,
+    pub writes: bool,
+    /// Accesses with equal keys reach the same element from the same thread.
+    pub key: (u32, u64),
+    pub site: u32,
+}
+
+/// A lowered instance.
+#[derive(Debug)]
+pub struct Lowered {
+    pub consts: Vec<String>,
+    pub prologue: Vec<String>,
+    pub body: Vec<Node>,
+    pub shared_bytes: usize,
+    pub requires: Vec<Require>,
+    /// Whether any access is wider than one element: else the variants do not differ.
+    pub vectors: bool,
+}
+
+impl Lowered {
+    /// The body of the thread function; `tid` and the slots `a0, a1, ..` are in scope.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for line in self.consts.iter().chain(&self.prologue) {
+            out.push_str(&format!("    {line}\n"));
+        }
+        print(&self.body, 1, &mut out);
+        out
+    }
+}
+
+fn print(nodes: &[Node], depth: usize, out: &mut String) {
+    let pad = "    ".repeat(depth);
+    for n in nodes {
+        match n {
+            Node::Line(t) | Node::Access { text: t, .. } => t.lines().for_each(|l| out.push_str(&format!("{pad}{l}\n"))),
+            Node::Barrier { site } => out.push_str(&format!("{pad}d::barrier({site});\n")),
+            Node::Exchange { .. } => unreachable!("scheduled before it is printed"),
+            Node::If { cond, then, other } => {
+                out.push_str(&format!("{pad}if {cond} {{\n"));
+                print(then, depth + 1, out);
+                if !other.is_empty() {
+                    out.push_str(&format!("{pad}}} else {{\n"));
+                    print(other, depth + 1, out);
+                }
+                out.push_str(&format!("{pad}}}\n"));
+            }
+            Node::Loop { body } => {
+                out.push_str(&format!("{pad}loop {{\n"));
+                print(body, depth + 1, out);
+                out.push_str(&format!("{pad}}}\n"));
+            }
+            Node::Break => out.push_str(&format!("{pad}break;\n")),
+            Node::Continue => out.push_str(&format!("{pad}continue;\n")),
+            Node::Return => out.push_str(&format!("{pad}return;\n")),
+        }
+    }
+}

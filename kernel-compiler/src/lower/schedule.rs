@@ -1,0 +1,194 @@
+//! Phase 6, schedule: gives every exchange its place in shared memory, and puts barriers where threads must wait.
+//!
+//! An exchange is store, barrier, load. Before its store another barrier is needed if some thread may still be loading
+//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses to
+//! one parameter that the program both reads and writes are kept in order across threads by barriers as well, except where
+//! the same thread reaches the same element.
+
+use super::program::{Access, Node};
+use std::collections::BTreeSet;
+
+/// Beyond this many bytes exchanges share one buffer: occupancy is worth more than a barrier.
+const OWN_BYTES: usize = 16 << 10;
+
+pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
+    let mut sizes = vec![];
+    collect(&nodes, &mut sizes);
+    let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
+    let shared = total > OWN_BYTES;
+    let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
+    let mut mixed = BTreeSet::new();
+    let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+    params(&nodes, &mut reads, &mut writes);
+    mixed.extend(reads.intersection(&writes).copied());
+    let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
+    let mut state = State::default();
+    let nodes = cx.block(nodes, &mut state);
+    (nodes, bytes.next_multiple_of(16))
+}
+
+fn collect(nodes: &[Node], sizes: &mut Vec<usize>) {
+    for n in nodes {
+        match n {
+            Node::Exchange { bytes, .. } => sizes.push(*bytes),
+            Node::If { then, other, .. } => {
+                collect(then, sizes);
+                collect(other, sizes);
+            }
+            Node::Loop { body } => collect(body, sizes),
+            _ => {}
+        }
+    }
+}
+
+fn params(nodes: &[Node], reads: &mut BTreeSet<usize>, writes: &mut BTreeSet<usize>) {
+    for n in nodes {
+        match n {
+            Node::Access { access, .. } => {
+                if access.writes { writes.insert(access.param) } else { reads.insert(access.param) };
+            }
+            Node::If { then, other, .. } => {
+                params(then, reads, writes);
+                params(other, reads, writes);
+            }
+            Node::Loop { body } => params(body, reads, writes),
+            _ => {}
+        }
+    }
+}
+
+/// What threads may have done since the last barrier on some way here.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct State {
+    /// Exchange buffers that were loaded from.
+    loaded: BTreeSet<usize>,
+    /// Accesses: parameter, whether written, key (none: made in an earlier round of a loop).
+    accesses: BTreeSet<(usize, bool, Option<(u32, u64)>)>,
+    /// No way leads here.
+    dead: bool,
+}
+
+impl State {
+    fn barrier(&mut self) {
+        self.loaded.clear();
+        self.accesses.clear();
+    }
+
+    fn join(&mut self, o: &State) {
+        if o.dead {
+            return;
+        }
+        if self.dead {
+            *self = o.clone();
+            return;
+        }
+        self.loaded.extend(&o.loaded);
+        self.accesses.extend(o.accesses.iter().copied());
+    }
+
+    /// As seen from the next round of a loop, where keys name other elements.
+    fn aged(&self) -> State {
+        State { accesses: self.accesses.iter().map(|&(p, w, _)| (p, w, None)).collect(), ..self.clone() }
+    }
+
+    fn conflicts(&self, a: &Access) -> bool {
+        self.accesses.iter().any(|&(p, written, key)| p == a.param && written != a.writes && key != Some(a.key))
+    }
+}
+
+struct Scheduler {
+    shared: bool,
+    next: usize,
+    /// Parameters that are both read and written.
+    mixed: BTreeSet<usize>,
+    /// States at the `break`s and `continue`s of the loops around, innermost last.
+    exits: Vec<(State, State)>,
+}
+
+const DEAD: fn() -> State = || State { dead: true, ..State::default() };
+
+impl Scheduler {
+    fn block(&mut self, nodes: Vec<Node>, state: &mut State) -> Vec<Node> {
+        let mut out = vec![];
+        for n in nodes {
+            self.node(n, state, &mut out);
+        }
+        out
+    }
+
+    fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
+        match n {
+            Node::Exchange { bytes, store, load, wait_before, site } => {
+                let offset = if self.shared { 0 } else { self.next };
+                self.next += bytes.next_multiple_of(16);
+                if wait_before || state.loaded.contains(&offset) {
+                    out.push(Node::Barrier { site });
+                }
+                let place = |t: String| t.replace('@', &offset.to_string());
+                out.extend([Node::Line(place(store)), Node::Barrier { site }, Node::Line(place(load))]);
+                state.barrier();
+                state.loaded.insert(offset);
+            }
+            Node::Access { text, access } => {
+                if self.mixed.contains(&access.param) {
+                    if state.conflicts(&access) {
+                        out.push(Node::Barrier { site: access.site });
+                        state.barrier();
+                    }
+                    state.accesses.insert((access.param, access.writes, Some(access.key)));
+                }
+                out.push(Node::Line(text));
+            }
+            Node::Barrier { site } => {
+                state.barrier();
+                out.push(Node::Barrier { site });
+            }
+            Node::If { cond, then, other } => {
+                let mut otherwise = state.clone();
+                let then = self.block(then, state);
+                let other = self.block(other, &mut otherwise);
+                state.join(&otherwise);
+                out.push(Node::If { cond, then, other });
+            }
+            Node::Loop { body } => out.push(self.looped(body, state)),
+            Node::Break => {
+                let exits = self.exits.last_mut().expect("in a loop");
+                exits.0.join(state);
+                *state = DEAD();
+                out.push(Node::Break);
+            }
+            Node::Continue => {
+                let exits = self.exits.last_mut().expect("in a loop");
+                exits.1.join(state);
+                *state = DEAD();
+                out.push(Node::Continue);
+            }
+            Node::Return => {
+                *state = DEAD();
+                out.push(Node::Return);
+            }
+            Node::Line(t) => out.push(Node::Line(t)),
+        }
+    }
+
+    /// Around again with what a round leaves behind, until that is nothing new.
+    fn looped(&mut self, body: Vec<Node>, state: &mut State) -> Node {
+        let first = self.next;
+        let mut entry = state.clone();
+        loop {
+            self.next = first;
+            self.exits.push((DEAD(), DEAD()));
+            let mut at = entry.clone();
+            let out = self.block(body.clone(), &mut at);
+            let (breaks, continues) = self.exits.pop().expect("pushed");
+            at.join(&continues);
+            let mut again = entry.clone();
+            again.join(&at.aged());
+            if again == entry {
+                *state = breaks;
+                return Node::Loop { body: out };
+            }
+            entry = again;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Pieces of Rust text.
+
+use crate::dtype::DType;
+use crate::ir::Value;
+use crate::linear::terms;
+
+/// The name of a scalar, or of a tile's registers.
+pub fn scalar(v: Value) -> String {
+    format!("v{}", v.0)
+}
+
+pub fn each(body: &str) -> String {
+    format!("d::each(|r| {body})")
+}
+
+/// A linear function of the thread's number.
+pub fn thread_part(bases: &[u32]) -> String {
+    let t = terms(bases);
+    match t.is_empty() {
+        true => "0".into(),
+        false => t.iter().map(|t| t.rust("tid")).collect::<Vec<_>>().join(" ^ "),
+    }
+}
+
+pub fn int_literal(v: i128, d: DType) -> String {
+    if v < 0 { format!("({v}{})", d.name()) } else { format!("{v}{}", d.name()) }
+}
+
+pub fn float_literal(v: f64, d: DType) -> String {
+    let special = |t: &str| match v {
+        v if v.is_nan() => Some(format!("{t}::NAN")),
+        v if v == f64::INFINITY => Some(format!("{t}::INFINITY")),
+        v if v == f64::NEG_INFINITY => Some(format!("{t}::NEG_INFINITY")),
+        _ => None,
+    };
+    match d {
+        DType::F64 => special("f64").unwrap_or_else(|| format!("({v:?}f64)")),
+        // A double that overflows a float must not become a literal that rustc refuses.
+        DType::F32 => special("f32").unwrap_or_else(|| format!("f32::from_bits({:#x}u32 /* {v:?} */)", (v as f32).to_bits())),
+        d => format!("s::cast::<f64, {}>({})", d.rust(), special("f64").unwrap_or_else(|| format!("({v:?}f64)"))),
+    }
+}
+
+/// A C string literal of a message.
+pub fn cstr(message: &str) -> String {
+    format!("c{:?}", message.replace('\0', ""))
+}

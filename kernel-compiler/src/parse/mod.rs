@@ -1,0 +1,177 @@
+//! Phase 1, parse: `syn` → [`ast`](crate::ast). Unsupported syntax is reported here, at its token.
+
+mod attr;
+mod body;
+
+use crate::ast::*;
+use crate::diag::{Diagnostics, Result};
+use crate::dtype::DType;
+use proc_macro2::TokenStream;
+use std::rc::Rc;
+use syn::spanned::Spanned;
+
+pub use body::expr as parse_expr;
+
+/// Parses `#[tile_kernel(attr)] item`.
+pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Kernel> {
+    let sig = &item.sig;
+    for (there, what) in [(sig.asyncness.map(|t| t.span()), "async"), (sig.constness.map(|t| t.span()), "const"), (sig.abi.as_ref().map(|t| t.span()), "extern")] {
+        if let Some(span) = there {
+            return Err(d.error(span, format!("a tile kernel cannot be `{what}`")));
+        }
+    }
+    if let syn::ReturnType::Type(_, ty) = &sig.output {
+        return Err(d.error(ty.span(), "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`"));
+    }
+    if let Some(w) = &sig.generics.where_clause {
+        return Err(d.error(w.span(), "no where clause: the `types(..)` list in the attribute bounds a type parameter"));
+    }
+    let (mut type_names, mut consts) = (vec![], vec![]);
+    for g in &sig.generics.params {
+        match g {
+            syn::GenericParam::Type(t) => type_names.push(t.ident.clone()),
+            syn::GenericParam::Const(c) => match &c.ty {
+                syn::Type::Path(p) if p.path.is_ident("usize") => consts.push(c.ident.clone()),
+                ty => return Err(d.error(ty.span(), "a const parameter of a kernel is a `usize`")),
+            },
+            syn::GenericParam::Lifetime(l) => return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch")),
+        }
+    }
+    let attr = attr::parse(attr, &sig.ident, &type_names, &consts, d)?;
+    let mut params = vec![];
+    let mut failed = None;
+    for input in &sig.inputs {
+        match param(input, d) {
+            Ok(p) => {
+                if !attr.types.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
+                    failed = Some(unknown_type(&p.elem, d));
+                } else if params.iter().any(|q: &Param| q.name == p.name) {
+                    failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name)));
+                } else if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() {
+                    failed = Some(d.error(input.span(), "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`"));
+                } else {
+                    params.push(p);
+                }
+            }
+            Err(r) => failed = Some(r),
+        }
+    }
+    let body = body::block(&item.block, d);
+    if let Some(r) = failed {
+        return Err(r);
+    }
+    let is_unsafe = sig.unsafety.is_some();
+    Ok(Kernel { name: sig.ident.clone(), params, type_params: attr.types, consts, configs: attr.configs, grid: attr.grid, emulate: attr.emulate, is_unsafe, body: body?, scope, item })
+}
+
+/// Parses what a `#[tile_module]` defines beside its kernels.
+pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) -> Result<Scope> {
+    let mut scope = Scope::default();
+    for item in items {
+        match item {
+            syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d)?)),
+            syn::Item::Type(t) => scope.aliases.push((t.ident.to_string(), type_name(&t.ty, d)?)),
+            syn::Item::Fn(f) => scope.helpers.push(Rc::new(helper(f, d)?)),
+            _ => {}
+        }
+    }
+    Ok(scope)
+}
+
+fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
+    let (mut type_params, mut consts) = (vec![], vec![]);
+    for g in &f.sig.generics.params {
+        match g {
+            syn::GenericParam::Type(t) => type_params.push(t.ident.to_string()),
+            syn::GenericParam::Const(c) => consts.push(c.ident.to_string()),
+            syn::GenericParam::Lifetime(_) => {}
+        }
+    }
+    let mut params = vec![];
+    for input in &f.sig.inputs {
+        let syn::FnArg::Typed(p) = input else { return Err(d.error(input.span(), "a helper is a plain function: no `self`")) };
+        params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, elem: helper_elem(&p.ty, d) });
+    }
+    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, body: body::block(&f.block, d)? })
+}
+
+/// The element type that a helper's parameter names: `T`, `&[T]`, `Tile<T, ..>`; closures and tuples name none.
+fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
+    match ty {
+        syn::Type::Reference(r) => match &*r.elem {
+            syn::Type::Slice(s) => type_name(&s.elem, d).ok(),
+            inner => helper_elem(inner, d),
+        },
+        syn::Type::Path(p) => {
+            let last = p.path.segments.last()?;
+            match (&*last.ident.to_string(), &last.arguments) {
+                ("Tile" | "View" | "ViewMut", syn::PathArguments::AngleBracketed(a)) => match a.args.first()? {
+                    syn::GenericArgument::Type(t) => type_name(t, d).ok(),
+                    _ => None,
+                },
+                (_, syn::PathArguments::None) if p.path.segments.len() == 1 => Some(TypeName { name: last.ident.to_string(), span: last.ident.span() }),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
+    const ALLOWED: &str = "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
+    let syn::FnArg::Typed(p) = input else { return Err(d.error(input.span(), "a kernel is a plain function: no `self`")) };
+    let syn::Pat::Ident(name) = &*p.pat else { return Err(d.error(p.pat.span(), "a kernel's parameter is a plain name")) };
+    let name = name.ident.clone();
+    let (kind, elem) = match &*p.ty {
+        syn::Type::Reference(r) => match &*r.elem {
+            syn::Type::Slice(s) => (ParamKind::Slice { mutable: r.mutability.is_some() }, type_name(&s.elem, d)?),
+            other => return Err(d.error(other.span(), format!("a reference parameter is a slice; {ALLOWED}"))),
+        },
+        syn::Type::Ptr(r) => (ParamKind::Ptr { mutable: r.mutability.is_some() }, type_name(&r.elem, d)?),
+        syn::Type::Path(path) => {
+            let last = path.path.segments.last().expect("a path has a segment");
+            match &last.arguments {
+                syn::PathArguments::None => (ParamKind::Scalar, type_name(&p.ty, d)?),
+                syn::PathArguments::AngleBracketed(a) if last.ident == "View" || last.ident == "ViewMut" => {
+                    let args: Vec<_> = a.args.iter().collect();
+                    let [syn::GenericArgument::Type(t), syn::GenericArgument::Const(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(r), .. }))] = args[..] else {
+                        return Err(d.error(a.span(), "a view is `View<T, R>` with an element type and a rank from 1 to 3"));
+                    };
+                    let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
+                    if !(1..=3).contains(&rank) {
+                        return Err(d.error(r.span(), "a view has a rank from 1 to 3"));
+                    }
+                    (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
+                }
+                _ => return Err(d.error(p.ty.span(), ALLOWED)),
+            }
+        }
+        ty => return Err(d.error(ty.span(), ALLOWED)),
+    };
+    Ok(Param { name, kind, elem })
+}
+
+/// A dtype or the name of a type parameter.
+pub fn type_name(ty: &syn::Type, d: &Diagnostics) -> Result<TypeName> {
+    match ty {
+        syn::Type::Path(p) if p.qself.is_none() && p.path.segments.last().is_some_and(|s| s.arguments.is_none()) => {
+            let s = p.path.segments.last().expect("checked");
+            Ok(TypeName { name: s.ident.to_string(), span: s.ident.span() })
+        }
+        _ => Err(d.error(ty.span(), format!("expected an element type: {}, or a type parameter", DType::NAMES))),
+    }
+}
+
+/// Resolves a type name among bound parameters, aliases and dtypes.
+pub fn resolve(t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option<DType> {
+    bound
+        .iter()
+        .find(|(n, _)| *n == t.name)
+        .map(|b| b.1)
+        .or_else(|| scope.aliases.iter().find(|(n, _)| *n == t.name).and_then(|(_, to)| if to.name == t.name { None } else { resolve(to, bound, scope) }))
+        .or_else(|| DType::parse(&t.name))
+}
+
+pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> crate::diag::Reported {
+    d.error(t.span, format!("unknown element type `{}`: a tile holds {}, or a type parameter listed in `types(..)`", t.name, DType::NAMES))
+}

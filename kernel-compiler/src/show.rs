@@ -1,0 +1,95 @@
+//! What the compiler did to a kernel, stage by stage, as text.
+
+use crate::analyse::analyse;
+use crate::diag::Diagnostics;
+use crate::emit::{config_id, types_id};
+use crate::ir::{Func, Stmt};
+use std::fmt::Write;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Ast,
+    Ir,
+    /// The IR with what is known of indices and where tiles lie.
+    Layout,
+    /// The lowered, thread-level code.
+    Rust,
+    /// The code of the CPU backend.
+    Cpu,
+}
+
+/// Shows a kernel of a file's text: of the instance with these types (`f16`; none: the first) and configuration (its id;
+/// none: the default), in the variant for aligned arguments or the general one.
+pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&str>, aligned: bool, stage: Stage) -> Result<String, String> {
+    let found = crate::module::file(file_text).into_iter().find(|f| f.item.sig.ident == kernel).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
+    let d = Diagnostics::default();
+    let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
+    let k = found.parse(&d).map_err(|_| failed(&d))?;
+    if stage == Stage::Ast {
+        return Ok(format!("{:#?}\n", k.ast.body));
+    }
+    let wanted = |i: &crate::instance::Instance| types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
+    let instances = k.instances();
+    let i = instances.iter().find(|i| wanted(i)).ok_or_else(|| {
+        let all: Vec<String> = k.instances().iter().map(|i| format!("{} {}", types_id(&i.types), config_id(i.config))).collect();
+        format!("no such instance; there are:\n  {}", all.join("\n  "))
+    })?;
+    let f = crate::infer::infer(&k.ast, &i.types, i.config, &d).map_err(|_| failed(&d))?;
+    Ok(match stage {
+        Stage::Ir => ir(&f, |_| String::new()),
+        Stage::Layout => {
+            let a = analyse(&f, aligned);
+            let homes = crate::layout::assign(&f, &a);
+            ir(&f, |v| {
+                if f.ty(v).is_scalar() {
+                    return String::new();
+                }
+                let mut t = if homes.is_cheap(v) { "  // anywhere".to_string() } else { format!("  // {:?}", homes.of(v)) };
+                if f.ty(v).dtype.is_int() {
+                    write!(t, "  {:?}", a.info(&f, v).along).expect("writing to a string");
+                }
+                t
+            })
+        }
+        Stage::Rust => crate::lower::lower(&f, aligned, false).text(),
+        Stage::Cpu => crate::emit::cpu::body(&f),
+        Stage::Ast => unreachable!("shown above"),
+    })
+}
+
+/// The IR, a statement a line.
+pub fn ir(f: &Func, note: impl Fn(crate::ir::Value) -> String) -> String {
+    let mut out = String::new();
+    for p in &f.params {
+        writeln!(out, "param {}: {:?} of {} at slot {}", p.name, p.kind, p.dtype, p.slot).expect("writing to a string");
+    }
+    for (i, v) in f.vars.iter().enumerate() {
+        writeln!(out, "var m{i}: {} ({})", v.ty, v.name).expect("writing to a string");
+    }
+    print(f, &f.body, 0, &note, &mut out);
+    out
+}
+
+fn print(f: &Func, stmts: &[Stmt], depth: usize, note: &impl Fn(crate::ir::Value) -> String, out: &mut String) {
+    for s in stmts {
+        let (head, blocks): (String, Vec<(&str, &[Stmt])>) = match s {
+            Stmt::Let(v) => (format!("{v:?}: {} = {:?}{}", f.ty(*v), f.op(*v), note(*v)), vec![]),
+            Stmt::Assign(var, v) => (format!("{var:?} = {v:?}"), vec![]),
+            Stmt::Store { place, value, mask, hint, .. } => (format!("store {place:?} {value:?} mask {mask:?} {hint:?}"), vec![]),
+            Stmt::Break | Stmt::Continue | Stmt::Return => (format!("{s:?}").to_lowercase(), vec![]),
+            Stmt::Assert { cond, message, .. } => (format!("assert {cond:?} {message:?}"), vec![]),
+            Stmt::Print { message, value, .. } => (format!("print {message:?} {value:?}"), vec![]),
+            Stmt::If { cond, then, other } => (format!("if {cond:?}"), vec![("", then), ("else", other)]),
+            Stmt::For { iv, lo, hi, step, body } => (format!("for {iv:?} in {lo:?}..{hi:?} step {step:?}"), vec![("", body)]),
+            Stmt::Loop { body } => ("loop".into(), vec![("", body)]),
+        };
+        let pad = "  ".repeat(depth);
+        writeln!(out, "{pad}{head}").expect("writing to a string");
+        for (title, block) in blocks {
+            if !title.is_empty() && !block.is_empty() {
+                writeln!(out, "{pad}{title}").expect("writing to a string");
+            }
+            print(f, block, depth + 1, note, out);
+        }
+    }
+}
