@@ -143,7 +143,10 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     if !library.join("core/src/lib.rs").is_file() {
         return Err(Reject::NoSource);
     }
-    Ok(Toolchain { origin, rustc: rustc.into(), version, library, env })
+    // rustup's proxy would look up the toolchain again at every run.
+    let itself = Path::new(sysroot.trim()).join("bin/rustc");
+    let rustc = if origin == Origin::Active && itself.is_file() { itself } else { rustc.into() };
+    Ok(Toolchain { origin, rustc, version, library, env })
 }
 
 /// Unpacked packages find their shared libraries by this alone.

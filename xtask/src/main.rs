@@ -1,1 +1,50 @@
-fn main() {}
+//! `cargo xtask demo` and `cargo xtask test`: set up what is missing, then go.
+
+mod command;
+mod debian;
+mod ptxas;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
+cargo xtask test [STEP]   set up and run every test; STEP: one or more of workspace, clippy, own-kernel
+cargo xtask setup         set up only: the device toolchain and ptxas, in the user's cache folder, without root
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest: Vec<&str> = args.iter().skip(1).map(String::as_str).collect();
+    match args.first().map(String::as_str) {
+        Some("setup") => {
+            let ready = setup::setup()?;
+            Ok(if ready.device_toolchain { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Some("demo") => {
+            // Without a device toolchain the demo still runs, on the CPU.
+            setup::setup()?;
+            let rest = rest.strip_prefix(&["--"]).unwrap_or(&rest);
+            command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(rest).status_code()
+        }
+        Some("test") => test::all(&rest),
+        Some("help" | "-h" | "--help") | None => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(other) => bail!("no command `{other}`\n{HELP}"),
+    }
+}

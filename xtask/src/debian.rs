@@ -1,0 +1,150 @@
+//! Debian's second rustc, unpacked into the cache folder: needs no root, and installs nothing.
+//!
+//! `rustc-web` and `rust-web-src` follow the current Rust also in Debian's stable release. Installed by apt they
+//! would replace Debian's own rustc.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use kernel_build::cache::Cache;
+
+use crate::command;
+
+const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
+/// Downloads are 140 MB.
+const LIMIT: Duration = Duration::from_secs(600);
+
+pub fn unpack(cache: &Cache) -> Result<()> {
+    for tool in ["apt-get", "apt-cache", "dpkg-deb", "dpkg-query"] {
+        ensure!(command::exists(tool), "there is no {tool}: this is no Debian system");
+    }
+    let home = cache.toolchain();
+    let work = home.join(format!("debian.{}.part", std::process::id()));
+    let done = fill(&work).and_then(|root| {
+        let to = home.join("debian");
+        if to.exists() {
+            fs::remove_dir_all(&to)?;
+        }
+        Ok(fs::rename(root, to)?)
+    });
+    let _ = fs::remove_dir_all(&work);
+    done
+}
+
+/// Downloads and unpacks below `work`; the folder that holds the result.
+fn fill(work: &Path) -> Result<PathBuf> {
+    let (debs, root) = (work.join("debs"), work.join("root"));
+    fs::create_dir_all(&debs)?;
+    fs::create_dir_all(&root)?;
+    let apt = match Apt::system().packages() {
+        Ok(list) => (Apt::system(), list),
+        // Fresh images come without package lists.
+        Err(_) => {
+            println!("  fetching package lists");
+            let own = Apt::private(&work.join("apt"))?;
+            let list = own.packages()?;
+            (own, list)
+        }
+    };
+    let (apt, list) = apt;
+    println!("  downloading {}", list.join(" "));
+    apt.run("apt-get", &["download"]).args(&list).dir(&debs).output(LIMIT)?;
+    for deb in fs::read_dir(&debs)? {
+        command::program("dpkg-deb").args(["-x".as_ref(), deb?.path().as_os_str(), root.as_os_str()]).output(LIMIT)?;
+    }
+    trim(&root)?;
+    Ok(root)
+}
+
+/// apt, with the system's package lists or with its own.
+struct Apt(Vec<String>);
+
+impl Apt {
+    fn system() -> Apt {
+        Apt(Vec::new())
+    }
+
+    fn private(dir: &Path) -> Result<Apt> {
+        for d in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(dir.join(d))?;
+        }
+        let dir = dir.display();
+        let options = [format!("Dir::State::Lists={dir}/lists"), format!("Dir::Cache={dir}/cache"), "Debug::NoLocking=1".into()];
+        let apt = Apt(options.into_iter().flat_map(|o| ["-o".into(), o]).collect());
+        apt.run("apt-get", &["update"]).output(LIMIT).context("cannot fetch package lists")?;
+        Ok(apt)
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> command::Run {
+        command::program(program).args(&self.0).args(args).env("LC_ALL", "C")
+    }
+
+    /// What to download: the packages, and the libraries they need that this system has not got.
+    fn packages(&self) -> Result<Vec<String>> {
+        let mut todo: Vec<String> = PACKAGES.iter().map(|p| p.to_string()).collect();
+        let mut list = BTreeSet::new();
+        while let Some(name) = todo.pop() {
+            let about = self.run("apt-cache", &["show", "--no-all-versions", &name]).output(LIMIT)?;
+            if list.insert(name) {
+                todo.extend(needed(&about).filter(|d| of_rust(d) || !is_installed(d)));
+            }
+        }
+        Ok(list.into_iter().collect())
+    }
+}
+
+/// The libraries among the dependencies of a package; of alternatives the first.
+fn needed(about: &str) -> impl Iterator<Item = String> + '_ {
+    let depends = about.lines().filter_map(|l| l.strip_prefix("Depends: ").or_else(|| l.strip_prefix("Pre-Depends: ")));
+    let names = depends.flat_map(|d| d.split(',')).filter_map(|d| d.split(['(', '|', ':']).next()).map(str::trim);
+    // A system without the C library has no rustc either, and its headers serve linking only.
+    names.filter(|n| n.starts_with("lib") && !n.starts_with("libc6") && *n != "libc-dev").map(str::to_owned)
+}
+
+fn of_rust(name: &str) -> bool {
+    name.starts_with("libstd-rust") || name.starts_with("libllvm")
+}
+
+fn is_installed(name: &str) -> bool {
+    let status = command::program("dpkg-query").args(["-W", "-f", "${Status}", name]).output(LIMIT);
+    status.is_ok_and(|s| s.ends_with(" installed"))
+}
+
+/// Of the sources only the library is of use, a tenth of them; of the host's libraries only the compiler's own.
+fn trim(root: &Path) -> Result<()> {
+    for host in fs::read_dir(root.join("usr/lib/rustlib"))? {
+        for file in fs::read_dir(host?.path().join("lib")).into_iter().flatten() {
+            let file = file?.path();
+            if file.extension().is_some_and(|e| e == "rlib") {
+                fs::remove_file(file)?;
+            }
+        }
+    }
+    for source in fs::read_dir(root.join("usr/src"))? {
+        let source = source?.path();
+        if !source.join("library").is_dir() {
+            continue;
+        }
+        for part in fs::read_dir(&source)? {
+            let part = part?;
+            if part.file_type()?.is_dir() && part.file_name() != "library" {
+                fs::remove_dir_all(part.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_that_matter() {
+        let about = "Package: p\nPre-Depends: libz3-4\nDepends: libc6 (>= 2.34), libllvm22, libx1 | libx2, libstd-rust-web-1.96 (= 1.96.0), gcc, libc-dev, binutils (>= 2.26)\n";
+        assert_eq!(needed(about).collect::<Vec<_>>(), ["libz3-4", "libllvm22", "libx1", "libstd-rust-web-1.96"]);
+    }
+}

@@ -1,0 +1,69 @@
+//! What a build needs beside this workspace: the device toolchain, and ptxas.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use kernel_build::cache::Cache;
+use kernel_build::toolchain::{self, Toolchain};
+
+use crate::{command, debian, ptxas};
+
+/// Without a network rustup tries for minutes.
+const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
+
+pub struct Ready {
+    pub device_toolchain: bool,
+}
+
+/// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
+/// by the driver.
+pub fn setup() -> Result<Ready> {
+    let cache = Cache::from_env().context("no folder to keep the toolchain in: set TILE_CACHE_DIR")?;
+    fs::create_dir_all(cache.toolchain()).with_context(|| format!("cannot write to {}", cache.toolchain().display()))?;
+    let found = match toolchain::find() {
+        Ok(t) => Some(t),
+        Err(_) => install(&cache),
+    };
+    match &found {
+        Some(t) => println!("device toolchain: {} ({}, {})", t.version.lines().next().unwrap_or("?"), t.origin, t.rustc.display()),
+        None => println!("device toolchain: none; kernels run on the CPU only. `rustup component add rust-src` with a network gives one"),
+    }
+    match ptxas::find_or_install(&cache) {
+        Ok(p) => println!("ptxas:            {} ({})", p.version, p.path.display()),
+        Err(e) => println!("ptxas:            none; the driver compiles kernels when they are first used ({e:#})"),
+    }
+    Ok(Ready { device_toolchain: found.is_some() })
+}
+
+/// Tells builds that they have to look again.
+pub fn installed(cache: &Cache) -> Result<()> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
+    fs::write(cache.toolchain_stamp(), format!("{now}\n"))?;
+    Ok(())
+}
+
+fn install(cache: &Cache) -> Option<Toolchain> {
+    type Way = (&'static str, fn(&Cache) -> Result<()>);
+    let ways: [Way; 2] = [("rustup component add rust-src", rustup), ("Debian's rustc-web, unpacked into the cache folder", debian::unpack)];
+    if std::env::var_os("TILE_DEVICE_RUSTC").is_some_and(|v| !v.is_empty()) {
+        println!("TILE_DEVICE_RUSTC names no usable toolchain");
+        return None;
+    }
+    for (name, way) in ways {
+        println!("no device toolchain yet; trying: {name}");
+        // The proof is that it is found afterwards.
+        match way(cache).and_then(|()| Ok(toolchain::find()?)) {
+            Ok(t) => {
+                let _ = installed(cache);
+                return Some(t);
+            }
+            Err(e) => println!("  {e:#}"),
+        }
+    }
+    None
+}
+
+fn rustup(_: &Cache) -> Result<()> {
+    command::program("rustup").args(["component", "add", "rust-src"]).output(RUSTUP_LIMIT).map(drop)
+}
