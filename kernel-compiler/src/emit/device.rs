@@ -25,7 +25,7 @@ pub struct EntryMeta {
 }
 
 const PROLOGUE: &str = "#![no_std]
-#![feature(abi_ptx)]
+#![feature(abi_ptx, asm_experimental_arch)]
 #![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals)]
 extern crate kernel_core;
 use kernel_core::device as d;
