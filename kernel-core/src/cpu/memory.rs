@@ -4,8 +4,9 @@
 //! as on a GPU.
 
 use super::Mem;
+use super::pool::Buffer;
 use super::shape::Shape;
-use super::tile::Tile;
+use super::tile::{Tile, fill};
 use crate::scalar::atomic_op;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -54,24 +55,22 @@ unsafe fn load_runs<T: Mem>(
     all: impl Fn(usize, usize) -> bool,
     other: impl Fn(usize) -> T,
 ) -> Tile<T> {
-    let each_run = |out: &mut [MaybeUninit<T>]| {
-        let step = if run < SHORTEST_RUN { out.len().max(1) } else { run };
-        for (k, out) in out.chunks_mut(step).enumerate() {
-            let first = k * step;
-            if run >= SHORTEST_RUN && all(first, out.len()) {
-                std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
-            } else {
-                for (i, o) in out.iter_mut().enumerate() {
-                    let i = first + i;
-                    o.write(if ok(i) { *(addr(i) as *const T) } else { other(i) });
-                }
-            }
+    let shape = Shape::new(shape);
+    let mut elements = Buffer::new(shape.elements());
+    let out = elements.uninit();
+    let step = if run < SHORTEST_RUN { out.len().max(1) } else { run };
+    for (k, out) in out.chunks_mut(step).enumerate() {
+        let first = k * step;
+        if run >= SHORTEST_RUN && all(first, out.len()) {
+            std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
+        } else {
+            fill(out, |i| if ok(first + i) { *(addr(first + i) as *const T) } else { other(first + i) });
         }
-    };
-    Tile::new(Shape::new(shape), each_run)
+    }
+    Tile::new(shape, elements)
 }
 
-/// Stores `val(i)` at `addr(i)` where `ok(i)`.
+/// Stores `val(i)` at `addr(i)` where `ok(i)`. `val` is called for every i.
 ///
 /// # Safety
 /// `addr(i)` is writable where `ok(i)`. Each `run` consecutive `i` have consecutive addresses.
@@ -114,19 +113,22 @@ unsafe fn store_runs<T: Mem>(
 ) {
     let n = Shape::new(shape).elements();
     let step = if run < SHORTEST_RUN { n.max(1) } else { run };
+    let mut aside = None;
     let mut first = 0;
     while first < n {
         let len = step.min(n - first);
-        if run >= SHORTEST_RUN && all(first, len) {
-            let out = addr(first) as *mut T;
-            for i in 0..len {
-                out.add(i).write(val(first + i));
-            }
+        let whole = run >= SHORTEST_RUN && all(first, len);
+        // In one place, so that `val`, which may be most of the kernel, is inlined.
+        let out = if whole {
+            std::slice::from_raw_parts_mut(addr(first) as *mut MaybeUninit<T>, len)
         } else {
-            for i in first..first + len {
-                if ok(i) {
-                    (addr(i) as *mut T).write(val(i));
-                }
+            &mut aside.get_or_insert_with(|| Buffer::new(step)).uninit()[..len]
+        };
+        fill(out, |i| val(first + i));
+        if !whole {
+            let out = out.as_ptr().cast::<T>();
+            for i in (0..len).filter(|&i| ok(first + i)) {
+                *(addr(first + i) as *mut T) = *out.add(i);
             }
         }
         first += len;

@@ -2,7 +2,6 @@
 //! consecutive elements, which LLVM vectorises whatever the axis. `f` must be associative and commutative.
 
 use super::pool::Buffer;
-use super::shape::Shape;
 use super::tile::Tile;
 use std::mem::MaybeUninit;
 
@@ -11,16 +10,15 @@ use std::mem::MaybeUninit;
 pub fn reduce<T: Copy>(t: &Tile<T>, axis: usize, f: impl Fn(T, T) -> T) -> Tile<T> {
     let (_, extent, inner) = t.extents().around(axis);
     assert!(extent > 0, "nothing to reduce");
-    let mut scratch = Buffer::new(extent.div_ceil(2) * inner);
-    let write = |out: &mut [MaybeUninit<T>]| {
-        if inner > 0 {
-            for (block, out) in t.as_slice().chunks_exact(extent * inner).zip(out.chunks_exact_mut(inner)) {
-                tree(block, inner, scratch.uninit(), out, &f);
-            }
+    let shape = t.extents().without(axis);
+    let (mut scratch, mut elements) = (Buffer::new(extent.div_ceil(2) * inner), Buffer::new(shape.elements()));
+    if inner > 0 {
+        for (block, out) in t.as_slice().chunks_exact(extent * inner).zip(elements.uninit().chunks_exact_mut(inner)) {
+            tree(block, inner, scratch.uninit(), out, &f);
         }
-    };
+    }
     // SAFETY: as many blocks as rows of the result, which `tree` writes.
-    unsafe { Tile::new(t.extents().without(axis), write) }
+    unsafe { Tile::new(shape, elements) }
 }
 
 /// Combines all elements.
@@ -76,21 +74,20 @@ fn combine<T: Copy>(low: &[T], high: &[T], out: &mut [MaybeUninit<T>], f: &impl 
 pub fn arg_reduce<T: Copy>(t: &Tile<T>, axis: usize, better: impl Fn(T, T) -> bool) -> Tile<i32> {
     let (_, extent, inner) = t.extents().around(axis);
     assert!(extent > 0, "nothing to reduce");
-    let shape: Shape = t.extents().without(axis);
-    let mut best = Buffer::new(inner);
-    let write = |out: &mut [MaybeUninit<i32>]| {
-        if inner == 1 {
-            for (row, o) in t.as_slice().chunks_exact(extent).zip(out) {
-                o.write(best_of_row(row, &better));
-            }
-        } else if inner > 0 {
-            for (block, out) in t.as_slice().chunks_exact(extent * inner).zip(out.chunks_exact_mut(inner)) {
-                best_of_columns(block, best.uninit(), out, &better);
-            }
+    let shape = t.extents().without(axis);
+    let (mut best, mut elements) = (Buffer::new(inner), Buffer::new(shape.elements()));
+    let out = elements.uninit();
+    if inner == 1 {
+        for (row, o) in t.as_slice().chunks_exact(extent).zip(out) {
+            o.write(best_of_row(row, &better));
         }
-    };
+    } else if inner > 0 {
+        for (block, out) in t.as_slice().chunks_exact(extent * inner).zip(out.chunks_exact_mut(inner)) {
+            best_of_columns(block, best.uninit(), out, &better);
+        }
+    }
     // SAFETY: as many blocks as rows of the result, all written.
-    unsafe { Tile::new(shape, write) }
+    unsafe { Tile::new(shape, elements) }
 }
 
 /// The linear index of the first element that no other is better than.

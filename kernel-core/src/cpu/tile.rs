@@ -12,14 +12,10 @@ pub struct Tile<T> {
 }
 
 impl<T: Copy> Tile<T> {
-    /// A tile that `fill` initialises.
-    ///
     /// # Safety
-    /// `fill` writes every element.
+    /// As many elements as the shape has, all initialised.
     #[inline(always)]
-    pub(super) unsafe fn new(shape: Shape, fill: impl FnOnce(&mut [MaybeUninit<T>])) -> Self {
-        let mut elements = Buffer::new(shape.elements());
-        fill(elements.uninit());
+    pub(super) unsafe fn new(shape: Shape, elements: Buffer<T>) -> Self {
         Tile { elements, shape }
     }
 
@@ -72,13 +68,16 @@ impl<T: Copy + fmt::Debug> fmt::Debug for Tile<T> {
 /// The tile whose element `i`, in row-major order, is `f(i)`.
 #[inline(always)]
 pub fn each<T: Copy>(shape: &[usize], f: impl FnMut(usize) -> T) -> Tile<T> {
-    // SAFETY: `fill` writes all.
-    unsafe { Tile::new(Shape::new(shape), |out| fill(out, f)) }
+    let shape = Shape::new(shape);
+    let mut elements = Buffer::new(shape.elements());
+    fill(elements.uninit(), f);
+    // SAFETY: `fill` has written all.
+    unsafe { Tile::new(shape, elements) }
 }
 
 /// A function of its own for its `&mut`: the output overlaps nothing that `f` reads, which LLVM then knows.
 #[inline(always)]
-fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T) {
+pub(super) fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T) {
     for (i, o) in out.iter_mut().enumerate() {
         o.write(f(i));
     }
@@ -125,22 +124,22 @@ pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
 fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
     let e = to.aligned();
     let from = t.elements.as_ptr();
-    let write = |out: &mut [MaybeUninit<T>]| {
-        for i in 0..e[0] {
-            for j in 0..e[1] {
-                let row = i * strides[0] + j * strides[1];
-                let out = &mut out[(i * e[1] + j) * e[2]..][..e[2]];
-                // SAFETY: the callers' strides.
-                unsafe {
-                    match strides[2] {
-                        0 => fill(out, |_| *from.add(row)),
-                        1 => fill(out, |k| *from.add(row + k)),
-                        s => fill(out, |k| *from.add(row + k * s)),
-                    }
+    let mut elements = Buffer::new(to.elements());
+    let out = elements.uninit();
+    for i in 0..e[0] {
+        for j in 0..e[1] {
+            let row = i * strides[0] + j * strides[1];
+            let out = &mut out[(i * e[1] + j) * e[2]..][..e[2]];
+            // SAFETY: the callers' strides.
+            unsafe {
+                match strides[2] {
+                    0 => fill(out, |_| *from.add(row)),
+                    1 => fill(out, |k| *from.add(row + k)),
+                    s => fill(out, |k| *from.add(row + k * s)),
                 }
             }
         }
-    };
+    }
     // SAFETY: the loops cover `to`.
-    unsafe { Tile::new(to, write) }
+    unsafe { Tile::new(to, elements) }
 }

@@ -104,19 +104,27 @@ pub fn sigmoid<P: Primitives>(x: f32) -> f32 {
     if x >= 0.0 { r } else { z * r }
 }
 
-/// Below 0.93 an odd polynomial, else 1 - e^p(|x|).
+/// Up to here, erf(x) = x + x `ERF_SMALL`(x^2); beyond, 1 - e^(t `ERF_LARGE`(t) - t) for t = |x|.
+pub(super) const ERF_SMALL_LIMIT: f32 = 0.927_734_375;
+pub(super) const ERF_SMALL: [f32; 6] =
+    [-5.967_617_03e-4, 4.991_194_23e-3, -2.676_813_49e-2, 1.128_199_25e-1, -3.761_253_36e-1, 1.283_791_66e-1];
+pub(super) const ERF_LARGE: [f32; 7] = [
+    -1.728_534_7e-5,
+    3.831_971_26e-4,
+    -3.883_964_38e-3,
+    2.425_462_19e-2,
+    -1.067_778_77e-1,
+    -6.348_466_87e-1,
+    -1.287_175_12e-1,
+];
+
 #[inline(always)]
 pub fn erf<P: Primitives>(x: f32) -> f32 {
-    let (t, s) = (x.abs(), x * x);
-    let high = P::fma(-1.728_534_7e-5, t, 3.831_971_26e-4);
-    let low = P::fma(-3.883_964_38e-3, t, 2.425_462_19e-2);
-    let q = poly::<P, 4>(t, [P::fma(high, s, low), -1.067_778_77e-1, -6.348_466_87e-1, -1.287_175_12e-1]);
+    let t = x.abs();
+    let q = poly::<P, 7>(t, ERF_LARGE);
     let large = (1.0 - P::ex2(P::fma(q, t, -t) * LOG2_E)).copysign(x);
-    let p = poly::<P, 6>(
-        s,
-        [-5.967_617_03e-4, 4.991_194_23e-3, -2.676_813_49e-2, 1.128_199_25e-1, -3.761_253_36e-1, 1.283_791_66e-1],
-    );
-    if t > 0.927_734_375 { large } else { P::fma(p, x, x) }
+    let p = poly::<P, 6>(x * x, ERF_SMALL);
+    if t > ERF_SMALL_LIMIT { large } else { P::fma(p, x, x) }
 }
 
 /// `x` = r + q pi/2 with |r| <= pi/4 (nearly); the low two bits of q count.

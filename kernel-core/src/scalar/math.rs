@@ -1,4 +1,4 @@
-//! The functions of floats: by `std` on the host, by `approx` and PTX on the device.
+//! The functions of floats: by `host` and `std` on the host, by `approx` and PTX on the device.
 
 use super::{BF16, F16, Num};
 
@@ -51,26 +51,13 @@ macro_rules! by_std {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod m32 {
-    by_std! { f32: floor floor ceil ceil sqrt sqrt exp exp exp2 exp2 log ln log2 log2 sin sin cos cos tanh tanh }
+    pub use super::super::host::{erf, exp, exp2, log, log2, rsqrt, sigmoid, tanh};
+
+    by_std! { f32: floor floor ceil ceil sqrt sqrt sin sin cos cos }
 
     #[inline(always)]
     pub fn fma(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
-    }
-
-    #[inline(always)]
-    pub fn rsqrt(x: f32) -> f32 {
-        (1.0 / (x as f64).sqrt()) as f32
-    }
-
-    #[inline(always)]
-    pub fn erf(x: f32) -> f32 {
-        libm::erff(x)
-    }
-
-    #[inline(always)]
-    pub fn sigmoid(x: f32) -> f32 {
-        (1.0 / (1.0 + (-x as f64).exp())) as f32
     }
 }
 

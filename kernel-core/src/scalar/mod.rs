@@ -1,7 +1,7 @@
 //! The one meaning of every scalar operation, on the host and on the device.
 //!
 //! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only
-//! in the last bits of the transcendental functions: the host uses `std`, the device the algorithms of [`approx`] and
+//! in the last bits of the transcendental functions: the host uses `host` and `std`, the device the algorithms of [`approx`] and
 //! [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic, comparisons,
 //! conversions, `sqrt`, `floor`, `ceil` and `fma` are bit for bit the same (but for the payload of a NaN).
 //!
@@ -16,6 +16,8 @@ pub mod approx;
 pub mod approx64;
 mod cast;
 mod half16;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 mod math;
 mod num;
 #[cfg(target_arch = "nvptx64")]

@@ -1,0 +1,89 @@
+//! How fast the CPU backend is, in code as the compiler emits it:
+//! `cargo test --release -p tile-kernel-core cpu::tests::bench -- --ignored --nocapture --test-threads 1`.
+
+use crate::cpu::*;
+use crate::{cpu_dispatch, scalar};
+use std::time::Instant;
+
+const BLOCK: usize = 4096;
+
+macro_rules! kernel {
+    ($name:ident, $body:ident, |$start:ident, $s:ident| $e:expr) => {
+        #[inline(always)]
+        unsafe fn $body(program: &Program, $s: &[u64]) {
+            let $start = program.id[0].wrapping_mul(BLOCK as u64);
+            $e
+        }
+        unsafe fn $name(program: &Program, slots: &[u64]) {
+            unsafe { cpu_dispatch!($body, program, slots) }
+        }
+    };
+}
+
+/// Slots: x, y, z, n. With `$load` and `$store`, elements computed by `$f`.
+macro_rules! elementwise {
+    ($name:ident, $body:ident, $load:ident, $store:ident, $f:expr) => {
+        kernel! { $name, $body, |start, s| {
+            let (x, y, z, n) = (s[0], s[1], s[2], s[3]);
+            let i = |k: usize| start.wrapping_add(k as u64);
+            let at = |p: u64, k: usize| p.wrapping_add(i(k).wrapping_mul(4));
+            let a = unsafe { $load::<f32>(&[BLOCK], BLOCK, |k| at(x, k), |k| i(k) < n, |_| 0.0) };
+            let b = unsafe { $load::<f32>(&[BLOCK], BLOCK, |k| at(y, k), |k| i(k) < n, |_| 0.0) };
+            unsafe { $store(&[BLOCK], BLOCK, |k| at(z, k), |k| i(k) < n, |k| $f(a.at(k), b.at(k))) };
+        } }
+    };
+}
+
+elementwise! { add, add_body, load_clipped, store_clipped, scalar::add }
+elementwise! { add_masked, add_masked_body, load, store, scalar::add }
+elementwise! { gelu, gelu_body, load_clipped, store_clipped, |v: f32, _| {
+    let a = 0.797_884_6 * (v + 0.044_715 * v * v * v);
+    0.5 * v * (1.0 + scalar::tanh(a))
+} }
+
+kernel! { sum, sum_body, |start, s| {
+    let (x, z, n) = (s[0], s[2], s[3]);
+    let i = |k: usize| start.wrapping_add(k as u64);
+    let t = unsafe { load_clipped::<f32>(&[BLOCK], BLOCK, |k| x.wrapping_add(i(k).wrapping_mul(4)), |k| i(k) < n, |_| 0.0) };
+    let r = reduce_all(&t, scalar::add);
+    unsafe { store(&[], 1, |_| z.wrapping_add(start / BLOCK as u64 * 4), |_| true, |_| r) };
+} }
+
+/// What one thread does without tiles.
+unsafe fn plain_add(_: &Program, s: &[u64]) {
+    let (x, y, z) = (s[0] as *const f32, s[1] as *const f32, s[2] as *mut f32);
+    (0..s[3] as usize).for_each(|i| unsafe { *z.add(i) = *x.add(i) + *y.add(i) });
+}
+
+fn measure(name: &str, f: crate::CpuFn, slots: &[u64], programs: usize, bytes: f64) {
+    let best = (0..7)
+        .map(|_| {
+            let start = Instant::now();
+            unsafe { launch(f, [programs as u64, 1, 1], slots) };
+            start.elapsed()
+        })
+        .min()
+        .expect("seven of them");
+    println!("{name}: {:.2} ms, {:.1} GB/s", best.as_secs_f64() * 1e3, bytes / best.as_secs_f64() / 1e9);
+}
+
+#[test]
+#[ignore = "takes seconds, and only release builds mean anything"]
+fn bandwidth() {
+    let n = 25_000_000;
+    let (x, y, mut z) = (vec![1f32; n], vec![2f32; n], vec![0f32; n]);
+    let slots = [x.as_ptr() as u64, y.as_ptr() as u64, z.as_mut_ptr() as u64, n as u64];
+    let (programs, bytes) = (n.div_ceil(BLOCK), n as f64 * 4.0);
+    measure("vector add", add, &slots, programs, 3.0 * bytes);
+    assert!(z.iter().all(|&v| v == 3.0));
+    measure("vector add, masks checked", add_masked, &slots, programs, 3.0 * bytes);
+    measure("sum", sum, &slots, programs, bytes);
+    measure("gelu", gelu, &slots, programs, 3.0 * bytes);
+    measure("vector add in a plain loop", plain_add, &slots, 1, 3.0 * bytes);
+    let start = Instant::now();
+    (0..1000).for_each(|_| unsafe { launch(add, [1, 1, 1], &slots) });
+    println!("launch of one program: {:?}", start.elapsed() / 1000);
+    let start = Instant::now();
+    (0..1000).for_each(|_| unsafe { launch(add, [16, 1, 1], &slots) });
+    println!("launch of 16 programs: {:?}", start.elapsed() / 1000);
+}

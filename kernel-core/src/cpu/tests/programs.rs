@@ -1,0 +1,112 @@
+//! Programs, atomics, and what they say.
+
+use crate::cpu::*;
+use crate::scalar::{self, BF16, F16, atomic_op};
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+unsafe fn count(program: &Program, slots: &[u64]) {
+    let [x, y, z] = program.id;
+    let i = x + program.grid[0] * (y + program.grid[1] * z);
+    let counter = unsafe { &*((slots[0] + 4 * i) as *const AtomicU32) };
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn every_program_runs_once() {
+    for grid in [[1, 1, 1], [7, 1, 1], [300, 20, 3], [1, 1, 5000], [0, 5, 5]] {
+        let counts: Vec<AtomicU32> = (0..grid.iter().product()).map(|_| AtomicU32::new(0)).collect();
+        unsafe { launch(count, grid, &[counts.as_ptr() as u64]) };
+        assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{grid:?}");
+    }
+}
+
+unsafe fn fail_at_1000(program: &Program, slots: &[u64]) {
+    unsafe { &*(slots[0] as *const AtomicU32) }.fetch_add(1, Ordering::Relaxed);
+    if program.id[0] > 2 {
+        std::thread::sleep(std::time::Duration::from_micros(1));
+    }
+    assert(program.id[0] != 1000, "one thousand", 42);
+}
+
+#[test]
+fn a_failed_assertion_ends_the_launch() {
+    let ran = AtomicU32::new(0);
+    let slots = [&raw const ran as u64];
+    let grid = [1 << 31, 1, 1];
+    let error = catch_unwind(|| unsafe { launch(fail_at_1000, grid, &slots) }).unwrap_err();
+    assert_eq!(error.downcast_ref::<String>().unwrap(), "device_assert at line 42 failed: one thousand");
+    assert!(ran.load(Ordering::Relaxed) < 1 << 24);
+    unsafe { launch(count, [1, 1, 1], &slots) }; // the pool lives on
+}
+
+#[test]
+fn printing() {
+    let program = Program { id: [1, 2, 3], grid: [4, 4, 4] };
+    let line = super::super::launch::line_of("x", &each(&[2], |i| F16::from_f32(i as f32)), &program);
+    assert_eq!(line, "program (1, 2, 3) x: 0.0 1.0");
+}
+
+unsafe fn atomics<T: Mem, const OP: u32>(start: T, values: &[T]) -> (T, Vec<T>) {
+    let mut cell = [start; 2]; // a 16-bit float has a neighbour that must stay
+    let addr = cell.as_mut_ptr() as u64 + T::BYTES as u64;
+    let old = atomic::<T, OP>(&[values.len()], |_| addr, |_| true, |i| values[i]);
+    assert_eq!(cell[0], start);
+    (cell[1], old.as_slice().to_vec())
+}
+
+#[test]
+fn atomics_on_every_kind() {
+    use atomic_op::*;
+    unsafe {
+        assert_eq!(atomics::<i32, ADD>(5, &[1, -7]), (-1, vec![5, 6]));
+        assert_eq!(atomics::<u8, ADD>(250, &[10]), (4, vec![250]));
+        assert_eq!(atomics::<f64, ADD>(0.5, &[1.0, 2.0]), (3.5, vec![0.5, 1.5]));
+        assert_eq!(atomics::<i64, MAX>(-5, &[-7, 3]), (3, vec![-5, -5]));
+        assert_eq!(atomics::<u32, MIN>(9, &[u32::MAX, 3]), (3, vec![9, 9]));
+        assert_eq!(atomics::<f32, MAX>(-1.0, &[-2.0, f32::NAN]), (-1.0, vec![-1.0, -1.0]));
+        assert_eq!(atomics::<u16, AND>(6, &[3]), (2, vec![6]));
+        assert_eq!(atomics::<i8, OR>(-128, &[1]), (-127, vec![-128]));
+        assert_eq!(atomics::<bool, XOR>(true, &[true]), (false, vec![true]));
+        assert_eq!(atomics::<f32, XCHG>(1.0, &[2.0, 3.0]), (3.0, vec![1.0, 2.0]));
+        let h = |x| F16::from_f32(x);
+        assert_eq!(atomics::<F16, ADD>(h(1.0), &[h(0.5), h(2.0)]), (h(3.5), vec![h(1.0), h(1.5)]));
+        let b = |x| BF16::from_f32(x);
+        assert_eq!(atomics::<BF16, MIN>(b(1.0), &[b(2.0), b(-3.0)]), (b(-3.0), vec![b(1.0), b(1.0)]));
+    }
+}
+
+#[test]
+fn compare_and_swap() {
+    let mut cell = [3i32];
+    let addr = cell.as_mut_ptr() as u64;
+    let old = unsafe { atomic_cas::<i32>(&[3], |_| addr, |i| i != 1, |i| [3, 3, 4][i], |i| 4 + i as i32) };
+    assert_eq!((old.as_slice(), cell[0]), (&[3, 0, 4][..], 6));
+}
+
+unsafe fn add_up(program: &Program, slots: &[u64]) {
+    let x = program.id[0] as f32;
+    unsafe { atomic::<f32, { atomic_op::ADD }>(&[4], |i| slots[0] + 4 * i as u64, |i| i != 2, |_| x) };
+}
+
+#[test]
+fn atomics_of_many_programs() {
+    let sums = [0f32; 4];
+    unsafe { launch(add_up, [1000, 1, 1], &[sums.as_ptr() as u64]) };
+    let read = |i: usize| unsafe { (sums.as_ptr().add(i)).read_volatile() };
+    assert_eq!([read(0), read(1), read(2), read(3)], [499_500.0, 499_500.0, 0.0, 499_500.0]);
+}
+
+#[inline(always)]
+unsafe fn dispatched(program: &Program, slots: &[u64]) {
+    let t = each(&[4], |i| scalar::fma(i as f32, 2.0, program.id[0] as f32));
+    unsafe { store(&[4], 4, |i| slots[0] + 4 * i as u64, |_| true, |i| t.at(i)) };
+}
+
+#[test]
+fn dispatch() {
+    let mut out = [0f32; 4];
+    let program = Program { id: [1, 0, 0], grid: [2, 1, 1] };
+    unsafe { crate::cpu_dispatch!(dispatched, &program, &[out.as_mut_ptr() as u64]) };
+    assert_eq!(out, [1.0, 3.0, 5.0, 7.0]);
+}
