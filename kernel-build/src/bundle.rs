@@ -38,15 +38,15 @@ fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String])
     for c in list {
         let of_entry = entries.entry(&c.entry.name).or_default();
         // Two files may hold the same kernel.
-        if of_entry.iter().all(|o| o.unit.target != c.unit.target) {
+        if of_entry.iter().all(|o| o.target != c.target) {
             of_entry.push(c);
         }
     }
     let entries = entries.into_values().map(|mut list| {
-        list.sort_by_key(|c| c.unit.target);
+        list.sort_by_key(|c| c.target);
         let meta = list[0].entry;
         let images = list.iter().map(|c| ImageData {
-            target: targets[c.unit.target].clone(),
+            target: targets[c.target].clone(),
             ptx: c.ptx.text.clone(),
             cubin: c.cubin.as_ref().map(|c| c.code.clone()),
             usage: c.cubin.as_ref().map(|c| c.usage),

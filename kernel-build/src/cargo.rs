@@ -37,7 +37,7 @@ impl Settings {
         run(&Build {
             files: &files,
             targets: &targets,
-            lower: &units::lower,
+            lower: &kernel_compiler::device_units,
             toolchain: toolchain::find,
             ptxas: ptxas::find,
             kernel_core: &Path::new(kernel_core::SOURCE_DIR).join("lib.rs"),

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kernel_compiler::{DeviceUnit, EntryMeta};
+
 use crate::assemble::{self, AssembleError, Cubin};
 use crate::bundle;
 use crate::cache::{Cache, Key};
@@ -15,7 +17,7 @@ use crate::report::{EntryReport, Report};
 use crate::rustc::{self, Failure, Rustc};
 use crate::target::{BadTarget, Target};
 use crate::toolchain::{Missing, Toolchain};
-use crate::units::{self, Lower, Unit};
+use crate::units::{self, Lower};
 
 /// Why nothing at all could be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -74,17 +76,25 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
+/// A unit to compile for one of the targets.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    unit: &'a DeviceUnit,
+    target: usize,
+}
+
 /// One entry for one target.
 pub struct Compiled<'a> {
-    pub unit: &'a Unit,
-    pub entry: &'a units::Entry,
+    pub unit: &'a DeviceUnit,
+    pub entry: &'a EntryMeta,
+    pub target: usize,
     pub ptx: EntryPtx,
     pub cubin: Option<Cubin>,
 }
 
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     fs::create_dir_all(b.out)?;
-    let mut units = units::collect(b.files, b.targets, b.lower, b.pool)?;
+    let mut units = units::collect(b.files, b.lower, b.pool)?;
     let mut outcome = Outcome::default();
     outcome.report.targets = b.targets.iter().map(Target::name).collect();
     if units.is_empty() {
@@ -99,12 +109,13 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.kernel_core)?;
     let scratch = Scratch::new(b.out)?;
 
-    let texts = b.pool.map(&units, |u| unit_ptx(b, &rustc, &prebuilt, u, &scratch.0));
+    let jobs: Vec<Job> = units.iter().flat_map(|unit| (0..b.targets.len()).map(move |target| Job { unit, target })).collect();
+    let texts = b.pool.map(&jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, &scratch.0));
     let mut compiled = Vec::new();
-    for (unit, result) in units.iter().zip(texts) {
+    for (&Job { unit, target }, result) in jobs.iter().zip(texts) {
         match result {
-            Ok(list) => compiled.extend(unit.entries.iter().zip(list).map(|(entry, ptx)| Compiled { unit, entry, ptx, cubin: None })),
-            Err(why) => outcome.failures.push(failure(b, unit, why, None)),
+            Ok(list) => compiled.extend(unit.entries.iter().zip(list).map(|(entry, ptx)| Compiled { unit, entry, target, ptx, cubin: None })),
+            Err(why) => outcome.failures.push(failure(b, Job { unit, target }, why, None)),
         }
     }
     if let Some(ptxas) = (b.ptxas)() {
@@ -121,20 +132,20 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
 }
 
 /// The PTX of every entry of a unit, in the entries' order.
-fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, u: &Unit, scratch: &Path) -> Result<Vec<EntryPtx>, Why> {
-    let (target, library) = (&b.targets[u.target], &prebuilt.kernel_core[u.target]);
-    let bounds: Vec<_> = u.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks })).collect();
+fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, Job { unit, target }: Job, scratch: &Path) -> Result<Vec<EntryPtx>, Why> {
+    let (target, library) = (&b.targets[target], &prebuilt.kernel_core[target]);
+    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks })).collect();
     let name = target.name();
     let mut parts = rustc::flags();
-    parts.extend([library.key.as_bytes(), name.as_bytes(), u.source.as_bytes()]);
+    parts.extend([library.key.as_bytes(), name.as_bytes(), unit.source.as_bytes()]);
     let key = Key::of(parts);
     let known = b.cache.get("ptx", &key).and_then(|t| String::from_utf8(t).ok());
     if let Some(Ok(list)) = known.map(|t| ptx::split(&t, &bounds)) {
         return Ok(list);
     }
-    let stem = scratch.join(format!("{}-{name}-{}", u.kernel, u.fingerprint));
+    let stem = scratch.join(format!("{}-{name}-{}", unit.kernel, unit.fingerprint));
     let (source, out) = (stem.with_extension("rs"), stem.with_extension("s"));
-    fs::write(&source, &u.source)?;
+    fs::write(&source, &unit.source)?;
     rustc.unit(&source, &prebuilt.sysroot, target, &[("kernel_core", library.path.clone())], &out)?;
     let text = fs::read_to_string(&out)?;
     let list = ptx::split(&text, &bounds)?;
@@ -151,35 +162,35 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
             outcome.warnings.push(format!("no machine code for {t}, its PTX is compiled by the driver instead: {} says: {e}", ptxas.path.display()));
         }
     }
-    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| usable[compiled[i].unit.target]).collect();
+    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| usable[compiled[i].target]).collect();
     jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].ptx.text.len()));
     let list = &*compiled;
     let results = b.pool.map(&jobs, |&i| {
         let c = &list[i];
-        assemble::assemble(ptxas, b.cache, &b.targets[c.unit.target], &c.ptx.text, &scratch.join(format!("entry-{i}")))
+        assemble::assemble(ptxas, b.cache, &b.targets[c.target], &c.ptx.text, &scratch.join(format!("entry-{i}")))
     });
     for (&i, result) in jobs.iter().zip(results) {
         match result {
             Ok(cubin) => compiled[i].cubin = Some(cubin),
             Err(e) => {
                 let c = &compiled[i];
-                outcome.failures.push(failure(b, c.unit, e.into(), Some(&c.ptx.text)));
+                outcome.failures.push(failure(b, Job { unit: c.unit, target: c.target }, e.into(), Some(&c.ptx.text)));
             }
         }
     }
 }
 
 /// Keeps what is needed to look into it.
-fn failure(b: &Build, u: &Unit, why: Why, ptx: Option<&str>) -> KernelFailure {
-    let target = b.targets[u.target].name();
-    let kept = b.out.join(format!("{}-{target}.failed.rs", u.kernel));
-    let _ = fs::write(&kept, &u.source);
+fn failure(b: &Build, Job { unit, target }: Job, why: Why, ptx: Option<&str>) -> KernelFailure {
+    let target = b.targets[target].name();
+    let kept = b.out.join(format!("{}-{target}.failed.rs", unit.kernel));
+    let _ = fs::write(&kept, &unit.source);
     if let Some(text) = ptx {
         let _ = fs::write(kept.with_extension("ptx"), text);
     }
     let log = if let Why::Rustc(f) = &why { f.log.clone() } else { why.to_string() };
     let _ = fs::write(kept.with_extension("log"), log);
-    KernelFailure { kernel: u.kernel.clone(), target, why, kept }
+    KernelFailure { kernel: unit.kernel.clone(), target, why, kept }
 }
 
 fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
@@ -187,7 +198,7 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
         kernel: c.unit.kernel.clone(),
         fingerprint: c.unit.fingerprint.clone(),
         entry: c.entry.name.clone(),
-        target: targets[c.unit.target].name(),
+        target: targets[c.target].name(),
         threads: c.entry.threads,
         shared_bytes: c.entry.shared_bytes,
         min_blocks: c.entry.min_blocks,
