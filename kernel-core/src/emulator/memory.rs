@@ -87,7 +87,7 @@ impl Global {
     /// Checks an access; what passes may be carried out.
     #[inline]
     pub fn check(&mut self, addr: u64, r: &Request<'_>) -> Result<(), Fault> {
-        if addr % r.bytes as u64 != 0 {
+        if !addr.is_multiple_of(r.bytes as u64) {
             return Err(Fault::new(
                 Kind::Misaligned,
                 format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr)),
@@ -224,7 +224,7 @@ impl Shared {
         if at + r.bytes > self.bytes {
             return Err(Fault::new(Kind::SharedOutOfBounds, format!("{} of {}", what(), self.bytes)));
         }
-        if at % r.bytes != 0 {
+        if !at.is_multiple_of(r.bytes) {
             return Err(Fault::new(Kind::Misaligned, what()));
         }
         // SAFETY: in bounds.

@@ -104,7 +104,8 @@ impl Cell {
         let me = c.now.thread();
         let ordered = |s: Stamp| s.time() < c.epoch || c.order.before(s, me);
         let both_atomic = c.touch == Touch::Atomic && self.write.is_atomic();
-        if !both_atomic && !ordered(self.write) && !(c.touch == Touch::Write && tolerate()) {
+        let harmless = both_atomic || ordered(self.write) || (c.touch == Touch::Write && tolerate());
+        if !harmless {
             return Err(Trouble::Race { earlier: self.write, wrote: true });
         }
         if c.touch == Touch::Read {

@@ -210,3 +210,36 @@ fn atomics_do_not_race_with_each_other() {
     program(64, 0).write(&mut x).scalar(0).passes(mixed);
     program(64, 0).write(&mut x).scalar(1).fails(mixed, Kind::GlobalRace, 91);
 }
+
+/// Program 0 stores and tells program 1 by one word, which tells program 2 by another, which reads.
+unsafe fn message_passed_on(s: &[u64]) {
+    let [data, first, second] = *s else { unreachable!() };
+    let (t, p) = (d::thread(), d::program_id(0));
+    d::store::<u32, 1, 1, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 100);
+    d::barrier(101);
+    d::atomic::<u32, 1, { d::atomic::ADD }>(|_| first, |_| p < 2 && t == 0, |_| 1, false, 102);
+    d::barrier(103);
+    d::atomic::<u32, 1, { d::atomic::ADD }>(|_| second, |_| p > 0 && t == 40, |_| 1, false, 104);
+    d::barrier(105);
+    d::load::<u32, 1, 1, false>(|_| data, false, |_| p == 2, |_| 0, 0, 106);
+}
+
+#[test]
+fn order_passes_through_third_programs() {
+    let run = |seed| {
+        let (mut data, mut flags) = ([0u32], [0u32; 2]);
+        let second = &raw mut flags[1] as u64;
+        program(64, 0)
+            .grid(3)
+            .seed(seed)
+            .write(&mut data)
+            .write(&mut flags)
+            .scalar(second)
+            .run(message_passed_on)
+    };
+    assert_eq!(run(0).map(|r| r.programs), Ok(3));
+    // In some other order nobody passes it on.
+    let failed = (1..10).filter_map(|seed| run(seed).err());
+    let kinds: Vec<Kind> = failed.map(|f| f.kind).collect();
+    assert!(!kinds.is_empty() && kinds.iter().all(|&k| k == Kind::GlobalRace));
+}
