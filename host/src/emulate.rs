@@ -1,6 +1,8 @@
 //! Launching on the emulated SM.
 
 use crate::error::{Error, Result};
+use crate::stream::Stream;
+use kernel_core::emulator::{self, Kind, Options, Region};
 use kernel_core::{Call, ConfigDesc, KernelDesc, VariantDesc};
 
 /// The first configuration that was built for the emulator and takes these arguments, else the default.
@@ -8,9 +10,45 @@ pub(crate) fn config(desc: &KernelDesc, slots: &[u64]) -> usize {
     desc.configs.iter().position(|c| c.variant(slots).emulated.is_some()).unwrap_or(0)
 }
 
-pub(crate) fn launch(call: &Call, config: &ConfigDesc, config_id: &'static str, variant: &VariantDesc, _grid: [u64; 3], _seed: u64) -> Result<()> {
-    let kernel = call.desc().name;
-    let Some(_emulated) = variant.emulated else { return Err(Error::NotEmulated { kernel, config: config_id }) };
-    let _ = config.warps;
-    Err(Error::Emulator { kernel, report: "not connected yet".into() })
+pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: &VariantDesc, grid: [u64; 3], options: &Options) -> Result<()> {
+    let desc = call.desc();
+    let Some(emulated) = variant.emulated else { return Err(Error::NotEmulated { kernel: desc.name, config: config.id }) };
+    let regions = regions(stream, call);
+    // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
+    let ran = unsafe { emulator::launch(emulated.run, config.warps * 32, emulated.shared_bytes, grid, call.slots(), &regions, options) };
+    match ran {
+        Ok(report) => {
+            report.printed.iter().for_each(|line| println!("{line}"));
+            call.buffers().iter().filter(|b| b.mutable).for_each(|b| stream.blocks().define(b.start));
+            Ok(())
+        }
+        Err(f) => {
+            let report = format!("{}, {f}", desc.file);
+            Err(match f.kind {
+                Kind::Assertion => Error::Assert { kernel: desc.name, message: report },
+                Kind::Launch => Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why: f.message },
+                _ => Error::Emulator { kernel: desc.name, report },
+            })
+        }
+    }
+}
+
+/// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.
+fn regions(stream: &Stream, call: &Call) -> Vec<Region> {
+    let (desc, all) = (call.desc(), call.buffers());
+    all.iter()
+        .map(|b| {
+            let param = desc.params.get(b.param as usize);
+            let raw = param.is_some_and(|p| p.kind.slots() == 1);
+            // An output that is allowed to be an input makes that memory writable.
+            let same = |o: &&kernel_core::BufferUse| o.start == b.start && o.bytes == b.bytes;
+            Region {
+                start: b.start,
+                bytes: if raw { Region::UNKNOWN } else { b.bytes },
+                mutable: all.iter().filter(same).any(|o| o.mutable),
+                initialised: !stream.blocks().is_undefined(b.start),
+                name: param.map_or(String::new(), |p| p.name.into()),
+            }
+        })
+        .collect()
 }

@@ -1,10 +1,11 @@
 //! CUDA graphs: a sequence of launches recorded once and replayed as one.
 
 use crate::cuda::Cuda;
+use crate::cuda::api::Api;
 use crate::cuda::context::Handle;
 use crate::error::{Error, Result};
-use crate::stream::Stream;
-use cudarc::driver::sys::CUgraphExec;
+use crate::stream::{CudaStream, Stream};
+use cudarc::driver::sys::{CUgraph, CUgraphExec};
 use std::sync::Arc;
 
 /// A recorded and instantiated sequence of launches.
@@ -29,47 +30,49 @@ impl Stream {
         const THREAD_LOCAL: i32 = 1;
         let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
         s.cuda.api.check("starting a capture", begin)?;
-        let recording = Recording { stream: self, ended: false };
+        let recording = Recording(Some(s));
         let done = work(self);
+        // Ended before the error is looked at: the stream must leave the capture either way.
         let graph = recording.end();
         done?;
         let graph = graph?;
         let mut exec = core::ptr::null_mut();
-        let code = unsafe { (s.cuda.api.graph_instantiate)(&mut exec, graph.0, 0) };
-        unsafe { (s.cuda.api.graph_destroy)(graph.0) };
+        let code = unsafe { (s.cuda.api.graph_instantiate)(&mut exec, graph.1, 0) };
         s.cuda.api.check("instantiating a graph", code)?;
         Ok(Graph { cuda: s.cuda.clone(), exec: Handle(exec) })
     }
 }
 
 /// Ends the capture on every way out of [`Stream::capture`], a panic included.
-struct Recording<'a> {
-    stream: &'a Stream,
-    ended: bool,
-}
+struct Recording<'a>(Option<&'a CudaStream>);
 
-impl Recording<'_> {
-    fn end(mut self) -> Result<Handle<cudarc::driver::sys::CUgraph>> {
+impl<'a> Recording<'a> {
+    fn end(mut self) -> Result<Recorded<'a>> {
         self.finish()
     }
 
-    fn finish(&mut self) -> Result<Handle<cudarc::driver::sys::CUgraph>> {
-        self.ended = true;
-        let s = self.stream.as_cuda().ok_or(Error::StreamMismatch)?;
+    fn finish(&mut self) -> Result<Recorded<'a>> {
+        let s = self.0.take().ok_or(Error::StreamMismatch)?;
         let mut graph = core::ptr::null_mut();
         s.cuda.api.check("ending a capture", unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) })?;
-        Ok(Handle(graph))
+        Ok(Recorded(s.cuda.api, graph))
     }
 }
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        if !self.ended
-            && let Ok(graph) = self.finish()
-            && let Some(s) = self.stream.as_cuda()
-        {
-            unsafe { (s.cuda.api.graph_destroy)(graph.0) };
+        if self.0.is_some() {
+            let _ = self.finish();
         }
+    }
+}
+
+/// A graph, until it is instantiated.
+struct Recorded<'a>(&'a Api, CUgraph);
+
+impl Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        unsafe { (self.0.graph_destroy)(self.1) };
     }
 }
 

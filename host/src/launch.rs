@@ -76,7 +76,7 @@ impl Runtime {
                 }
             }
             _ => match self.ready(stream, &call, options)? {
-                Some(ready) => self.run_here(&call, ready.plan.config, ready.variant, ready.grid),
+                Some(ready) => self.run_here(stream, &call, ready.plan.config, ready.variant, ready.grid),
                 None => Ok(()),
             },
         }
@@ -169,15 +169,15 @@ impl Runtime {
                 let ready = Ready { plan: plan.clone(), variant, grid, function };
                 ready.enqueue(cuda, cuda_stream(cuda, stream)?, call, &self.0.device.name)
             }
-            _ => self.run_here(call, plan.config, variant, grid),
+            _ => self.run_here(stream, call, plan.config, variant, grid),
         }
     }
 
     /// Runs on the CPU or the emulated SM.
-    fn run_here(&self, call: &Call, config: &'static ConfigDesc, variant: usize, grid: [u64; 3]) -> Result<()> {
+    fn run_here(&self, stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: usize, grid: [u64; 3]) -> Result<()> {
         let kernel = call.desc().name;
-        let run = || match self.0.backend {
-            Backend::Emulator { seed } => emulate::launch(call, config, config.id, &config.variants[variant], grid, seed),
+        let run = || match &self.0.backend {
+            Backend::Emulator(options) => emulate::launch(stream, call, config, &config.variants[variant], grid, options),
             _ => {
                 // SAFETY: the slots are those of this kernel, and their memory was checked to be here.
                 unsafe { cpu::launch(config.cpu, grid, call.slots()) };
@@ -253,7 +253,7 @@ impl Launcher<'_> {
                 let _entered = cuda.enter()?;
                 ready.enqueue(cuda, s, &self.call, &self.rt.0.device.name)
             }
-            _ => self.rt.run_here(&self.call, ready.plan.config, ready.variant, ready.grid),
+            _ => self.rt.run_here(&self.stream, &self.call, ready.plan.config, ready.variant, ready.grid),
         }
     }
 

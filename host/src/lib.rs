@@ -28,6 +28,8 @@ mod scratch;
 mod stream;
 #[cfg(test)]
 mod test_kernel;
+#[cfg(test)]
+mod tests;
 mod tuner;
 
 pub use buffer::Buffer;

@@ -2,13 +2,13 @@
 
 use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
-use crate::cuda::{Cuda, context, module};
+use crate::cuda::{Cuda, module};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::plan::Plans;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner, key};
-use kernel_core::{Element, KernelDesc, Place};
+use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(crate) struct Inner {
 
 pub(crate) enum Backend {
     Cpu,
-    Emulator { seed: u64 },
+    Emulator(emulator::Options),
     Cuda(Arc<Cuda>),
 }
 
@@ -134,9 +134,14 @@ impl Runtime {
     /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
     /// defects. Slow; for tests.
     pub fn emulator(seed: u64) -> Runtime {
+        Self::emulator_with(emulator::Options { seed, ..Default::default() })
+    }
+
+    /// As [`Runtime::emulator`], with a choice of what is looked for.
+    pub fn emulator_with(options: emulator::Options) -> Runtime {
         // Few multiprocessors, and always as many: runs do not depend on the machine.
         let device = Device { num_sms: 4, ..Device::host("emulator") };
-        Self::build(device, Backend::Emulator { seed })
+        Self::build(device, Backend::Emulator(options))
     }
 
     fn build(device: Device, backend: Backend) -> Runtime {
@@ -157,7 +162,7 @@ impl Runtime {
         match self.0.backend {
             Backend::Cuda(_) => BackendKind::Cuda,
             Backend::Cpu => BackendKind::Cpu,
-            Backend::Emulator { .. } => BackendKind::Emulator,
+            Backend::Emulator(_) => BackendKind::Emulator,
         }
     }
 
@@ -269,6 +274,4 @@ const _: () = {
     shared::<Runtime>();
     shared::<Stream>();
     shared::<Buffer<f32>>();
-    let _ = context::DEFAULT_STREAM;
-    let _ = Place::Host;
 };

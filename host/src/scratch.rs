@@ -122,6 +122,8 @@ struct Block {
     bytes: u64,
     zeroed: bool,
     leased: bool,
+    /// Whether its contents mean anything in this lease; the emulator reports reads of what does not.
+    defined: bool,
     /// Host memory is owned here; device memory is freed by the stream.
     _host: Option<Memory>,
 }
@@ -160,7 +162,7 @@ impl Blocks {
                 (ptr, None)
             }
         };
-        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, _host: host });
+        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, _host: host });
         Ok(ptr)
     }
 
@@ -170,6 +172,7 @@ impl Blocks {
         let fits = |b: &&mut Block| !b.leased && b.zeroed == zeroed && b.bytes >= bytes && b.bytes / 4 <= bytes.max(64 << 10);
         let block = all.iter_mut().filter(fits).min_by_key(|b| b.bytes)?;
         block.leased = true;
+        block.defined = zeroed;
         Some(block.ptr)
     }
 
@@ -196,6 +199,16 @@ impl Blocks {
     /// Whether an address lies in leased scratch.
     pub(crate) fn contains(&self, addr: u64) -> bool {
         self.lock().iter().any(|b| b.leased && b.ptr <= addr && addr < b.ptr + b.bytes)
+    }
+
+    /// Whether an address lies in leased scratch that nothing has written.
+    pub(crate) fn is_undefined(&self, addr: u64) -> bool {
+        self.lock().iter().any(|b| b.leased && !b.defined && b.ptr <= addr && addr < b.ptr + b.bytes)
+    }
+
+    /// A launch has written to scratch at this address, if it is scratch.
+    pub(crate) fn define(&self, addr: u64) {
+        self.lock().iter_mut().filter(|b| b.ptr <= addr && addr < b.ptr + b.bytes).for_each(|b| b.defined = true);
     }
 
     /// The addresses of all blocks, which the caller frees.

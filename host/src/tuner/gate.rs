@@ -42,8 +42,9 @@ pub(crate) fn difference(dtype: DType, first: usize, want: &[u8], got: &[u8]) ->
         n += 1.0;
     }
     // Elements that are small beside the rest may be what is left of a cancellation.
-    let absolute = rel * (sum / f64::max(n, 1.0)).sqrt();
-    let differs = |a: f64, b: f64| !(a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= absolute + rel * a.abs().max(b.abs()));
+    let absolute = 0.25 * rel * (sum / f64::max(n, 1.0)).sqrt();
+    let near = |a: f64, b: f64| a.is_finite() && b.is_finite() && (a - b).abs() <= absolute + rel * a.abs().max(b.abs());
+    let differs = |a: f64, b: f64| !(a == b || (a.is_nan() && b.is_nan()) || near(a, b));
     pairs().enumerate().find(|(_, (a, b))| differs(*a, *b)).map(|(i, (a, b))| format!("element {} is {b} instead of {a}", first + i))
 }
 

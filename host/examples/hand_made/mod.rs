@@ -1,0 +1,108 @@
+//! A kernel without the compiler: PTX by hand, in a bundle as `kernel-build` would write it. `y = x + 1`.
+#![allow(dead_code)]
+
+use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
+use tile_host::kernel_core::{ConfigDesc, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
+use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
+
+const PARAMS: &[ParamDesc] = &[
+    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
+    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
+];
+
+/// One element a thread; one thread a program in the last two, which no device can launch or which are wrong.
+const CONFIGS: &[ConfigDesc] = &[
+    config("THREADS=64", 2, grid::<64>, &[variant("add_64")]),
+    config("THREADS=256", 8, grid::<256>, &[variant("add_256")]),
+    config("THREADS=4096", 128, grid::<4096>, &[variant("add_4096")]),
+    config("SHARED=1M", 2, grid::<64>, &[variant("add_shared")]),
+    config("wrong", 2, grid::<64>, &[variant("add_wrong")]),
+];
+
+const fn variant(entry: &'static str) -> VariantDesc {
+    VariantDesc { entry, requires: &[], emulated: None }
+}
+
+const fn config(id: &'static str, warps: u32, grid: fn(&GridCtx) -> [u64; 3], variants: &'static [VariantDesc]) -> ConfigDesc {
+    ConfigDesc { id, consts: &[], warps, grid, cpu: on_cpu, variants }
+}
+
+fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {
+    [c.slots[1].div_ceil(THREADS), 1, 1]
+}
+
+unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
+    if p.id[0] == 0 {
+        for i in 0..s[1].min(s[3]) as usize {
+            unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + 1.0 };
+        }
+    }
+}
+
+fn ptx(entry: &str, add: f32) -> String {
+    format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n
+.visible .entry {entry}(.param .u64 x, .param .u64 n, .param .u64 y, .param .u64 m)
+{{
+    .reg .pred %p<3>; .reg .b32 %r<4>; .reg .f32 %f<2>; .reg .b64 %d<10>;
+    ld.param.u64 %d1, [x]; ld.param.u64 %d2, [n]; ld.param.u64 %d3, [y]; ld.param.u64 %d4, [m];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mul.wide.u32 %d5, %r1, %r2; cvt.u64.u32 %d6, %r3; add.u64 %d5, %d5, %d6;
+    setp.ge.u64 %p1, %d5, %d2; @%p1 bra done;
+    setp.ge.u64 %p2, %d5, %d4; @%p2 bra done;
+    shl.b64 %d7, %d5, 2; add.u64 %d8, %d1, %d7; add.u64 %d9, %d3, %d7;
+    ld.global.f32 %f1, [%d8]; add.f32 %f1, %f1, 0f{:08X}; st.global.f32 [%d9], %f1;
+done:
+    ret;
+}}\n",
+        add.to_bits()
+    )
+}
+
+fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
+    let entry = |name: &str, threads, shared_bytes, add| EntryData {
+        name: name.into(),
+        threads,
+        shared_bytes,
+        min_blocks: 1,
+        images: vec![ImageData { target: target.into(), ptx: text(name, add), cubin: None, usage: None }],
+    };
+    let entries = vec![
+        entry("add_64", 64, 0, 1.0),
+        entry("add_256", 256, 0, 1.0),
+        entry("add_4096", 4096, 0, 1.0),
+        entry("add_shared", 64, 1 << 20, 1.0),
+        entry("add_wrong", 64, 0, 2.0),
+    ];
+    BundleData { kernel: "add_one".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak()
+}
+
+const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelDesc {
+    KernelDesc { name, file: file!(), line: line!(), types: "", params: PARAMS, configs: CONFIGS, bundle }
+}
+
+fn leak(d: KernelDesc) -> &'static KernelDesc {
+    Box::leak(Box::new(d))
+}
+
+pub fn add_one() -> &'static KernelDesc {
+    leak(desc("add_one", Some(bundle("sm_75", ptx))))
+}
+
+/// PTX that does not compile.
+pub fn broken() -> &'static KernelDesc {
+    leak(desc("broken", Some(bundle("sm_75", |e, add| ptx(e, add).replace("ld.global", "ld.nowhere")))))
+}
+
+/// Code for a device that this is not.
+pub fn elsewhere() -> &'static KernelDesc {
+    leak(desc("elsewhere", Some(bundle("sm_75a", ptx))))
+}
+
+pub fn without_bundle() -> &'static KernelDesc {
+    leak(desc("without_bundle", None))
+}
+
+pub fn call<'a>(desc: &'static KernelDesc, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Call<'a> {
+    Call::new(desc).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg())
+}

@@ -1,0 +1,350 @@
+//! The runtime end to end, without a GPU, on a hand-made kernel.
+
+use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+use crate::test_kernel::{COPY, copy_call, copy_of, temp_dir};
+use crate::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream, Tunable, cuda_status};
+use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place};
+use std::time::Duration;
+
+/// A CPU runtime that keeps no results on disk.
+fn cpu() -> Runtime {
+    let rt = Runtime::cpu();
+    rt.set_cache_dir(None);
+    rt.set_autotune(Autotune::On);
+    rt
+}
+
+fn ramp(n: usize) -> Vec<f32> {
+    (0..n).map(|i| i as f32).collect()
+}
+
+#[test]
+fn a_launch_on_host_memory_and_on_buffers() {
+    let rt = cpu();
+    for n in [0, 1, 15, 16, 17, 1000] {
+        let x = ramp(n);
+        let mut y = vec![-1.0f32; n];
+        rt.launch(copy_of(&x, &mut y)).unwrap();
+        assert_eq!(x, y);
+
+        let (bx, mut by) = (Buffer::from_slice(&rt, &x).unwrap(), Buffer::<f32>::zeros(&rt, n).unwrap());
+        rt.launch(copy_of(&bx, &mut by)).unwrap();
+        assert_eq!(by.to_vec().unwrap(), x);
+    }
+}
+
+#[test]
+fn a_launcher_runs_again() {
+    let rt = cpu();
+    let x = ramp(100);
+    let mut y = vec![0.0f32; 100];
+    let mut l = rt.prepare(copy_of(&x, &mut y)).unwrap();
+    assert_eq!((l.config(), l.grid()), (Some("BLOCK=16"), [7, 1, 1]));
+    l.run().unwrap();
+    l.run().unwrap();
+    drop(l);
+    assert_eq!(x, y);
+    let empty: &[f32] = &[];
+    let mut l = rt.prepare(copy_of(empty, &mut y)).unwrap();
+    assert_eq!((l.config(), l.grid()), (None, [0; 3]));
+    l.run().unwrap();
+}
+
+#[test]
+fn several_threads_launch() {
+    let rt = cpu();
+    std::thread::scope(|s| {
+        for t in 0..4 {
+            let rt = &rt;
+            s.spawn(move || {
+                for n in 0..50 {
+                    let x = ramp(n * t);
+                    let mut y = rt.zeros::<f32>(n * t).unwrap();
+                    rt.launch(copy_of(&x, &mut y)).unwrap();
+                    assert_eq!(y.to_vec().unwrap(), x);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn errors_leave_outputs_alone() {
+    let rt = cpu();
+    let mut data = ramp(64);
+    let at = data.as_mut_ptr() as u64;
+    let alias = rt.launch(copy_call(at, 32, at + 4, 32, Place::Host)).unwrap_err();
+    assert_eq!(alias.to_string(), "copy: output `y` overlaps `x`: give the output memory of its own");
+    let exact = LaunchOptions { allow_exact_alias: true, ..Default::default() };
+    rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, Place::Host), &exact).unwrap();
+    assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, Place::Cuda(0))), Err(Error::DeviceMismatch { .. })));
+    let other = LaunchOptions { config: Some("BLOCK=17"), ..Default::default() };
+    let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, Place::Host), &other).unwrap_err();
+    assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
+    // 2^40 programs of 16: no device runs that, and nothing is read.
+    assert!(matches!(rt.launch(copy_call(1 << 20, 1 << 44, 1 << 50, 1 << 44, Place::Host)), Err(Error::GridTooLarge { .. })));
+    assert_eq!(data, ramp(64));
+}
+
+#[test]
+fn a_failed_assertion_is_an_error_and_the_runtime_goes_on() {
+    let rt = cpu();
+    let (bad, mut y) = ([1.0f32, -1.0], [0.0f32; 2]);
+    let e = rt.launch(copy_of(&bad[..], &mut y[..])).unwrap_err();
+    assert!(matches!(&e, Error::Assert { kernel: "copy", message } if message.contains("no negative numbers") && message.contains('7')), "{e}");
+    rt.launch(copy_of(&[1.0, 2.0][..], &mut y[..])).unwrap();
+    assert_eq!(y, [1.0, 2.0]);
+}
+
+#[test]
+fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
+    if cuda_status().is_ok() {
+        return;
+    }
+    let e = Runtime::cuda(0).unwrap_err();
+    assert!(matches!(e, Error::NoCuda { .. }), "{e}");
+    let text = e.to_string();
+    assert!(text.contains("libcuda.so.1 was not found") || text.contains("driver"), "{text}");
+    assert!(text.contains("Runtime::cpu()"), "{text}");
+    assert!(Runtime::current().is_err());
+    assert_eq!(Runtime::from_name("auto").unwrap().device().name, "cpu");
+    assert_eq!(Runtime::for_kernels(&[&COPY]).device().name, "cpu");
+    assert!(Runtime::from_name("cuda").is_err());
+}
+
+#[test]
+fn backends_by_name() {
+    assert_eq!(Runtime::from_name("cpu").unwrap().device().place, Place::Host);
+    assert_eq!(Runtime::from_name("emulator:7").unwrap().device().name, "emulator");
+    for bad in ["gpu", "", "cpu:1", "cuda:x", "emulator:-1", "auto:0"] {
+        assert!(matches!(Runtime::from_name(bad), Err(Error::UnknownBackend { .. })), "{bad}");
+    }
+}
+
+#[test]
+fn the_emulator_needs_emulated_code() {
+    let rt = Runtime::emulator(1);
+    let mut y = [0.0f32; 2];
+    let e = rt.launch(copy_of(&[1.0, 2.0][..], &mut y[..])).unwrap_err();
+    assert!(matches!(e, Error::NotEmulated { kernel: "copy", .. }), "{e}");
+}
+
+#[test]
+fn buffers() {
+    let rt = cpu();
+    let mut b = Buffer::from_slice(&rt, &[1i32, 2, 3, 4, 5, 6]).unwrap();
+    assert_eq!((b.len(), b.bytes(), b.place(), b.addr() % 64), (6, 24, Place::Host, 0));
+    assert_eq!(b.as_host(), Some(&[1, 2, 3, 4, 5, 6][..]));
+    assert_eq!(b.slice(2..4).unwrap().addr(), b.addr() + 8);
+    assert!(b.slice(4..7).is_err());
+    assert!(b.slice(..=usize::MAX).is_err());
+    assert_eq!(b.view([2, 3]).unwrap().dims(), [2, 3]);
+    assert!(matches!(b.view([2, 2]), Err(Error::Shape { .. })));
+    let (head, tail) = b.split_at_mut(2).unwrap();
+    assert_eq!((head.len(), tail.len()), (2, 4));
+    assert!(b.copy_from(&[1, 2]).is_err());
+    let mut c = rt.zeros::<i32>(6).unwrap();
+    c.copy_from_buffer(&b).unwrap();
+    assert_eq!(c.to_vec().unwrap(), [1, 2, 3, 4, 5, 6]);
+    c.fill_zero().unwrap();
+    let mut out = [9; 6];
+    c.copy_to(&mut out).unwrap();
+    assert_eq!(out, [0; 6]);
+    assert!(rt.alloc::<u64>(0).unwrap().to_vec().unwrap().is_empty());
+    assert!(matches!(rt.alloc::<u64>(usize::MAX / 4), Err(Error::TooLarge { .. })));
+    assert!(matches!(rt.alloc::<u8>(isize::MAX as usize - 4096), Err(Error::OutOfMemory { .. })));
+    assert_eq!(format!("{:?}", rt.zeros::<bool>(3).unwrap()), "Buffer<bool>[3; Host]");
+}
+
+#[test]
+fn scratch_is_kept_and_recognised() {
+    let rt = cpu();
+    let s = rt.stream();
+    let first = {
+        let mut a = s.scratch::<f32>(1000).unwrap();
+        let b = s.scratch::<f32>(1000).unwrap();
+        let (a, b) = ((&mut a).as_slice_mut_arg(), (&b).as_slice_arg());
+        assert_ne!(a.addr(), b.addr());
+        assert!(s.blocks().contains(a.addr() + 3999) && !s.blocks().contains(64));
+        a.addr()
+    };
+    assert!(!s.blocks().contains(first), "not leased any more");
+    let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
+    assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
+    let ticket = s.zeroed_scratch::<u32>(1).unwrap();
+    assert_eq!(unsafe { *(ticket.raw().ptr as *const u32) }, 0);
+    assert!(s.scratch::<f32>(0).unwrap().is_empty());
+}
+
+#[test]
+fn streams_and_events_off_the_gpu() {
+    let rt = cpu();
+    let s = Stream::new(&rt).unwrap();
+    let (a, b) = (Event::new(&rt).unwrap(), Event::new(&rt).unwrap());
+    assert!(b.since(&a).is_err(), "not recorded");
+    a.record(&s).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    b.record(&s).unwrap();
+    assert!(b.since(&a).unwrap() >= Duration::from_millis(2));
+    s.wait(&b).unwrap();
+    s.wait_for(rt.stream()).unwrap();
+    assert!(s.is_done().unwrap() && !s.is_capturing());
+    assert!(matches!(s.capture(|_| Ok(())), Err(Error::Unsupported { .. })));
+    assert!(unsafe { Stream::from_raw(&rt, core::ptr::null_mut()) }.is_err());
+}
+
+#[test]
+fn foreign_memory() {
+    let rt = cpu();
+    let (x, mut y) = (ramp(5), vec![0.0f32; 5]);
+    let fx = unsafe { Foreign::from_raw(&rt, x.as_ptr(), 5) }.unwrap();
+    let mut fy = unsafe { ForeignMut::from_raw(&rt, y.as_mut_ptr(), 5) }.unwrap();
+    rt.launch(copy_of(&fx, &mut fy)).unwrap();
+    assert_eq!(x, y);
+    let p = x.as_ptr();
+    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1) }.is_err());
+    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0) }.is_ok());
+    assert!(unsafe { Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1) }.is_err());
+    assert!(unsafe { Foreign::from_raw(&rt, p, usize::MAX) }.is_err());
+}
+
+#[test]
+fn dlpack_tensors() {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    static DELETED: AtomicU32 = AtomicU32::new(0);
+    unsafe extern "C" fn deleter(_: *mut DLManagedTensor) {
+        DELETED.fetch_add(1, Relaxed);
+    }
+    let mut data = ramp(12);
+    let (mut shape, mut strides) = ([3i64, 4], [4i64, 1]);
+    let mut tensor = DLManagedTensor {
+        dl_tensor: DLTensor {
+            data: data.as_mut_ptr().cast(),
+            device: DLDevice { device_type: 1, device_id: 0 },
+            ndim: 2,
+            dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut_ptr(),
+            byte_offset: 0,
+        },
+        manager_ctx: core::ptr::null_mut(),
+        deleter: Some(deleter),
+    };
+    let mut take = |change: &dyn Fn(&mut DLTensor)| {
+        let original = tensor.dl_tensor;
+        change(&mut tensor.dl_tensor);
+        let t = unsafe { DlpackTensor::from_managed(&mut tensor) };
+        tensor.dl_tensor = original;
+        t
+    };
+    {
+        let mut t = take(&|_| ()).unwrap();
+        assert_eq!((t.dtype(), t.dims(), t.place()), (DType::F32, &[3, 4][..], Place::Host));
+        assert_eq!(t.slice::<f32>().unwrap().len(), 12);
+        assert_eq!(t.view::<f32, 2>().unwrap().dims(), [3, 4]);
+        assert!(t.view_mut::<f32, 2>().is_ok() && t.slice_mut::<f32>().is_ok());
+        assert!(t.slice::<i32>().is_err() && t.view::<f32, 3>().is_err());
+    }
+    let transposed = |t: &mut DLTensor| unsafe { core::slice::from_raw_parts_mut(t.strides, 2) }.copy_from_slice(&[1, 3]);
+    let t = take(&transposed).unwrap();
+    assert!(t.slice::<f32>().unwrap_err().to_string().contains("strided"));
+    assert_eq!(t.view::<f32, 2>().unwrap().span(), 12);
+    drop(t);
+    assert!(take(&|t| t.strides = core::ptr::null_mut()).unwrap().slice::<f32>().is_ok());
+    assert!(take(&|t| t.dtype.lanes = 4).is_err());
+    assert!(take(&|t| t.device.device_type = 10).is_err());
+    assert!(take(&|t| t.byte_offset = 2).is_err());
+    assert!(take(&|t| t.data = core::ptr::null_mut()).is_err());
+    assert!(take(&|t| t.ndim = -1).is_err());
+    assert_eq!(take(&|t| t.device = DLDevice { device_type: 2, device_id: 3 }).unwrap().place(), Place::Cuda(3));
+    assert_eq!(DELETED.load(Relaxed), 9, "released once each, on errors too");
+    assert!(unsafe { DlpackTensor::from_managed(core::ptr::null_mut()) }.is_err());
+}
+
+#[test]
+fn tuning_on_the_cpu_when_forced() {
+    let dir = temp_dir("force");
+    let rt = cpu();
+    rt.set_cache_dir(Some(dir.clone()));
+    let x = ramp(1 << 12);
+    let mut y = vec![7.0f32; 1 << 12];
+    assert_eq!(rt.configuration(&copy_of(&x, &mut y)).unwrap(), ("BLOCK=16", Source::Default));
+    rt.launch(copy_of(&x, &mut y)).unwrap();
+    assert_eq!(rt.configuration(&copy_of(&x, &mut y)).unwrap().1, Source::Default, "on does not tune on the CPU");
+
+    rt.set_autotune(Autotune::Force);
+    y.fill(7.0);
+    rt.launch(copy_of(&x, &mut y)).unwrap();
+    assert_eq!(x, y);
+    let (tuned, source) = rt.configuration(&copy_of(&x, &mut y)).unwrap();
+    assert_eq!(source, Source::Tuned);
+    assert_ne!(tuned, "BLOCK=64,wrong");
+
+    // A new runtime finds it on disk, for sizes in the same bucket alone.
+    let again = cpu();
+    again.set_cache_dir(Some(dir.clone()));
+    again.set_autotune(Autotune::Off);
+    assert_eq!(again.configuration(&copy_of(&x, &mut y)).unwrap(), (tuned, Source::Cached));
+    assert_eq!(again.configuration(&copy_of(&x[..100], &mut y)).unwrap().1, Source::Default);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
+    let rt = cpu();
+    let x = ramp(1 << 10);
+    let mut y = vec![7.0f32; 1 << 10];
+    let report = rt.tune(rt.stream(), copy_of(&x, &mut y)).unwrap();
+    assert_eq!(report.candidates.len(), 3);
+    assert!(matches!(&report.candidates[2].outcome, Outcome::Wrong(why) if why.contains("instead of 0")), "{report:?}");
+    assert!(report.winner < 2);
+    assert_eq!(y, [7.0; 1 << 10]);
+    // The result holds, and a named configuration comes before it.
+    let l = rt.prepare(copy_of(&x, &mut y)).unwrap();
+    assert_eq!(l.config(), Some(report.candidates[report.winner].id.as_str()));
+    drop(l);
+    let named = LaunchOptions { config: Some("BLOCK=64"), ..Default::default() };
+    assert_eq!(rt.prepare_with(rt.stream(), copy_of(&x, &mut y), &named).unwrap().config(), Some("BLOCK=64"));
+}
+
+#[test]
+fn raw_outputs_cannot_be_tuned() {
+    use kernel_core::{KernelDesc, ParamDesc, ParamKind, RawArg};
+    static RAW: KernelDesc = KernelDesc {
+        name: "raw",
+        params: &[ParamDesc { name: "p", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 0 }],
+        ..KernelDesc { configs: COPY.configs, ..COPY_PARTS }
+    };
+    const COPY_PARTS: KernelDesc =
+        KernelDesc { name: "", file: "", line: 0, types: "", params: &[], configs: &[], bundle: None };
+    let rt = cpu();
+    let mut one = 0.0f32;
+    let call = Call::new(&RAW).raw(RawArg::from(&raw mut one), true);
+    assert!(matches!(rt.tune(rt.stream(), call), Err(Error::Tuning { .. })));
+}
+
+#[test]
+fn operations_of_several_launches_choose_a_candidate() {
+    let rt = cpu();
+    let mut y = rt.zeros::<i32>(1).unwrap();
+    let at = y.addr() as *mut i32;
+    let op = |sizes: &'static [u64]| Tunable { name: "test_op", types: "", version: "1", sizes, candidates: &["slow", "fast", "wrong"] };
+    let runs = std::cell::Cell::new(0);
+    let run = |i: usize| {
+        runs.set(runs.get() + 1);
+        std::thread::sleep(Duration::from_micros([900, 100, 1][i]));
+        unsafe { *at += if i == 2 { 5 } else { 3 } };
+        Ok(())
+    };
+    let outputs = [Output::new(&(&mut y).as_slice_mut_arg())];
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 0, "not on the CPU");
+    assert_eq!(runs.get(), 0);
+    rt.set_autotune(Autotune::Force);
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 1);
+    assert_eq!(y.to_vec().unwrap(), [0], "restored");
+    let before = runs.get();
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[600]), &outputs, run).unwrap(), 1, "the same bucket");
+    assert_eq!(runs.get(), before);
+    let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
+    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs, fail), Err(Error::Shape { .. })));
+}
