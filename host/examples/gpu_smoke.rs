@@ -131,6 +131,13 @@ pub fn main() -> tile_host::Result<()> {
 
     step("tuning");
     rt.set_autotune(Autotune::On);
+    let small = 5000;
+    let captured = s.capture(|s| rt.launch_on(s, call(k, bx.slice(..small)?, a.slice_mut(..small)?)))?;
+    assert_eq!(rt.configuration(&call(k, bx.slice(..small)?, a.slice_mut(..small)?))?.1, Source::Default, "not while capturing");
+    drop(captured);
+    rt.launch_on(&s, call(k, bx.slice(..small)?, a.slice_mut(..small)?))?;
+    assert_eq!(rt.configuration(&call(k, bx.slice(..small)?, a.slice_mut(..small)?))?.1, Source::Tuned);
+    s.synchronize()?;
     a.fill_zero()?;
     rt.launch(call(k, &bx, &mut a))?;
     assert_eq!(a.to_vec()?, want);

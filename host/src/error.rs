@@ -91,7 +91,7 @@ pub enum Error {
     #[error("{what} is not supported on {device}: {instead}")]
     Unsupported { what: &'static str, device: String, instead: &'static str },
 
-    #[error("the tensor cannot be borrowed: {why}")]
+    #[error("the memory cannot be borrowed: {why}")]
     Foreign { why: String },
 
     #[error("{what}: {why}")]

@@ -37,6 +37,7 @@ impl Plan {
         if let Some(f) = self.functions[variant].get() {
             return Ok(*f);
         }
+        let _relaxed = module::Relaxed::new(cuda.api);
         let entry = module::load(cuda, device, desc, self.config, self.config.variants[variant].entry)?;
         let raw = Handle(entry.function(cuda.api)?);
         let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes };

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plans;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner, key};
+use cudarc::driver::sys::CUcontext;
 use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ impl Runtime {
     /// A CUDA device, in its primary context. Errors: [`Error::NoCuda`], [`Error::NoDevice`], [`Error::DriverTooOld`],
     /// and the driver's.
     pub fn cuda(ordinal: u32) -> Result<Runtime> {
-        Cuda::primary(ordinal).map(|(cuda, device)| Self::build(device, Backend::Cuda(Arc::new(cuda))))
+        Cuda::primary(ordinal).map(|cuda| Self::build(cuda.info.clone(), Backend::Cuda(cuda)))
     }
 
     /// The context that is current on the calling thread, else the primary one of device 0. For callees of foreign
@@ -100,25 +101,28 @@ impl Runtime {
         static ALL: OnceLock<Mutex<HashMap<Id, Runtime>>> = OnceLock::new();
         thread_local!(static LAST: RefCell<Option<(Id, Runtime)>> = const { RefCell::new(None) });
         let api = Api::get()?;
-        let current = Cuda::current(api)?;
-        let mut id: Id = (0, 0);
-        if let Some(c) = current {
+        let id_of = |context: CUcontext| -> Result<Id> {
             let mut number = 0;
-            match unsafe { (api.ctx_get_id)(c, &mut number) } {
-                code::SUCCESS => id = (c as usize, number),
-                e => return Err(api.error("asking for the context's id", e)),
-            }
-        }
+            api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut number) })?;
+            Ok((context as usize, number))
+        };
+        let current = Cuda::current(api)?;
+        let id = current.map_or(Ok((0, 0)), id_of)?;
         if let Some(rt) = LAST.with_borrow(|l| l.as_ref().filter(|(i, _)| *i == id).map(|(_, rt)| rt.clone())) {
             return Ok(rt);
         }
         let mut all = ALL.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
-            (None, None) => Self::cuda(0)?,
-            (None, Some(c)) => {
-                let (cuda, device) = Cuda::borrowed(api, c)?;
-                Self::build(device, Backend::Cuda(Arc::new(cuda)))
+            (None, Some(context)) => {
+                let cuda = Cuda::borrowed(api, context)?;
+                Self::build(cuda.info.clone(), Backend::Cuda(cuda))
+            }
+            (None, None) => {
+                let cuda = Cuda::primary(0)?;
+                // It is the current one from the first launch on.
+                let itself = id_of(cuda.context.0)?;
+                all.entry(itself).or_insert_with(|| Self::build(cuda.info.clone(), Backend::Cuda(cuda))).clone()
             }
         };
         all.insert(id, rt.clone());

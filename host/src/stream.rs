@@ -60,13 +60,15 @@ impl Stream {
     /// Errors: [`Error::StreamMismatch`] where the stream is of another context, [`Error::Unsupported`] off the GPU.
     ///
     /// # Safety
-    /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped.
+    /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
+    /// work put here is done, or ordered before the default stream, before a buffer that it uses is dropped.
     pub unsafe fn from_raw(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
         let Some(cuda) = rt.cuda_context() else {
             return Err(rt.unsupported("a CUDA stream", "use Stream::new, or a CUDA runtime"));
         };
         let raw: CUstream = raw.cast();
-        if raw == DEFAULT_STREAM {
+        // CU_STREAM_LEGACY is another name for it.
+        if raw == DEFAULT_STREAM || raw as usize == 1 {
             return Ok(rt.stream().clone());
         }
         let _entered = cuda.enter()?;
@@ -214,8 +216,12 @@ impl Drop for CudaStream {
                 }
             }
             Owner::Default => blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0)),
-            // The stream may be gone already: free without naming it.
-            Owner::Foreign | Owner::Cudarc(_) => blocks.into_iter().for_each(|b| self.cuda.free_now(b)),
+            Owner::Cudarc(_) => {
+                self.join_default();
+                blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
+            }
+            // The stream may be gone already, where C code owns it: free without naming it.
+            Owner::Foreign => blocks.into_iter().for_each(|b| self.cuda.free_now(b)),
         }
     }
 }

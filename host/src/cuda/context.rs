@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::stream::StreamInner;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUstream};
 use kernel_core::Place;
-use std::sync::{Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Driver handles may be used from any thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,15 @@ mod attr {
     pub const MAX_SHARED_OPTIN: i32 = 97;
 }
 
+/// What [`Cuda::primary`] has made and is still in use.
+static PRIMARIES: Mutex<Vec<Weak<Cuda>>> = Mutex::new(Vec::new());
+
 pub(crate) struct Cuda {
     pub api: &'static Api,
     pub ordinal: u32,
     pub device: CUdevice,
     pub compute: (u32, u32),
+    pub info: Device,
     pub context: Handle<CUcontext>,
     /// Whether `context` is the primary one, retained here.
     retained: bool,
@@ -53,9 +57,15 @@ impl Cuda {
         }
     }
 
-    /// Device `ordinal` in its primary context.
-    pub(crate) fn primary(ordinal: u32) -> Result<(Cuda, Device)> {
+    /// Device `ordinal` in its primary context. All runtimes of a device share it, so that one's streams and buffers
+    /// serve another.
+    pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
+        let mut known = PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|c| c.strong_count() > 0);
+        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.ordinal == ordinal) {
+            return Ok(cuda);
+        }
         let count = Self::count(api)?;
         if count == 0 {
             return Err(Error::NoCuda { why: "the driver is there but shows no device".into() });
@@ -67,7 +77,9 @@ impl Cuda {
         api.check("opening the device", unsafe { (api.device_get)(&mut device, ordinal as i32) })?;
         let mut context = core::ptr::null_mut();
         api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
-        Self::build(api, ordinal, device, context, true)
+        let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
+        known.push(Arc::downgrade(&cuda));
+        Ok(cuda)
     }
 
     /// The context that is current on this thread; `None` without one.
@@ -77,15 +89,20 @@ impl Cuda {
         Ok((!context.is_null()).then_some(context))
     }
 
-    /// The caller's context, which must be current on this thread.
-    pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<(Cuda, Device)> {
+    /// The caller's context, which must be current on this thread. It may be a primary one.
+    pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
+        let known = PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.context.0 == context) {
+            return Ok(cuda);
+        }
+        drop(known);
         let mut device = 0;
         api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
         // A CUdevice is its ordinal.
-        Self::build(api, device as u32, device, context, false)
+        Self::build(api, device as u32, device, context, false).map(Arc::new)
     }
 
-    fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<(Cuda, Device)> {
+    fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
         let get = |what: i32| -> Result<u32> {
             let mut v = 0;
             api.check("asking for a device attribute", unsafe { (api.device_get_attribute)(&mut v, what, device) })?;
@@ -118,7 +135,7 @@ impl Cuda {
         match made {
             Ok((compute, pool, info)) => {
                 let context = Handle(context);
-                Ok((Cuda { api, ordinal, device, compute, context, retained, pool, streams: Mutex::default() }, info))
+                Ok(Cuda { api, ordinal, device, compute, info, context, retained, pool, streams: Mutex::default() })
             }
             Err(e) => {
                 if retained {

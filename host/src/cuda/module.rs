@@ -40,10 +40,7 @@ pub(crate) fn load(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, conf
     if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
         return Ok(e.clone());
     }
-    let made = {
-        let _relaxed = Relaxed::new(cuda.api);
-        load_new(cuda, device, desc, config, bytes, entry)?
-    };
+    let made = load_new(cuda, device, desc, config, bytes, entry)?;
     // Two threads may both have come here: the first one's stays.
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
@@ -164,13 +161,13 @@ impl Entry {
 }
 
 /// Loading allocates, which a thread that captures must say it means.
-struct Relaxed<'a> {
+pub(crate) struct Relaxed<'a> {
     api: &'a Api,
     mode: i32,
 }
 
 impl<'a> Relaxed<'a> {
-    fn new(api: &'a Api) -> Self {
+    pub(crate) fn new(api: &'a Api) -> Self {
         let mut mode = 2; // relaxed
         unsafe { (api.thread_exchange_capture_mode)(&mut mode) };
         Relaxed { api, mode }

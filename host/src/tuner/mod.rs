@@ -101,7 +101,8 @@ impl Tuner {
         Tuner {
             mode: AtomicU8::new(Autotune::from_env() as u8),
             device: device.name.clone(),
-            driver: device.driver.clone(),
+            // On the CPU the number of threads takes the driver's part.
+            driver: if device.driver.is_empty() { format!("{} threads", device.num_sms) } else { device.driver.clone() },
             state: Mutex::new(state),
             measuring: Mutex::new(()),
         }

@@ -81,7 +81,7 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
     let mut rejected: Vec<Option<Outcome>> = vec![None; n];
     let mut base = None;
     let mut first_error = None;
-    for i in 0..n {
+    for (i, rejection) in rejected.iter_mut().enumerate() {
         let ran = match bench.prepare(i) {
             Ok(()) => {
                 bench.restore()?;
@@ -92,14 +92,14 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
         match ran {
             Err(e) if e.is_fatal() => return Err(e),
             Err(e) => {
-                rejected[i] = Some(Outcome::Pruned(e.to_string()));
+                *rejection = Some(Outcome::Pruned(e.to_string()));
                 first_error.get_or_insert(e);
             }
             Ok(()) if base.is_none() => {
                 bench.keep_reference()?;
                 base = Some(i);
             }
-            Ok(()) => rejected[i] = bench.compare()?.map(Outcome::Wrong),
+            Ok(()) => *rejection = bench.compare()?.map(Outcome::Wrong),
         }
     }
     let Some(base) = base else {

@@ -1,6 +1,7 @@
 //! The CUDA side of the host without a GPU: `gpu_smoke` and `launch_overhead` over a driver that works on host memory
 //! (`libcuda.c`). What a GPU does is not tested here; what is asked of the driver, and what is given back, is.
 #![cfg(target_os = "linux")]
+#![allow(clippy::duplicate_mod)] // both examples have the hand-made kernel
 
 use std::path::Path;
 use std::process::Command;
