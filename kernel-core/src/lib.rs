@@ -5,7 +5,7 @@
 //! `kernel-build` compiles this crate for `nvptx64-nvidia-cuda` with bare `rustc`, where it is `no_std` and has no
 //! dependencies: only [`scalar`] and [`device`] exist there.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, abi_ptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, abi_ptx, link_llvm_intrinsics))]
 #![allow(clippy::missing_safety_doc)]
 
 pub mod device;

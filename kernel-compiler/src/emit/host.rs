@@ -21,7 +21,7 @@ pub struct HostOptions {
 
 pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
     let mut descs = vec![];
-    let mut code = vec![];
+    let mut code = Code::default();
     let mut keys = vec![];
     for (t, types) in k.type_choices().into_iter().enumerate() {
         let mut configs = vec![];
@@ -54,6 +54,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     let implementations = implementations(&keys);
     let all = keys.iter().map(|(_, d)| d);
     let call = call(k);
+    let items = &code.items;
     let doc = format!("The instances of the tile kernel `{}`.", k.name);
     Ok(quote! {
         #call
@@ -67,9 +68,17 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             /// One descriptor for each choice of type arguments.
             pub static DESCS: &[&__k::KernelDesc] = &[#(&#all),*];
             #(#descs)*
-            #(#code)*
+            #(#items)*
         }
     })
+}
+
+/// Functions of the kernel's module.
+#[derive(Default)]
+struct Code {
+    items: Vec<TokenStream>,
+    /// Bodies that have a CPU function, by its number.
+    cpu: Vec<String>,
 }
 
 fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
@@ -110,21 +119,29 @@ fn param_descs(f: &Func) -> TokenStream {
 }
 
 /// The configuration's descriptor; its functions go to `code`.
-fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, emulated: bool, (t, c): (usize, usize), code: &mut Vec<TokenStream>, d: &Diagnostics) -> Result<TokenStream> {
+fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, emulated: bool, (t, c): (usize, usize), code: &mut Code, d: &Diagnostics) -> Result<TokenStream> {
     let parse = |text: String| -> TokenStream { text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}")) };
-    let (cpu_fn, cpu_body, grid_fn) = (format_ident!("cpu_{t}_{c}"), format_ident!("cpu_body_{t}_{c}"), format_ident!("grid_{t}_{c}"));
-    let body = parse(cpu::body(func));
+    let grid_fn = format_ident!("grid_{t}_{c}");
     let extents = parse(grid::body(&k.ast, config, d)?);
-    code.push(quote! {
-        #[inline(always)]
-        unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
-            use __k::cpu as c;
-            use __k::scalar::{self as s, BF16, F16};
-            #body
-        }
-        unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
-        fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents }
-    });
+    code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });
+    // Configurations that differ in warps alone mean the same on the CPU: one function serves them.
+    let text = cpu::body(func);
+    let known = code.cpu.iter().position(|c| *c == text);
+    let index = known.unwrap_or(code.cpu.len());
+    let (cpu_fn, cpu_body) = (format_ident!("cpu_{index}"), format_ident!("cpu_body_{index}"));
+    if known.is_none() {
+        let body = parse(text.clone());
+        code.cpu.push(text);
+        code.items.push(quote! {
+            #[inline(always)]
+            unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
+                use __k::cpu as c;
+                use __k::scalar::{self as s, BF16, F16};
+                #body
+            }
+            unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
+        });
+    }
     let mut variants = vec![];
     for (i, (aligned, lowered)) in device::variants(func, true).into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, aligned);
@@ -139,7 +156,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                 quote! { let #a: u64 = a[#i]; }
             });
             let (body, bytes) = (parse(lowered.text()), lowered.shared_bytes as u32);
-            code.push(quote! {
+            code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
                     use __k::scalar::{self as s, BF16, F16};

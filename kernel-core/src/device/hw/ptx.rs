@@ -42,10 +42,22 @@ pub fn barrier(_site: u32) {
     unsafe { nvptx::_syncthreads() }
 }
 
+// Intrinsics rather than `asm!`: LLVM knows that they are `convergent`, so it does not copy them into the arms of a
+// branch that lanes of one warp may take differently.
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(lanes: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_bfly(lanes: u32, v: u32, mask: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_idx(lanes: u32, v: u32, lane: u32, clamp: u32) -> u32;
+}
+const ALL_LANES: u32 = !0;
+
 #[inline(always)]
 pub fn warp_barrier(_site: u32) {
     // SAFETY: lowered code reaches it with every lane of the warp.
-    unsafe { asm!("bar.warp.sync 0xffffffff;", options(nostack)) }
+    unsafe { bar_warp_sync(ALL_LANES) }
 }
 
 #[inline(always)]
@@ -56,22 +68,14 @@ pub fn fence() {
 
 #[inline(always)]
 pub fn shuffle_xor(v: u32, mask: u32, _site: u32) -> u32 {
-    let out;
     // SAFETY: lowered code reaches it with every lane of the warp.
-    unsafe {
-        asm!("shfl.sync.bfly.b32 {}, {}, {}, 0x1f, 0xffffffff;", out(reg32) out, in(reg32) v, in(reg32) mask, options(nostack, nomem))
-    }
-    out
+    unsafe { shfl_bfly(ALL_LANES, v, mask, 31) }
 }
 
 #[inline(always)]
 pub fn shuffle(v: u32, lane: u32, _site: u32) -> u32 {
-    let out;
     // SAFETY: lowered code reaches it with every lane of the warp.
-    unsafe {
-        asm!("shfl.sync.idx.b32 {}, {}, {}, 0x1f, 0xffffffff;", out(reg32) out, in(reg32) v, in(reg32) lane, options(nostack, nomem))
-    }
-    out
+    unsafe { shfl_idx(ALL_LANES, v, lane, 31) }
 }
 
 // Provided by the driver to any module that it loads.
