@@ -19,6 +19,10 @@ pub mod softmax_1d;
 pub mod softmax_rows;
 pub mod vector_add;
 
+mod sources;
+
+pub use sources::SOURCES;
+
 use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.

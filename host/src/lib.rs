@@ -13,6 +13,7 @@
 mod buffer;
 mod check;
 mod choose;
+pub mod conformance;
 mod cuda;
 mod device;
 pub mod dlpack;
@@ -22,6 +23,7 @@ mod event;
 mod foreign;
 mod graph;
 mod launch;
+pub mod ops;
 mod plan;
 mod runtime;
 mod scratch;

@@ -1,0 +1,56 @@
+//! `tile demo`
+
+use crate::choose::{Backend, size_text};
+use crate::measure::{Bench, ms};
+use crate::table::Table;
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use tile_host::conformance::{OPERATIONS, Setup};
+use tile_host::ops::On;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    backend: Backend,
+}
+
+pub fn main(args: Args) -> Result<bool> {
+    let rt = args.backend.open()?;
+    let on_gpu = rt.device().compute_capability.is_some();
+    println!("{} operations on {}, each checked against a reference", OPERATIONS.len(), rt.device().name);
+    if !on_gpu {
+        println!("(the CPU backend; with an NVIDIA GPU and its driver the same kernels run there)");
+    }
+    let bar = ProgressBar::new(OPERATIONS.len() as u64);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut bench = Bench::new(&rt, if on_gpu { 20 } else { 2 })?;
+    let mut table = Table::new(&["operation", "size", "ms", "GB/s", "GFLOP/s", "largest error", "result"]);
+    let mut all_right = true;
+    for op in OPERATIONS {
+        bar.set_message(op.name);
+        // The CPU needs the demo's convolution, 6 billion operations, shorter to stay a matter of seconds.
+        let size = if op.name == "convolution_1d" && !on_gpu { vec![1_500_000, 127] } else { op.large.to_vec() };
+        let setup = Setup { dtype: op.dtypes[0], size: size.clone(), seed: 1, odd: false, awkward: false };
+        let mut problem = op.prepare(&rt, &setup)?;
+        let on = On::new(&rt);
+        problem.launch(&on)?;
+        let verdict = problem.check()?;
+        let work = problem.work();
+        let median = bench.time(|| Ok(problem.launch(&on)?))?.median();
+        all_right &= verdict.passed();
+        let rate = |n: u64| if n > 0 { format!("{:.1}", n as f64 / median / 1e6) } else { String::new() };
+        table.row([
+            op.name.into(),
+            size_text(&size),
+            ms(median),
+            rate(work.bytes),
+            rate(work.flops),
+            if verdict.tolerance == 0.0 && verdict.passed() { "exact".into() } else { format!("{:.1e}", verdict.error) },
+            if verdict.passed() { "right".into() } else { "WRONG".into() },
+        ]);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    table.print();
+    Ok(all_right)
+}

@@ -1,0 +1,108 @@
+//! `tile doctor`
+
+use anyhow::Result;
+use kernel_build::{cache::Cache, ptxas, toolchain};
+use kernel_core::bundle::Bundle;
+use serde::Serialize;
+use tile_host::{Runtime, cuda_status};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Machine-readable
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    /// Without it something does not work; `how` says what to do.
+    ok: bool,
+    found: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    how: String,
+}
+
+/// Nothing here is needed for the CPU backend, so what is missing is no failure.
+pub fn main(args: Args) -> Result<bool> {
+    let findings = [device_toolchain(), assembler(), compiled(), driver(), gpu(), caches()];
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&findings)?);
+        return Ok(true);
+    }
+    for f in &findings {
+        println!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
+        f.how.lines().for_each(|l| println!("                          {l}"));
+    }
+    println!("\nauto takes: {}", Runtime::new().device().name);
+    Ok(true)
+}
+
+fn device_toolchain() -> Finding {
+    let what = "device toolchain";
+    match toolchain::find() {
+        Ok(t) => {
+            let version = t.version.lines().next().unwrap_or_default().to_string();
+            Finding { what, ok: true, found: format!("{version} ({:?}, {})", t.origin, t.rustc.display()), how: String::new() }
+        }
+        Err(missing) => {
+            Finding { what, ok: false, found: "no rustc that can compile for a GPU".into(), how: missing.to_string() }
+        }
+    }
+}
+
+fn assembler() -> Finding {
+    let what = "ptxas";
+    match ptxas::find() {
+        Some(p) => Finding { what, ok: true, found: format!("{} ({})", p.version, p.path.display()), how: String::new() },
+        None => Finding {
+            what,
+            ok: false,
+            found: "none: the driver assembles kernels when they are first used".into(),
+            how: "Get it with `pip install 'nvidia-cuda-nvcc==13.0.*'`, or set TILE_PTXAS".into(),
+        },
+    }
+}
+
+fn compiled() -> Finding {
+    let all = device_kernels::all();
+    let bundles: Vec<_> = all.iter().filter_map(|d| d.bundle).filter_map(|b| Bundle::parse(b).ok()).collect();
+    let mut targets: Vec<String> = bundles.iter().flat_map(|b| b.entries()).flat_map(|e| e.targets()).map(str::to_string).collect();
+    targets.sort();
+    targets.dedup();
+    let entries: usize = bundles.iter().map(|b| b.entries().len()).sum();
+    let bytes: usize = all.iter().filter_map(|d| d.bundle).map(<[u8]>::len).sum();
+    let found = format!("{} of {} kernels, {entries} entries for {}, {} KiB", bundles.len(), all.len(), targets.join(" and "), bytes >> 10);
+    let ok = bundles.len() == all.len();
+    let how = if ok { String::new() } else { "Get the device toolchain (above), then build again".into() };
+    Finding { what: "compiled kernels", ok, found: if bundles.is_empty() { "none in this build: CPU only".into() } else { found }, how }
+}
+
+fn driver() -> Finding {
+    let what = "NVIDIA driver";
+    match cuda_status() {
+        Ok(n) => Finding { what, ok: true, found: format!("{n} device{}", if n == 1 { "" } else { "s" }), how: String::new() },
+        Err(e) => Finding { what, ok: false, found: e.to_string(), how: String::new() },
+    }
+}
+
+fn gpu() -> Finding {
+    let what = "GPU";
+    match Runtime::cuda(0) {
+        Ok(rt) => {
+            let d = rt.device();
+            let found = format!("{}, {}, {} multiprocessors, {} GiB, CUDA {}", d.name, d.arch(), d.num_sms, d.memory >> 30, d.driver);
+            Finding { what, ok: true, found, how: String::new() }
+        }
+        Err(_) => Finding { what, ok: false, found: "none: kernels run on the CPU".into(), how: String::new() },
+    }
+}
+
+fn caches() -> Finding {
+    let place = |p: Option<std::path::PathBuf>| p.map_or("nowhere (no home folder)".into(), |p| p.display().to_string());
+    let found = format!("builds {}; tuning {}", place(Cache::from_env().map(|c| c.root().to_path_buf())), place(Runtime::cache_dir()));
+    let ok = Runtime::cache_dir().is_some();
+    let how = if ok { String::new() } else { "Set TILE_CACHE_DIR to a folder".into() };
+    Finding { what: "caches", ok, found, how }
+}

@@ -1,0 +1,65 @@
+//! `tile`: what is installed, what there is, run it, check it, tune it, time it, look inside it.
+
+mod bench;
+mod check;
+mod choose;
+mod demo;
+mod doctor;
+mod list;
+mod measure;
+mod run;
+mod show;
+mod table;
+mod tune;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "tile", version, about = "Tile kernels in Rust: run, check, tune, time and inspect them")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What is here and what is missing: toolchains, driver, GPU, compiled kernels, caches
+    Doctor(doctor::Args),
+    /// The operations, their kernels and configurations
+    List(list::Args),
+    /// Run one operation and check its result
+    Run(run::Args),
+    /// The conformance suite: every operation, dtype and configuration against a reference
+    Check(check::Args),
+    /// Find the fastest configurations of an operation
+    Tune(tune::Args),
+    /// Time operations
+    Bench(bench::Args),
+    /// What the compiler makes of a kernel, by stage
+    Show(show::Args),
+    /// Real operations on data of real size, with a table of results
+    Demo(demo::Args),
+}
+
+/// 0: all is well. 1: something is wrong, and said. 2: the command line is wrong (by clap).
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Doctor(a) => doctor::main(a),
+        Command::List(a) => list::main(a),
+        Command::Run(a) => run::main(a),
+        Command::Check(a) => check::main(a),
+        Command::Tune(a) => tune::main(a),
+        Command::Bench(a) => bench::main(a),
+        Command::Show(a) => show::main(a),
+        Command::Demo(a) => demo::main(a),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `tile run OP`
+
+use crate::choose::{self, Backend, Size};
+use anyhow::Result;
+use std::time::Instant;
+use tile_host::conformance::{Operation, Setup};
+use tile_host::ops::On;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The operation (see `tile list`)
+    op: String,
+    /// As in 25000000 or 4096x781
+    #[arg(long)]
+    size: Option<Size>,
+    #[arg(long)]
+    dtype: Option<String>,
+    /// A configuration, as `tile list --json` gives them; by default the tuned one
+    #[arg(long)]
+    config: Option<String>,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    backend: Backend,
+}
+
+pub fn main(args: Args) -> Result<bool> {
+    let op = Operation::find(&args.op)?;
+    let dtype = choose::dtype(op, args.dtype.as_deref())?;
+    let config = args.config.as_deref().map(|c| choose::config(op, dtype, c)).transpose()?;
+    let rt = args.backend.open()?;
+    let size = args.size.map_or_else(|| op.large.to_vec(), |s| s.0);
+    let setup = Setup { dtype, size, seed: args.seed, odd: false, awkward: false };
+    let mut problem = op.prepare(&rt, &setup)?;
+    let on = On::new(&rt).pin(config);
+    let start = Instant::now();
+    problem.launch(&on)?;
+    rt.synchronize()?;
+    let took = start.elapsed();
+    let verdict = problem.check()?;
+    println!("{} {} {} on {}: {:.3} ms", op.name, dtype.name(), choose::size_text(&setup.size), rt.device().name, took.as_secs_f64() * 1e3);
+    println!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);
+    if let Some((i, found, wanted)) = verdict.first {
+        println!("WRONG: element {i} is {found:?}, wanted {wanted:?}");
+    }
+    Ok(verdict.passed())
+}

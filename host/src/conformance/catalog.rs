@@ -1,0 +1,226 @@
+//! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
+
+use super::problem::{Problem, Setup};
+use super::problems::{convolution, elementwise, reduce, reorder, softmax};
+use crate::error::{Error, Result};
+use crate::runtime::Runtime;
+use kernel_core::{DType, KernelDesc};
+
+/// An operation of [`crate::ops`].
+#[derive(Clone, Copy)]
+pub struct Operation {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// What the numbers of a size are, as in `rows`, `cols`.
+    pub axes: &'static [&'static str],
+    pub dtypes: &'static [DType],
+    /// A size worth timing, also the demo's.
+    pub large: &'static [u64],
+    /// More sizes for benchmarks.
+    pub bench: &'static [&'static [u64]],
+    /// Names of the kernels it launches.
+    pub kernels: &'static [&'static str],
+    make: fn(&Runtime, &Setup) -> Result<Box<dyn Problem>>,
+}
+
+const F32: &[DType] = &[DType::F32];
+const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
+const I32: &[DType] = &[DType::I32];
+const N: &[&str] = &["n"];
+const MATRIX: &[&str] = &["rows", "cols"];
+const LENGTHS: &[&[u64]] = &[&[1 << 16], &[1 << 20], &[25_000_000], &[1 << 28]];
+
+/// Every operation, in the order of the documents.
+pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "vector_add",
+        about: "c = a + b",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["vector_add"],
+        make: elementwise::vector_add,
+    },
+    Operation {
+        name: "relu",
+        about: "y = max(x, 0)",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["relu"],
+        make: elementwise::relu,
+    },
+    Operation {
+        name: "leaky_relu",
+        about: "y = x, or 0.01 x where x is negative",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["leaky_relu"],
+        make: elementwise::leaky_relu,
+    },
+    Operation {
+        name: "gelu",
+        about: "GeLU, tanh form",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["gelu"],
+        make: elementwise::gelu,
+    },
+    Operation {
+        name: "matrix_copy",
+        about: "b = a",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[4096, 4096],
+        bench: &[&[4096, 4096], &[16384, 16384]],
+        kernels: &["matrix_copy"],
+        make: elementwise::matrix_copy,
+    },
+    Operation {
+        name: "reverse_array",
+        about: "back to front, in place",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["reverse_array"],
+        make: reorder::reverse_array,
+    },
+    Operation {
+        name: "color_inversion",
+        about: "RGBA bytes inverted in place, alpha kept",
+        axes: &["width", "height"],
+        dtypes: &[DType::U8],
+        large: &[4096, 5120],
+        bench: &[&[4096, 5120]],
+        kernels: &["color_inversion", "color_inversion_bytes"],
+        make: reorder::color_inversion,
+    },
+    Operation {
+        name: "rainbow_table",
+        about: "rounds of FNV-1a on each value",
+        axes: &["n", "rounds"],
+        dtypes: I32,
+        large: &[5_000_000, 10],
+        bench: &[&[5_000_000, 10]],
+        kernels: &["rainbow_table"],
+        make: elementwise::rainbow_table,
+    },
+    Operation {
+        name: "matrix_transpose",
+        about: "y[c, r] = x[r, c]",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[7000, 6000],
+        bench: &[&[7000, 6000], &[16384, 16384]],
+        kernels: &["matrix_transpose"],
+        make: reorder::matrix_transpose,
+    },
+    Operation {
+        name: "convolution_1d",
+        about: "valid convolution, any kernel length",
+        axes: &["n", "taps"],
+        dtypes: F32,
+        large: &[1_500_000, 2047],
+        bench: &[&[1_500_000, 2047], &[1 << 24, 31]],
+        kernels: &["convolution_1d"],
+        make: convolution::convolution_1d,
+    },
+    Operation {
+        name: "reduction",
+        about: "the sum of an array",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["reduction"],
+        make: reduce::reduction,
+    },
+    Operation {
+        name: "count_array_element",
+        about: "how many elements equal k",
+        axes: N,
+        dtypes: I32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["count_array_element"],
+        make: reduce::count_array_element,
+    },
+    Operation {
+        name: "count_2d_array_element",
+        about: "how many elements of a matrix equal k",
+        axes: MATRIX,
+        dtypes: I32,
+        large: &[5000, 5000],
+        bench: &[&[10_000, 10_000]],
+        kernels: &["count_2d_array_element"],
+        make: reduce::count_2d_array_element,
+    },
+    Operation {
+        name: "softmax_1d",
+        about: "softmax over a whole array",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: &[&[500_000], &[1 << 20], &[25_000_000], &[1 << 28]],
+        kernels: &["softmax_1d_partial", "softmax_1d_apply"],
+        make: softmax::softmax_1d,
+    },
+    Operation {
+        name: "softmax_rows",
+        about: "softmax of every row",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[4096, 4096],
+        bench: &[&[4096, 781], &[4096, 1024], &[4096, 4096], &[4096, 12672], &[4096, 32768], &[1024, 131072]],
+        kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
+        make: softmax::softmax_rows,
+    },
+];
+
+impl Operation {
+    /// Errors: [`Error::Shape`] where the name is not an operation, with those there are.
+    pub fn find(name: &str) -> Result<&'static Operation> {
+        OPERATIONS.iter().find(|o| o.name == name).ok_or_else(|| {
+            let known: Vec<_> = OPERATIONS.iter().map(|o| o.name).collect();
+            Error::Shape { what: "operation", why: format!("there is no `{name}`; there are {}", known.join(", ")) }
+        })
+    }
+
+    /// Data on the device. Errors: [`Error::Shape`] for a size or dtype that is not this operation's, and the
+    /// runtime's.
+    pub fn prepare(&self, rt: &Runtime, setup: &Setup) -> Result<Box<dyn Problem>> {
+        if setup.size.len() != self.axes.len() {
+            let why = format!("a size is {} ({} numbers), not {:?}", self.axes.join(" x "), self.axes.len(), setup.size);
+            return Err(Error::Shape { what: self.name, why });
+        }
+        if !self.dtypes.contains(&setup.dtype) {
+            let known: Vec<_> = self.dtypes.iter().map(|d| d.name()).collect();
+            let why = format!("no kernel for {}; there are {}", setup.dtype.name(), known.join(", "));
+            return Err(Error::Shape { what: self.name, why });
+        }
+        // Ten arrays of this many elements would still be addressable.
+        let limit = 1u64 << 40;
+        if setup.size.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
+            return Err(Error::Shape { what: self.name, why: format!("{:?} is more than 2^40 elements", setup.size) });
+        }
+        (self.make)(rt, setup)
+    }
+
+    /// The descriptors of its kernels for this dtype.
+    pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
+        let of_dtype = |d: &&'static KernelDesc| d.types.is_empty() || d.types == dtype.name();
+        device_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
+    }
+
+    /// The sizes that the conformance suite runs.
+    pub fn sizes(&self, scope: super::Scope) -> Vec<Vec<u64>> {
+        super::sizes::of(self.name, scope)
+    }
+}

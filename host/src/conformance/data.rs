@@ -1,0 +1,60 @@
+//! Seeded inputs.
+
+/// SplitMix64: small, well mixed, and the same on every platform.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Rng(seed)
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `[low, high)`, on a grid of 2^-24 of the range.
+    pub fn uniform(&mut self, low: f32, high: f32) -> f32 {
+        let unit = (self.next_u64() >> 40) as f32 / (1u64 << 24) as f32;
+        low + unit * (high - low)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((self.next_u64() as u128 * n as u128) >> 64) as u64
+    }
+}
+
+/// `n` values in `[low, high)`.
+pub fn floats(rng: &mut Rng, n: usize, low: f32, high: f32) -> Vec<f32> {
+    (0..n).map(|_| rng.uniform(low, high)).collect()
+}
+
+/// As [`floats`], every seventh or so replaced by a number that arithmetic treats specially.
+pub fn awkward_floats(rng: &mut Rng, n: usize, low: f32, high: f32) -> Vec<f32> {
+    const AWKWARD: [f32; 10] =
+        [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-40, -1e-40, 65504.0, -65504.0];
+    (0..n)
+        .map(|_| match rng.below(7) {
+            0 => AWKWARD[rng.below(AWKWARD.len() as u64) as usize],
+            _ => rng.uniform(low, high),
+        })
+        .collect()
+}
+
+/// `n` integers in `0..below`.
+pub fn small_ints(rng: &mut Rng, n: usize, below: u64) -> Vec<i32> {
+    (0..n).map(|_| rng.below(below) as i32).collect()
+}
+
+/// `n` integers from the whole range.
+pub fn ints(rng: &mut Rng, n: usize) -> Vec<i32> {
+    (0..n).map(|_| rng.next_u64() as i32).collect()
+}
+
+pub fn bytes(rng: &mut Rng, n: usize) -> Vec<u8> {
+    (0..n).map(|_| rng.next_u64() as u8).collect()
+}

@@ -1,0 +1,19 @@
+//! How each operation's data is made, launched and checked.
+
+pub(super) mod convolution;
+pub(super) mod elementwise;
+pub(super) mod reduce;
+pub(super) mod reorder;
+pub(super) mod softmax;
+
+use super::problem::{Prepared, Problem, Setup, Work};
+use super::{data, reference, verdict};
+use crate::conformance::guarded::Guarded;
+use crate::error::Result;
+use crate::runtime::Runtime;
+
+type Boxed = Result<Box<dyn Problem>>;
+
+fn widen(v: &[f32]) -> Vec<f64> {
+    v.iter().map(|&v| v as f64).collect()
+}

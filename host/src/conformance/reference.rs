@@ -1,0 +1,78 @@
+//! What each operation must give, written independently of the kernels: plain loops in f64, or exact integers.
+
+use rayon::prelude::*;
+
+pub fn relu(x: f64) -> f64 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+pub fn leaky_relu(x: f64, slope: f64) -> f64 {
+    if x < 0.0 { slope * x } else { x }
+}
+
+/// 0.5 (1 + tanh u), without the cancellation near u = -inf.
+pub fn gelu(x: f64) -> f64 {
+    let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+    if x == f64::NEG_INFINITY { f64::NAN } else { x / (1.0 + (-2.0 * u).exp()) }
+}
+
+/// `R` rounds of FNV-1a over the four bytes, low byte first.
+pub fn rainbow(value: i32, rounds: u32) -> u32 {
+    (0..rounds).fold(value as u32, |v, _| {
+        v.to_le_bytes().iter().fold(2_166_136_261, |h: u32, &b| (h ^ b as u32).wrapping_mul(16_777_619))
+    })
+}
+
+/// The exact sum to f64 rounding (Neumaier), and the sum of absolute values.
+pub fn sum(x: &[f32]) -> (f64, f64) {
+    let (mut s, mut lost, mut magnitude) = (0.0f64, 0.0f64, 0.0f64);
+    for v in x.iter().map(|&v| v as f64) {
+        let t = s + v;
+        lost += if s.abs() >= v.abs() { (s - t) + v } else { (v - t) + s };
+        s = t;
+        magnitude += v.abs();
+    }
+    (s + lost, magnitude)
+}
+
+pub fn softmax(x: &[f32]) -> Vec<f64> {
+    let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v as f64));
+    let e: Vec<f64> = x.iter().map(|&v| (v as f64 - max).exp()).collect();
+    let s: f64 = e.iter().sum();
+    e.into_iter().map(|v| v / s).collect()
+}
+
+/// Each output with the sum of its terms' magnitudes.
+pub fn convolution(x: &[f32], w: &[f32]) -> Vec<(f64, f64)> {
+    if w.is_empty() || x.len() < w.len() {
+        return Vec::new();
+    }
+    let at = |o: usize| {
+        x[o..o + w.len()].iter().zip(w).fold((0.0, 0.0), |(s, m), (&a, &b)| {
+            let t = a as f64 * b as f64;
+            (s + t, m + t.abs())
+        })
+    };
+    (0..x.len() - w.len() + 1).into_par_iter().map(at).collect()
+}
+
+pub fn transpose(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    (0..rows * cols).into_par_iter().map(|i| x[(i % rows) * cols + i / rows]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_values() {
+        assert_eq!(rainbow(123, 0), 123);
+        // FNV-1a of the four bytes 0, 0, 0, 0.
+        assert_eq!(rainbow(0, 1), 0x4b95_f515);
+        assert!((gelu(1.0) - 0.841_191_990_6).abs() < 1e-9);
+        assert_eq!(sum(&[1.0, -1.0, 0.5]), (0.5, 2.5));
+        assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
+        assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
+        assert_eq!(transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    }
+}

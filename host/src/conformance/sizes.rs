@@ -1,0 +1,63 @@
+//! Which sizes a conformance run uses: nothing, one, odd, powers of two and their neighbours, several programs.
+
+/// How much a conformance run covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// For a slow backend: a covering subset.
+    Few,
+    /// What every commit runs on the CPU.
+    Usual,
+    /// Everything, larger arrays included.
+    All,
+}
+
+const FEW: &[u64] = &[0, 1, 3, 129, 1025, 4099];
+const USUAL: &[u64] =
+    &[0, 1, 2, 3, 7, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4097, 10_007, 65_536, 100_003];
+const LARGE: &[u64] = &[(1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_001];
+
+const SHAPES_FEW: &[[u64; 2]] = &[[0, 5], [1, 1], [3, 7], [33, 65], [64, 32]];
+const SHAPES: &[[u64; 2]] = &[
+    [0, 0], [0, 5], [5, 0], [1, 1], [1, 1000], [1000, 1], [3, 7], [31, 33], [32, 32], [33, 31], [63, 64], [65, 129], [64, 128], [127, 127],
+    [128, 128], [200, 300], [257, 511],
+];
+const SHAPES_LARGE: &[[u64; 2]] = &[[1024, 1024], [1000, 1203], [1025, 1023]];
+
+const ROWS_FEW: &[[u64; 2]] = &[[0, 5], [5, 0], [1, 1], [3, 7], [5, 64], [3, 781], [2, 1024], [1, 4097]];
+const ROWS: &[[u64; 2]] = &[
+    [0, 5], [5, 0], [1, 1], [7, 1], [3, 7], [17, 63], [16, 64], [9, 65], [5, 255], [4, 256], [3, 257], [33, 512], [5, 513], [4, 781],
+    [4, 1023], [4, 1024], [3, 1025], [3, 2048], [2, 4095], [2, 4096], [2, 4097], [2, 8192], [2, 12_672], [2, 16_385], [1, 32_767],
+    [2, 32_768], [2, 32_769], [1, 100_003],
+];
+const ROWS_LARGE: &[[u64; 2]] = &[[300, 781], [129, 1024], [40, 12_672], [3, 131_072], [2, 1_000_001]];
+
+const CONV_FEW: &[[u64; 2]] = &[[0, 3], [5, 0], [1, 1], [9, 9], [300, 7], [700, 129]];
+const CONV: &[[u64; 2]] = &[
+    [0, 3], [5, 0], [1, 1], [2, 1], [9, 9], [100, 1], [100, 3], [129, 128], [1000, 31], [1000, 32], [1000, 33], [3000, 127], [3000, 128],
+    [3000, 129], [5000, 511], [5000, 1024], [5000, 1025], [6000, 2047], [6000, 2049], [9000, 4099],
+];
+const CONV_LARGE: &[[u64; 2]] = &[[100_003, 2047], [60_000, 5000]];
+
+const RAINBOW_FEW: &[[u64; 2]] = &[[0, 3], [1, 1], [3, 0], [1025, 2]];
+const RAINBOW: &[[u64; 2]] = &[[0, 3], [1, 1], [3, 0], [33, 10], [511, 1], [512, 2], [513, 3], [1025, 7], [10_007, 10], [100_003, 2]];
+const RAINBOW_LARGE: &[[u64; 2]] = &[[1_000_001, 10]];
+
+/// The sizes of one operation.
+pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
+    fn pick<const R: usize>(scope: Scope, few: &[[u64; R]], usual: &[[u64; R]], large: &[[u64; R]]) -> Vec<Vec<u64>> {
+        let lists: &[&[[u64; R]]] = match scope {
+            Scope::Few => &[few],
+            Scope::Usual => &[usual],
+            Scope::All => &[usual, large],
+        };
+        lists.iter().flat_map(|l| l.iter()).map(|s| s.to_vec()).collect()
+    }
+    let flat = |l: &[u64]| l.iter().map(|&n| [n]).collect::<Vec<_>>();
+    match operation {
+        "matrix_copy" | "color_inversion" | "matrix_transpose" | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
+        "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
+        "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
+        "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),
+        _ => pick(scope, &flat(FEW), &flat(USUAL), &flat(LARGE)),
+    }
+}

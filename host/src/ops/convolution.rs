@@ -1,0 +1,28 @@
+//! Convolution.
+
+use super::{Launch, check};
+use crate::error::{Error, Result};
+use device_kernels as k;
+use kernel_core::{AsSlice, AsSliceMut};
+
+/// `y[o] = sum over k of x[o + k] * w[k]`: "valid", the kernel not flipped.
+///
+/// Shapes: `y` has `x.len() - w.len() + 1` elements. With an empty `x` or `w` nothing is done.
+pub fn convolution_1d<'a>(
+    on: &impl Launch,
+    x: impl AsSlice<'a, f32>,
+    w: impl AsSlice<'a, f32>,
+    y: impl AsSliceMut<'a, f32>,
+) -> Result<()> {
+    const WHAT: &str = "convolution_1d";
+    let (x, w, y) = (x.as_slice_arg(), w.as_slice_arg(), y.as_slice_mut_arg());
+    if x.is_empty() || w.is_empty() {
+        return Ok(());
+    }
+    if w.len() > x.len() {
+        let why = format!("the kernel has {} taps, more than the {} elements of the signal", w.len(), x.len());
+        return Err(Error::Shape { what: WHAT, why });
+    }
+    check::length(WHAT, "y", y.len(), x.len() - w.len() + 1, "a valid convolution")?;
+    on.launch(k::convolution_1d::convolution_1d(x, w, y))
+}

@@ -1,0 +1,89 @@
+//! Operations that treat each element by itself.
+
+use super::{Launch, check};
+use crate::error::Result;
+use device_kernels as k;
+use kernel_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+
+/// The element types of the element-wise operations: `f32`, [`f16`] and [`bf16`].
+pub trait Float: Element {
+    #[doc(hidden)]
+    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a>;
+    #[doc(hidden)]
+    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+    #[doc(hidden)]
+    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a>;
+    #[doc(hidden)]
+    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+}
+
+macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {
+    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::vector_add::vector_add(a, b, c)
+    }
+    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::relu::relu(x, y)
+    }
+    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a> {
+        k::leaky_relu::leaky_relu(x, y, slope)
+    }
+    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::gelu::gelu(x, y)
+    }
+})* } }
+floats!(f32, f16, bf16);
+
+/// `c = a + b`. Half types are added in f32 and rounded once.
+///
+/// Shapes: `a`, `b`, `c` of equal length.
+pub fn vector_add<'a, T: Float>(
+    on: &impl Launch,
+    a: impl AsSlice<'a, T>,
+    b: impl AsSlice<'a, T>,
+    c: impl AsSliceMut<'a, T>,
+) -> Result<()> {
+    let (a, b, c) = (a.as_slice_arg(), b.as_slice_arg(), c.as_slice_mut_arg());
+    check::same_length("vector_add", &[("a", a.len()), ("b", b.len()), ("c", c.len())])?;
+    on.launch(T::vector_add_call(a, b, c))
+}
+
+/// `y = max(x, 0)`; a NaN stays a NaN.
+///
+/// Shapes: `x`, `y` of equal length.
+pub fn relu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("relu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::relu_call(x, y))
+}
+
+/// `y = x` where `x >= 0`, else `slope * x`.
+///
+/// Shapes: `x`, `y` of equal length.
+pub fn leaky_relu<'a, T: Float>(
+    on: &impl Launch,
+    x: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    slope: f32,
+) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("leaky_relu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::leaky_relu_call(x, y, slope))
+}
+
+/// GeLU in its tanh form.
+///
+/// Shapes: `x`, `y` of equal length.
+pub fn gelu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::gelu_call(x, y))
+}
+
+/// `b = a`.
+///
+/// Shapes: `a`, `b` of equal length.
+pub fn matrix_copy<'a>(on: &impl Launch, a: impl AsSlice<'a, f32>, b: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (a, b) = (a.as_slice_arg(), b.as_slice_mut_arg());
+    check::same_length("matrix_copy", &[("a", a.len()), ("b", b.len())])?;
+    on.launch(k::matrix_copy::matrix_copy(a, b))
+}

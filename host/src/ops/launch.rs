@@ -1,0 +1,124 @@
+//! Where an operation's launches go.
+
+use crate::error::Result;
+use crate::launch::LaunchOptions;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
+use crate::tuner::Report;
+use kernel_core::{Call, ConfigDesc, KernelDesc};
+use std::cell::RefCell;
+
+/// A kernel and one of its configurations.
+pub type Pin = (&'static KernelDesc, &'static ConfigDesc);
+
+/// The kernels that were tuned on the way, and what was found.
+pub type Tuned = RefCell<Vec<(&'static KernelDesc, Report)>>;
+
+/// Where to run: a [`Runtime`], on its default stream, or an [`On`].
+pub trait Launch {
+    fn runtime(&self) -> &Runtime;
+
+    fn stream(&self) -> &Stream {
+        self.runtime().stream()
+    }
+
+    /// The configuration to take for one of the kernels, instead of the tuner's.
+    fn pin(&self) -> Option<Pin> {
+        None
+    }
+
+    /// Whether an element-wise output may be the very memory of an input.
+    fn in_place(&self) -> bool {
+        false
+    }
+
+    /// Multiprocessors of the device.
+    fn num_sms(&self) -> u64 {
+        u64::from(self.runtime().device().num_sms)
+    }
+
+    /// Where to put reports: every kernel is then tuned on its first launch here.
+    fn tuned(&self) -> Option<&Tuned> {
+        None
+    }
+
+    /// Enqueues one call.
+    fn launch(&self, call: Call<'_>) -> Result<()> {
+        let desc = call.desc();
+        if let Some(tuned) = self.tuned()
+            && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
+        {
+            let report = self.runtime().tune(self.stream(), call.clone())?;
+            tuned.borrow_mut().push((desc, report));
+        }
+        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        let options = LaunchOptions { config, allow_exact_alias: self.in_place() };
+        self.runtime().launch_with(self.stream(), call, &options)
+    }
+}
+
+impl Launch for Runtime {
+    fn runtime(&self) -> &Runtime {
+        self
+    }
+}
+
+/// A runtime and more to say: a stream, a pinned configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct On<'a> {
+    rt: &'a Runtime,
+    stream: &'a Stream,
+    pin: Option<Pin>,
+    in_place: bool,
+    tuned: Option<&'a Tuned>,
+}
+
+impl<'a> On<'a> {
+    /// The runtime's default stream.
+    pub fn new(rt: &'a Runtime) -> Self {
+        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None }
+    }
+
+    /// A stream of that runtime.
+    pub fn stream(self, stream: &'a Stream) -> Self {
+        On { stream, ..self }
+    }
+
+    /// Takes this configuration wherever the operation launches this kernel; an operation that has several kernels for
+    /// one job takes this one.
+    pub fn pin(self, pin: Option<Pin>) -> Self {
+        On { pin, ..self }
+    }
+
+    /// Lets the output of an element-wise operation be one of its inputs, as callers with raw pointers may have it.
+    pub fn in_place(self) -> Self {
+        On { in_place: true, ..self }
+    }
+
+    /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
+    pub fn tuning(self, reports: &'a Tuned) -> Self {
+        On { tuned: Some(reports), ..self }
+    }
+}
+
+impl Launch for On<'_> {
+    fn runtime(&self) -> &Runtime {
+        self.rt
+    }
+
+    fn stream(&self) -> &Stream {
+        self.stream
+    }
+
+    fn pin(&self) -> Option<Pin> {
+        self.pin
+    }
+
+    fn in_place(&self) -> bool {
+        self.in_place
+    }
+
+    fn tuned(&self) -> Option<&Tuned> {
+        self.tuned
+    }
+}

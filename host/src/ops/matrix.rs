@@ -1,0 +1,23 @@
+//! Operations on whole matrices.
+
+use super::{Launch, check};
+use crate::error::Result;
+use device_kernels as k;
+use kernel_core::{AsSlice, AsSliceMut};
+
+/// `y[c, r] = x[r, c]`.
+///
+/// Shapes: `x` is `rows * cols`, row-major and contiguous; `y` is as long.
+pub fn matrix_transpose<'a>(
+    on: &impl Launch,
+    x: impl AsSlice<'a, f32>,
+    y: impl AsSliceMut<'a, f32>,
+    rows: u64,
+    cols: u64,
+) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    let area = check::area("matrix_transpose", rows, cols)?;
+    check::length("matrix_transpose", "x", x.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    check::length("matrix_transpose", "y", y.len(), area, &format!("a {cols} x {rows} matrix"))?;
+    on.launch(k::matrix_transpose::matrix_transpose(x, y, rows, cols))
+}

@@ -1,0 +1,30 @@
+//! One function per operation: shapes are checked, scratch is provided, the kernel is chosen, the work is enqueued.
+//!
+//! Every function takes first where to run: a [`Runtime`](crate::Runtime) (its default stream) or an [`On`], which
+//! names a stream or a configuration. Arrays are whatever implements
+//! [`AsSlice`](kernel_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A length of
+//! zero is a success that touches nothing (the sum of nothing is 0).
+//!
+//! # Errors
+//! [`Error::Shape`](crate::Error::Shape) where lengths do not fit together, and what a launch may report: memory of
+//! another device, overlap of an output, no code for this device, out of memory. After an error nothing has been
+//! enqueued, except where a later launch of an operation of several launches fails: then the output is unspecified.
+
+mod check;
+mod convolution;
+mod elementwise;
+mod launch;
+mod matrix;
+mod rainbow;
+mod reduce;
+mod reorder;
+mod softmax;
+
+pub use convolution::convolution_1d;
+pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
+pub use launch::{Launch, On, Pin, Tuned};
+pub use matrix::matrix_transpose;
+pub use rainbow::rainbow_table;
+pub use reduce::{count_2d_array_element, count_array_element, reduction};
+pub use reorder::{color_inversion, reverse_array};
+pub use softmax::{softmax_1d, softmax_rows};

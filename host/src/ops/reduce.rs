@@ -1,0 +1,60 @@
+//! Many elements, one result.
+
+use super::{Launch, check};
+use crate::error::Result;
+use device_kernels as k;
+use kernel_core::{AsSlice, AsSliceMut, AsView};
+
+/// Partial results per multiprocessor: no kernel starts more programs than that.
+const PARTIALS_PER_SM: usize = 16;
+
+fn partials(on: &impl Launch) -> usize {
+    PARTIALS_PER_SM * on.num_sms() as usize
+}
+
+/// `y[0] = sum of x`. The same array on the same device gives the same bits every time.
+///
+/// One launch; scratch for a partial sum per program.
+///
+/// Shapes: `y` has one element.
+pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::length("reduction", "y", y.len(), 1, "a sum")?;
+    let mut partials = on.stream().scratch::<f32>(partials(on))?;
+    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    on.launch(k::reduction::reduction(x, &mut partials, &mut ticket, y))
+}
+
+/// `y[0] = how many elements of x equal k`, modulo 2^32.
+///
+/// One launch; scratch for a partial count per program.
+///
+/// Shapes: `y` has one element.
+pub fn count_array_element<'a>(
+    on: &impl Launch,
+    x: impl AsSlice<'a, i32>,
+    y: impl AsSliceMut<'a, i32>,
+    k: i32,
+) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::length("count_array_element", "y", y.len(), 1, "a count")?;
+    let mut partials = on.stream().scratch::<i32>(partials(on))?;
+    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    on.launch(k::count_array_element::count_array_element(x, &mut partials, &mut ticket, y, k))
+}
+
+/// [`count_array_element`] over a matrix with strides. A contiguous one is counted faster as an array.
+///
+/// Shapes: `y` has one element.
+pub fn count_2d_array_element<'a>(
+    on: &impl Launch,
+    x: impl AsView<'a, i32, 2>,
+    y: impl AsSliceMut<'a, i32>,
+    k: i32,
+) -> Result<()> {
+    let (x, y) = (x.as_view_arg(), y.as_slice_mut_arg());
+    check::length("count_2d_array_element", "y", y.len(), 1, "a count")?;
+    let mut partials = on.stream().scratch::<i32>(partials(on))?;
+    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))
+}

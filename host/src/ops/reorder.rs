@@ -1,0 +1,29 @@
+//! Operations in place.
+
+use super::{Launch, check};
+use crate::error::Result;
+use device_kernels as k;
+use kernel_core::{AsSliceMut, SliceMutArg};
+
+/// The array back to front.
+pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Result<()> {
+    on.launch(k::reverse_array::reverse_array(x))
+}
+
+/// RGBA bytes: 255 minus each colour, alpha kept. Images at addresses divisible by 4 take the fast path.
+///
+/// Shapes: `image` is `4 * width * height` bytes.
+pub fn color_inversion<'a>(on: &impl Launch, image: impl AsSliceMut<'a, u8>, width: u64, height: u64) -> Result<()> {
+    const WHAT: &str = "color_inversion";
+    let image = image.as_slice_mut_arg();
+    let pixels = check::area(WHAT, width, height)?;
+    let bytes = check::area(WHAT, pixels, 4)?;
+    check::length(WHAT, "image", image.len(), bytes, &format!("a {width} x {height} RGBA image"))?;
+    if image.addr() % 4 != 0 {
+        return on.launch(k::color_inversion::color_inversion_bytes(image));
+    }
+    // SAFETY: the same memory, borrowed for as long, as elements of 4 bytes at an address divisible by 4; any bytes are
+    // a u32.
+    let pixels = unsafe { SliceMutArg::<u32>::from_raw(image.addr(), pixels, image.place()) };
+    on.launch(k::color_inversion::color_inversion(pixels))
+}

@@ -1,0 +1,96 @@
+//! Softmax.
+
+use super::{Launch, check};
+use crate::choose::Tunable;
+use crate::cuda::module;
+use crate::error::Result;
+use crate::tuner::measure::Output;
+use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
+use device_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
+use kernel_core::{AsSlice, AsSliceMut, DType, SliceArg, SliceMutArg};
+use std::sync::OnceLock;
+
+/// Softmax over a whole array of any length.
+///
+/// Two launches, and two floats of scratch for each program of the first.
+///
+/// Shapes: `x`, `y` of equal length.
+pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("softmax_1d", &[("x", x.len()), ("y", y.len())])?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    // A pair is two loads in every program of the second launch: as many programs as keep the device busy, no more.
+    let pairs = x.len().div_ceil(4096).clamp(1, 4 * on.num_sms()) as usize;
+    let mut maxima = on.stream().scratch::<f32>(pairs)?;
+    let mut sums = on.stream().scratch::<f32>(pairs)?;
+    on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
+    on.launch(softmax_1d_apply(x, &maxima, &sums, y))
+}
+
+/// Softmax of every row of a row-major, contiguous matrix of any width.
+///
+/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. Which is fastest is
+/// measured once for each size (see [`crate::Autotune`]).
+///
+/// Shapes: `x` and `y` are `rows * cols`.
+pub fn softmax_rows<'a>(
+    on: &impl Launch,
+    x: impl AsSlice<'a, f32>,
+    y: impl AsSliceMut<'a, f32>,
+    rows: u64,
+    cols: u64,
+) -> Result<()> {
+    const WHAT: &str = "softmax_rows";
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    let area = check::area(WHAT, rows, cols)?;
+    check::length(WHAT, "x", x.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    check::length(WHAT, "y", y.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    if area == 0 {
+        return Ok(());
+    }
+    if let Some(kernel) = on.pin().and_then(|(k, _)| KERNELS.into_iter().find(|name| *name == k.name)) {
+        return launch_rows(on, kernel, x, y, rows, cols);
+    }
+    let kernels = by_width(cols);
+    let outputs = [Output { addr: y.addr(), bytes: 4 * area, dtype: DType::F32, compare: true }];
+    let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
+    let choice = on.runtime().choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
+    launch_rows(on, kernels[choice], x, y, rows, cols)
+}
+
+const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_wide"];
+
+/// The likely one first: it is taken where nothing was measured.
+fn by_width(cols: u64) -> [&'static str; 3] {
+    let [one, packed, wide] = KERNELS;
+    match cols {
+        ..=512 => [packed, one, wide],
+        ..=32768 => [one, packed, wide],
+        _ => [wide, one, packed],
+    }
+}
+
+fn launch_rows(on: &impl Launch, kernel: &str, x: SliceArg<f32>, y: SliceMutArg<f32>, rows: u64, cols: u64) -> Result<()> {
+    match kernel {
+        "softmax_rows_packed" => on.launch(softmax_rows_packed(x, y, rows, cols)),
+        "softmax_rows_wide" => on.launch(softmax_rows_wide(x, y, rows, cols)),
+        _ => on.launch(softmax_row(x, y, rows, cols)),
+    }
+}
+
+/// The output once more, for one more measured run.
+fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
+    // SAFETY: the same borrow, for a launch that is enqueued before the next one is made.
+    unsafe { SliceMutArg::from_raw(y.addr(), y.len(), y.place()) }
+}
+
+/// Changes with any of the kernels.
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let descs = [softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS];
+        descs.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
+    })
+}

@@ -1,0 +1,81 @@
+//! The `tile` command: what it prints, and what it says to bad input.
+
+use std::process::{Command, Output};
+
+fn tile(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tile")).args(args).output().expect("tile runs")
+}
+
+fn ok(args: &[&str]) -> String {
+    let out = tile(args);
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    assert!(out.status.success(), "tile {args:?}: {}\n{}{}", out.status, text(&out.stdout), text(&out.stderr));
+    text(&out.stdout)
+}
+
+/// Exit status, and a word of the message.
+fn fails(args: &[&str], status: i32, word: &str) {
+    let out = tile(args);
+    let message = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(status), "tile {args:?}: {message}");
+    assert!(message.contains(word), "tile {args:?}: no `{word}` in: {message}");
+    assert!(!message.contains("panicked"), "tile {args:?}: {message}");
+}
+
+#[test]
+fn bad_input() {
+    fails(&["dance"], 2, "dance");
+    fails(&["run"], 2, "OP");
+    fails(&["run", "sofmax"], 1, "softmax_rows");
+    fails(&["run", "gelu", "--size", "many"], 2, "not a number");
+    fails(&["run", "gelu", "--size", "-1"], 2, "-1");
+    fails(&["run", "gelu", "--size", "3x4", "--backend", "cpu"], 1, "a size is n");
+    fails(&["run", "gelu", "--size", "18446744073709551615", "--backend", "cpu"], 1, "2^40");
+    fails(&["run", "gelu", "--dtype", "f8"], 1, "it has f32, f16, bf16");
+    fails(&["run", "gelu", "--config", "BLOCK=7"], 1, "it has");
+    fails(&["run", "gelu", "--backend", "tpu"], 1, "is not a backend");
+    fails(&["run", "gelu", "--backend", "emulator:x"], 1, "is not a backend");
+    fails(&["check", "--op", "nothing", "--backend", "cpu"], 1, "there is no `nothing`");
+    fails(&["check", "--seed", "x"], 2, "seed");
+    fails(&["bench", "--size", "5"], 2, "required");
+    fails(&["bench", "gelu", "--backend", "emulator"], 1, "emulator");
+    fails(&["show", "gelu", "--stage", "soul"], 2, "ast");
+    fails(&["show", "nothing", "--stage", "ast"], 1, "there is no");
+    fails(&["tune", "nothing"], 1, "there is no");
+}
+
+#[test]
+fn list_has_everything() {
+    let json: serde_json::Value = serde_json::from_str(&ok(&["list", "--json"])).expect("JSON");
+    let names: Vec<_> = json.as_array().expect("a list").iter().map(|o| o["name"].as_str().expect("a name")).collect();
+    assert_eq!(names.len(), tile_host::conformance::OPERATIONS.len());
+    assert!(json[0]["kernels"][0]["configs"][0].as_str().is_some_and(|c| c.contains("BLOCK=")));
+    assert!(ok(&["list"]).contains("softmax_rows"));
+}
+
+#[test]
+fn run_and_check() {
+    assert!(ok(&["run", "softmax_rows", "--size", "7x781", "--backend", "cpu"]).contains("largest error"));
+    let text = ok(&["run", "gelu", "--size", "1000", "--dtype", "bf16", "--config", "BLOCK=2048,warps=4", "--backend", "cpu"]);
+    assert!(text.contains("gelu bf16 1000"), "{text}");
+    let json = ok(&["check", "--op", "reverse_array", "--backend", "cpu", "--json", "--seed", "3"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((json["failed"].as_u64(), json["seed"].as_u64()), (Some(0), Some(3)));
+    assert_eq!(json["rows"][0]["op"], "reverse_array");
+    assert!(ok(&["check", "--op", "relu", "--backend", "emulator"]).contains("0 failed"));
+}
+
+#[test]
+fn bench_and_doctor() {
+    let json = ok(&["bench", "vector_add", "--size", "10000", "--dtype", "f16", "--reps", "2", "--backend", "cpu", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json[0]["median_ms"].as_f64().is_some_and(|t| t > 0.0));
+    assert!(ok(&["doctor"]).contains("toolchain"));
+}
+
+#[test]
+fn show_has_every_stage() {
+    for stage in ["ast", "ir", "layout", "rust"] {
+        assert!(ok(&["show", "gelu", "--stage", stage]).len() > 100, "{stage}");
+    }
+}
