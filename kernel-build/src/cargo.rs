@@ -82,6 +82,9 @@ impl Settings {
         };
         println!("cargo::rustc-env=TILE_BUNDLE_DIR={}", out.display());
         write_report(out, &outcome.report);
+        for (step, time) in &outcome.times {
+            println!("{step}: {:.2} s", time.as_secs_f64());
+        }
         for w in &outcome.warnings {
             println!("cargo::warning={}", one_line(w));
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use kernel_compiler::{DeviceUnit, EntryMeta};
 
@@ -74,6 +75,15 @@ pub struct Outcome {
     pub report: Report,
     pub failures: Vec<KernelFailure>,
     pub warnings: Vec<String>,
+    /// How long each step took, for `cargo build -vv`.
+    pub times: Vec<(&'static str, Duration)>,
+}
+
+impl Outcome {
+    fn took(&mut self, step: &'static str, since: &mut Instant) {
+        self.times.push((step, since.elapsed()));
+        *since = Instant::now();
+    }
 }
 
 /// A unit to compile for one of the targets.
@@ -93,9 +103,10 @@ pub struct Compiled<'a> {
 }
 
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
+    let (mut outcome, mut since) = (Outcome::default(), Instant::now());
     fs::create_dir_all(b.out)?;
     let mut units = units::collect(b.files, b.lower, b.pool)?;
-    let mut outcome = Outcome::default();
+    outcome.took("lowering", &mut since);
     outcome.report.targets = b.targets.iter().map(Target::name).collect();
     if units.is_empty() {
         bundle::write_all(&[], b)?;
@@ -108,6 +119,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let rustc = Rustc { toolchain: &toolchain };
     let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.kernel_core)?;
     let scratch = Scratch::new(b.out)?;
+    outcome.took("core", &mut since);
 
     let jobs: Vec<Job> = units.iter().flat_map(|unit| (0..b.targets.len()).map(move |target| Job { unit, target })).collect();
     let texts = b.pool.map(&jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, &scratch.0));
@@ -118,11 +130,14 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
             Err(why) => outcome.failures.push(failure(b, Job { unit, target }, why, None)),
         }
     }
+    outcome.took("rustc", &mut since);
     if let Some(ptxas) = (b.ptxas)() {
         outcome.report.ptxas = Some(ptxas.version.clone());
         assemble_all(b, &ptxas, &scratch.0, &mut compiled, &mut outcome);
     }
+    outcome.took("ptxas", &mut since);
     bundle::write_all(&compiled, b)?;
+    outcome.took("packing", &mut since);
     outcome.report.entries = compiled.iter().map(|c| entry_report(c, b.targets)).collect();
     outcome.report.entries.sort_by(|x, y| (&x.kernel, &x.entry, &x.target).cmp(&(&y.kernel, &y.entry, &y.target)));
     outcome.warnings.extend(outcome.report.local_memory());

@@ -24,7 +24,7 @@ pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<Vec<
     Ok(pool.map(&texts, |text| lower(text)).into_iter().flatten().collect())
 }
 
-/// All `.rs` files below a folder, sorted; none where there is no such folder.
+/// All `.rs` files below a folder, sorted, without those of packages inside it; none where there is no such folder.
 pub fn rust_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     let mut todo = vec![dir.to_owned()];
@@ -37,7 +37,9 @@ pub fn rust_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
         for entry in entries {
             let path = entry?.path();
             if path.is_dir() {
-                todo.push(path);
+                if !path.join("Cargo.toml").exists() {
+                    todo.push(path);
+                }
             } else if path.extension().is_some_and(|e| e == "rs") {
                 out.push(path);
             }
@@ -45,4 +47,22 @@ pub fn rust_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     }
     out.sort();
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_package() {
+        let dir = std::env::temp_dir().join(format!("tile-units-test-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        for f in ["z.rs", "a/b.rs", "a/c.txt", "other/Cargo.toml", "other/src/d.rs"] {
+            fs::create_dir_all(dir.join(f).parent().unwrap()).unwrap();
+            fs::write(dir.join(f), "").unwrap();
+        }
+        assert_eq!(rust_files(&dir).unwrap(), [dir.join("a/b.rs"), dir.join("z.rs")]);
+        assert!(rust_files(&dir.join("absent")).unwrap().is_empty());
+        fs::remove_dir_all(dir).unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! Every test, and what CI runs.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -24,12 +25,12 @@ const STEPS: [Step; 3] = [
     Step { name: "own-kernel", what: "a user's own crate", run: own_kernel },
 ];
 
-/// Outside the workspace, as a user's crate is: with a lock file and a target folder of its own.
+/// Outside the workspace, as a user's crate is. In the same target folder and with the same profile, so that what
+/// both depend on is compiled once.
 fn own_kernel() -> Run {
-    let dir = command::root().join("examples/own-kernel");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::PathBuf::from);
-    let target = target.unwrap_or_else(|| command::root().join("target")).join("own-kernel");
-    command::cargo().args(["test"]).dir(&dir).env("CARGO_TARGET_DIR", target)
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from);
+    let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples/own-kernel"));
+    cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off")
 }
 
 /// Runs all steps, or the named ones, also after one has failed.

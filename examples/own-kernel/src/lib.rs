@@ -1,0 +1,30 @@
+//! RMS normalisation, as in the layers of a language model: every row is divided by the root of the mean of its
+//! squares.
+
+use kernel_macros::tile_kernel;
+use tile_host::{Buffer, Error, Runtime};
+
+/// One program normalises one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
+#[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]
+pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps: f32) {
+    let row = program_id(0);
+    let columns = x.dim(1);
+    let mut squares = zeros::<f32>([1, BLOCK]);
+    for start in (0..columns).step_by(BLOCK) {
+        let t = x.tile([row, start], [1, BLOCK]);
+        squares = squares + t * t;
+    }
+    let scale = rsqrt(sum(squares) / columns as f32 + eps);
+    for start in (0..columns).step_by(BLOCK) {
+        y.store([row, start], x.tile([row, start], [1, BLOCK]) * scale);
+    }
+}
+
+/// Normalises the rows of a row-major matrix.
+pub fn normalise(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Error> {
+    let rows = x.len() / columns;
+    let x = Buffer::from_slice(rt, x)?;
+    let mut y = Buffer::zeros(rt, x.len())?;
+    rt.launch(rms_norm(x.view([rows, columns])?, y.view_mut([rows, columns])?, 1e-6))?;
+    y.to_vec()
+}

@@ -1,0 +1,57 @@
+//! The kernel against plain Rust, on every backend in reach.
+
+use own_kernel::{normalise, rms_norm};
+use tile_host::Runtime;
+
+fn reference(x: &[f32], columns: usize) -> Vec<f32> {
+    let rows = x.chunks(columns).flat_map(|row| {
+        let mean = row.iter().map(|&v| (v as f64).powi(2)).sum::<f64>() / columns as f64;
+        row.iter().map(move |&v| (v as f64 / (mean + 1e-6).sqrt()) as f32)
+    });
+    rows.collect()
+}
+
+fn check(rt: &Runtime) {
+    for (rows, columns) in [(1, 1), (3, 1000), (5, 1024), (2, 4097)] {
+        let x: Vec<f32> = (0..rows * columns).map(|i| ((i * 37) % 201) as f32 / 100.0 - 1.0).collect();
+        let y = normalise(rt, &x, columns).unwrap();
+        for (i, (got, want)) in y.iter().zip(reference(&x, columns)).enumerate() {
+            assert!((got - want).abs() <= 1e-5 * (1.0 + want.abs()), "{rows} x {columns}, element {i}: {got}, not {want}");
+        }
+    }
+}
+
+#[test]
+fn on_the_cpu() {
+    check(&Runtime::cpu());
+}
+
+#[test]
+fn on_the_emulated_gpu() {
+    check(&Runtime::emulator(1));
+}
+
+#[test]
+fn on_the_gpu() {
+    match Runtime::cuda(0) {
+        Ok(rt) => check(&rt),
+        Err(e) => eprintln!("skipped: {e}"),
+    }
+}
+
+/// A build with a device toolchain embeds the compiled kernel.
+#[test]
+fn compiled_for_the_gpu() {
+    let built = option_env!("TILE_BUNDLE_DIR").is_some();
+    assert_eq!(rms_norm::DESCS[0].bundle.is_some(), built);
+    if let Some(bytes) = rms_norm::DESCS[0].bundle {
+        let bundle = kernel_core::bundle::Bundle::parse(bytes).unwrap();
+        for config in rms_norm::DESCS[0].configs {
+            for variant in config.variants {
+                let entry = bundle.entry(variant.entry).unwrap();
+                assert_eq!(entry.threads, config.warps * 32);
+                assert!(bundle.image_for(entry, (9, 0)).unwrap().ptx.contains(variant.entry));
+            }
+        }
+    }
+}
