@@ -1,0 +1,61 @@
+//! Which device and stream a call is for.
+
+use crate::guard::Result;
+use core::ffi::c_void;
+use host::ops::On;
+use host::{Place, Runtime, Stream};
+use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
+
+thread_local! {
+    /// What `tile_set_stream` was given; null is the legacy default stream.
+    static STREAM: Cell<*mut c_void> = const { Cell::new(core::ptr::null_mut()) };
+    /// The stream made of it, kept for its scratch memory, with its runtime.
+    static MADE: RefCell<Option<(*mut c_void, Runtime, Stream)>> = const { RefCell::new(None) };
+}
+
+pub(crate) fn set_stream(stream: *mut c_void) {
+    STREAM.set(stream);
+    MADE.take();
+}
+
+/// `TILE_BACKEND=cpu`: pointers are host pointers.
+fn on_cpu() -> Option<&'static Runtime> {
+    static CPU: OnceLock<Option<Runtime>> = OnceLock::new();
+    CPU.get_or_init(|| (std::env::var_os("TILE_BACKEND")? == "cpu").then(Runtime::cpu)).as_ref()
+}
+
+/// Runs an operation that touches `elements` elements in the caller's context and stream; none is a success.
+/// Overlaps have been looked at: an output may be an input.
+pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> host::Result<()>) -> Result<()> {
+    if elements == 0 {
+        return Ok(());
+    }
+    if let Some(rt) = on_cpu() {
+        return Ok(run(&On::new(rt).in_place(), Place::Host)?);
+    }
+    let rt = Runtime::current()?;
+    let place = rt.device().place;
+    let raw = STREAM.get();
+    if raw.is_null() {
+        return Ok(run(&On::new(&rt).in_place(), place)?);
+    }
+    let stream = foreign(&rt, raw)?;
+    Ok(run(&On::new(&rt).stream(&stream).in_place(), place)?)
+}
+
+/// The thread's stream in this runtime; made once.
+fn foreign(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
+    MADE.with_borrow_mut(|made| {
+        if let Some((of, owner, stream)) = made
+            && *of == raw
+            && core::ptr::eq(owner.device(), rt.device())
+        {
+            return Ok(stream.clone());
+        }
+        // SAFETY: the caller of tile_set_stream vouches for the stream.
+        let stream = unsafe { Stream::from_raw(rt, raw) }?;
+        *made = Some((raw, rt.clone(), stream.clone()));
+        Ok(stream)
+    })
+}

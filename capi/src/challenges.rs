@@ -1,0 +1,198 @@
+//! The challenge operations.
+
+use crate::backend;
+use crate::guard::{Failure, enter};
+use crate::memory::{Array, area, int};
+use core::ffi::{c_float, c_int, c_uchar, c_uint};
+use host::ops;
+
+/// C = A + B. C may be A or B.
+///
+/// # Safety
+/// The pointers address N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_vector_add(A: *const c_float, B: *const c_float, C: *mut c_float, N: usize) -> c_int {
+    enter(|| crate::general::add(A, B, C, N as u64))
+}
+
+/// output = the transpose of the rows x cols matrix input.
+///
+/// # Safety
+/// The pointers address rows * cols floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_matrix_transpose(input: *const c_float, output: *mut c_float, rows: c_int, cols: c_int) -> c_int {
+    enter(|| {
+        let (rows, cols) = (int("rows", rows)?, int("cols", cols)?);
+        let n = area(rows, cols)?;
+        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        y.apart(&x)?;
+        backend::with(n, |on, place| ops::matrix_transpose(on, x.input(place), y.output(place), rows, cols))
+    })
+}
+
+/// output = softmax of the whole array.
+///
+/// # Safety
+/// The pointers address N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_softmax(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
+    enter(|| {
+        let n = int("N", N)?;
+        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        y.apart(&x)?;
+        backend::with(n, |on, place| ops::softmax_1d(on, x.input(place), y.output(place)))
+    })
+}
+
+/// 255 minus each colour of an RGBA image, in place; alpha is kept.
+///
+/// # Safety
+/// `image` addresses 4 * width * height bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_color_inversion(image: *mut c_uchar, width: c_int, height: c_int) -> c_int {
+    enter(|| {
+        let (width, height) = (int("width", width)?, int("height", height)?);
+        let n = area(area(width, height)?, 4)?;
+        let image = Array::new("image", image.cast_const(), n)?;
+        backend::with(n, |on, place| ops::color_inversion(on, image.output(place), width, height))
+    })
+}
+
+/// output[i] = sum of input[i + k] * kernel[k] over k, for i from 0 to input_size - kernel_size.
+///
+/// # Safety
+/// The pointers address input_size, kernel_size and input_size - kernel_size + 1 floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_1d_convolution(
+    input: *const c_float,
+    kernel: *const c_float,
+    output: *mut c_float,
+    input_size: c_int,
+    kernel_size: c_int,
+) -> c_int {
+    enter(|| {
+        let (n, taps) = (int("input_size", input_size)?, int("kernel_size", kernel_size)?);
+        if taps > n && n > 0 {
+            return Err(Failure::argument(format!("kernel_size is {taps}: more taps than the {n} elements of the input")));
+        }
+        let outputs = if n == 0 || taps == 0 { 0 } else { n - taps + 1 };
+        let (x, w) = (Array::new("input", input, n)?, Array::new("kernel", kernel, taps)?);
+        let y = Array::new("output", output.cast_const(), outputs)?;
+        y.apart(&x)?;
+        y.apart(&w)?;
+        backend::with(n.min(taps), |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
+    })
+}
+
+/// The array back to front, in place.
+///
+/// # Safety
+/// `input` addresses N floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c_int {
+    enter(|| {
+        let n = int("N", N)?;
+        let x = Array::new("input", input.cast_const(), n)?;
+        backend::with(n, |on, place| ops::reverse_array(on, x.output(place)))
+    })
+}
+
+/// output = max(input, 0); a NaN stays. Output may be input.
+///
+/// # Safety
+/// The pointers address N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
+    enter(|| crate::general::relu(input, output, int("N", N)?))
+}
+
+/// output = input, or 0.01 * input where that is negative. Output may be input.
+///
+/// # Safety
+/// The pointers address N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_leaky_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
+    enter(|| crate::general::leaky_relu(input, output, int("N", N)?))
+}
+
+/// GeLU, tanh form. Output may be input.
+///
+/// # Safety
+/// The pointers address N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_gelu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
+    enter(|| crate::general::gelu(input, output, int("N", N)?))
+}
+
+/// R rounds of 32-bit FNV-1a over the 4 bytes of each value, low byte first. Output may be input.
+///
+/// # Safety
+/// The pointers address N elements each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_rainbow_table(input: *const c_int, output: *mut c_uint, N: c_int, R: c_int) -> c_int {
+    enter(|| {
+        let (n, rounds) = (int("N", N)?, int("R", R)?);
+        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        if output.cast_const().cast() != input {
+            y.apart(&x)?;
+        }
+        backend::with(n, |on, place| ops::rainbow_table(on, x.input(place), y.output(place), rounds as u32))
+    })
+}
+
+/// B = A, both N x N. B may be A.
+///
+/// # Safety
+/// The pointers address N * N floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_matrix_copy(A: *const c_float, B: *mut c_float, N: c_int) -> c_int {
+    enter(|| {
+        let side = int("N", N)?;
+        let n = area(side, side)?;
+        let (a, b) = (Array::new("A", A, n)?, Array::new("B", B.cast_const(), n)?);
+        b.apart_or_same(&a)?;
+        backend::with(n, |on, place| ops::matrix_copy(on, a.input(place), b.output(place)))
+    })
+}
+
+/// *output = how many of the N elements equal K.
+///
+/// # Safety
+/// The pointers address N elements and one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_count_array_element(input: *const c_int, output: *mut c_int, N: c_int, K: c_int) -> c_int {
+    enter(|| count(input, output, int("N", N)?, K))
+}
+
+/// *output = how many elements of the N x M matrix equal K.
+///
+/// # Safety
+/// The pointers address N * M elements and one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_count_2d_array_element(input: *const c_int, output: *mut c_int, N: c_int, M: c_int, K: c_int) -> c_int {
+    // A contiguous matrix is an array.
+    enter(|| count(input, output, area(int("N", N)?, int("M", M)?)?, K))
+}
+
+// Of nothing the count and the sum are 0, where there is a place for it.
+unsafe fn count(input: *const c_int, output: *mut c_int, n: u64, k: c_int) -> crate::guard::Result<()> {
+    let one = u64::from(n > 0 || !output.is_null());
+    let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?);
+    y.apart(&x)?;
+    backend::with(one, |on, place| ops::count_array_element(on, x.input(place), y.output(place), k))
+}
+
+/// *output = the sum of the N elements; of none, 0.
+///
+/// # Safety
+/// The pointers address N floats and one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
+    enter(|| {
+        let n = int("N", N)?;
+        let one = u64::from(n > 0 || !output.is_null());
+        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?);
+        y.apart(&x)?;
+        backend::with(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
+    })
+}

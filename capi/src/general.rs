@@ -1,0 +1,99 @@
+//! The general operations, and what they share with the challenge ones.
+
+use crate::backend;
+use crate::guard::{Failure, Result, enter};
+use crate::memory::{Array, area, long};
+use core::ffi::{c_float, c_int, c_longlong, c_void};
+use host::ops::{self, Float};
+use kernel_core::{bf16, f16};
+
+/// The slope of the leaky ReLU.
+const SLOPE: f32 = 0.01;
+
+macro_rules! by_dtype { ($dtype:expr, $f:ident($($ptr:ident),*; $n:expr)) => { match $dtype {
+    0 => $f::<f32>($($ptr.cast()),*, $n),
+    1 => $f::<f16>($($ptr.cast()),*, $n),
+    2 => $f::<bf16>($($ptr.cast()),*, $n),
+    other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+} } }
+
+/// c = a + b, for dtype 0 (f32), 1 (f16), 2 (bf16). c may be a or b.
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_vector_add(dtype: c_int, a: *const c_void, b: *const c_void, c: *mut c_void, N: c_longlong) -> c_int {
+    enter(|| by_dtype!(dtype, add(a, b, c; long("N", N)?)))
+}
+
+/// y = max(x, 0), for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_relu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
+    enter(|| by_dtype!(dtype, relu(x, y; long("N", N)?)))
+}
+
+/// y = x, or 0.01 x where x is negative, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_leaky_relu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
+    enter(|| by_dtype!(dtype, leaky_relu(x, y; long("N", N)?)))
+}
+
+/// GeLU in its tanh form, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_gelu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
+    enter(|| by_dtype!(dtype, gelu(x, y; long("N", N)?)))
+}
+
+/// Softmax of every row of a rows x cols matrix.
+///
+/// # Safety
+/// The pointers address rows * cols floats each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_softmax_rows(x: *const c_float, y: *mut c_float, rows: c_longlong, cols: c_longlong) -> c_int {
+    enter(|| {
+        let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
+        let n = area(rows, cols)?;
+        let (x, y) = (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?);
+        y.apart(&x)?;
+        backend::with(n, |on, place| ops::softmax_rows(on, x.input(place), y.output(place), rows, cols))
+    })
+}
+
+pub(crate) unsafe fn add<T: Float>(a: *const T, b: *const T, c: *mut T, n: u64) -> Result<()> {
+    let (a, b, c) = (Array::new("a", a, n)?, Array::new("b", b, n)?, Array::new("c", c.cast_const(), n)?);
+    c.apart_or_same(&a)?;
+    c.apart_or_same(&b)?;
+    backend::with(n, |on, place| ops::vector_add(on, a.input(place), b.input(place), c.output(place)))
+}
+
+unsafe fn unary<T: Float>(
+    x: *const T,
+    y: *mut T,
+    n: u64,
+    run: impl FnOnce(&ops::On, kernel_core::SliceArg<T>, kernel_core::SliceMutArg<T>) -> host::Result<()>,
+) -> Result<()> {
+    let (x, y) = (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?);
+    y.apart_or_same(&x)?;
+    backend::with(n, |on, place| run(on, x.input(place), y.output(place)))
+}
+
+pub(crate) unsafe fn relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+    unary(x, y, n, |on, x, y| ops::relu(on, x, y))
+}
+
+pub(crate) unsafe fn leaky_relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+    unary(x, y, n, |on, x, y| ops::leaky_relu(on, x, y, SLOPE))
+}
+
+pub(crate) unsafe fn gelu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+    unary(x, y, n, |on, x, y| ops::gelu(on, x, y))
+}

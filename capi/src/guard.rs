@@ -1,0 +1,63 @@
+//! The boundary: no panic crosses it, and every error leaves a message.
+
+use crate::codes::{TILE_ERROR_ARGUMENT, TILE_ERROR_INTERNAL, TILE_ERROR_OVERLAP, TILE_OK, code_of};
+use core::ffi::{c_char, c_int};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Why a call failed.
+pub(crate) struct Failure {
+    pub code: c_int,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn argument(message: String) -> Self {
+        Failure { code: TILE_ERROR_ARGUMENT, message }
+    }
+
+    pub fn overlap(message: String) -> Self {
+        Failure { code: TILE_ERROR_OVERLAP, message }
+    }
+}
+
+impl From<host::Error> for Failure {
+    fn from(e: host::Error) -> Self {
+        Failure { code: code_of(&e), message: e.to_string() }
+    }
+}
+
+pub(crate) type Result<T> = core::result::Result<T, Failure>;
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// The message of the last call of this thread that failed; empty when none has. Valid until the thread's next failing
+/// call.
+#[unsafe(no_mangle)]
+pub extern "C" fn tile_last_error() -> *const c_char {
+    LAST.try_with(|m| m.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Runs a call's body.
+pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => TILE_OK,
+        Ok(Err(f)) => remember(f.code, f.message),
+        Err(panic) => {
+            let what = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = format!("internal error: {}", what.unwrap_or("a panic without a message"));
+            // A payload may panic when it is dropped.
+            core::mem::forget(panic);
+            remember(TILE_ERROR_INTERNAL, message)
+        }
+    }
+}
+
+fn remember(code: c_int, message: String) -> c_int {
+    let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    let _ = LAST.try_with(|m| *m.borrow_mut() = text);
+    code
+}

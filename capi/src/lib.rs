@@ -1,0 +1,29 @@
+//! libtile.so. One function per operation; all of them check, then call `tile_host::ops`.
+//!
+//! `include/tile.h` is generated from here.
+
+#![allow(non_snake_case)] // The challenges name their arguments so.
+
+mod backend;
+mod challenges;
+mod codes;
+mod general;
+mod guard;
+mod memory;
+
+pub use challenges::*;
+pub use codes::*;
+pub use general::*;
+pub use guard::tile_last_error;
+
+use core::ffi::{c_int, c_void};
+
+/// Puts the calling thread's later work on `stream`, a CUstream or cudaStream_t of the context that is current then. NULL
+/// goes back to the legacy default stream. The stream must outlive its use here.
+#[unsafe(no_mangle)]
+pub extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
+    guard::enter(|| {
+        backend::set_stream(stream);
+        Ok(())
+    })
+}

@@ -1,0 +1,87 @@
+//! The caller's memory: checked before anything else happens.
+
+use crate::guard::{Failure, Result};
+use core::ffi::{c_int, c_longlong};
+use kernel_core::{Element, Place, SliceArg, SliceMutArg};
+
+/// A size that must not be negative.
+pub(crate) fn size(name: &str, n: impl Into<i64>) -> Result<u64> {
+    let n = n.into();
+    u64::try_from(n).map_err(|_| Failure::argument(format!("{name} is {n}: a size cannot be negative")))
+}
+
+pub(crate) fn long(name: &str, n: c_longlong) -> Result<u64> {
+    size(name, n)
+}
+
+pub(crate) fn int(name: &str, n: c_int) -> Result<u64> {
+    size(name, n)
+}
+
+/// The product of two sizes.
+pub(crate) fn area(rows: u64, cols: u64) -> Result<u64> {
+    rows.checked_mul(cols).ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))
+}
+
+/// An array as it was handed over.
+#[derive(Clone, Copy)]
+pub(crate) struct Array<'a, T> {
+    name: &'a str,
+    ptr: *const T,
+    len: u64,
+}
+
+impl<'a, T: Element> Array<'a, T> {
+    /// Not null, aligned to its element, and of a size that can be addressed. Without elements anything is fine.
+    pub fn new(name: &'a str, ptr: *const T, len: u64) -> Result<Self> {
+        let a = Array { name, ptr, len };
+        if len == 0 {
+            return Ok(a);
+        }
+        let bytes = len.checked_mul(size_of::<T>() as u64).filter(|b| *b <= isize::MAX as u64);
+        let Some(bytes) = bytes else {
+            return Err(Failure::argument(format!("{name}: {len} elements of {} bytes are more than can be addressed", size_of::<T>())));
+        };
+        if ptr.is_null() {
+            return Err(Failure::argument(format!("{name} is a null pointer, with {len} elements")));
+        }
+        if ptr as usize % size_of::<T>() != 0 {
+            let why = format!("{name} is at {ptr:p}, which is not a multiple of its element size, {} bytes", size_of::<T>());
+            return Err(Failure::argument(why));
+        }
+        if (ptr as u64).checked_add(bytes).is_none() {
+            return Err(Failure::argument(format!("{name}: {len} elements at {ptr:p} reach past the end of the address space")));
+        }
+        Ok(a)
+    }
+
+    fn range(&self) -> (u64, u64) {
+        (self.ptr as u64, self.ptr as u64 + self.len * size_of::<T>() as u64)
+    }
+
+    /// # Safety
+    /// The memory is the caller's to read, at the place where `place` says.
+    pub unsafe fn input(&self, place: Place) -> SliceArg<'a, T> {
+        SliceArg::from_raw(self.ptr as u64, self.len, place)
+    }
+
+    /// # Safety
+    /// The memory is the caller's to write, at the place where `place` says.
+    pub unsafe fn output(&self, place: Place) -> SliceMutArg<'a, T> {
+        SliceMutArg::from_raw(self.ptr as u64, self.len, place)
+    }
+
+    /// No byte in common with `other`.
+    pub fn apart<U: Element>(&self, other: &Array<U>) -> Result<()> {
+        let ((a, b), (c, d)) = (self.range(), other.range());
+        if a < d && c < b && self.len > 0 && other.len > 0 {
+            return Err(Failure::overlap(format!("{} and {} overlap: give the output memory of its own", self.name, other.name)));
+        }
+        Ok(())
+    }
+
+    /// No byte in common with `other`, or all of them.
+    pub fn apart_or_same(&self, other: &Array<T>) -> Result<()> {
+        if self.range() == other.range() { Ok(()) } else { self.apart(other) }
+    }
+}

@@ -1,0 +1,33 @@
+//! Many programs, one result: an atomic addition each.
+//!
+//! `output` must hold 0 before the launch. Float additions come in whatever order the programs finish, so the last
+//! bits differ from run to run; `device_kernels::reduction` does it with a last arriver in one fixed order.
+
+use kernel_macros::tile_kernel;
+
+/// `output[0] += sum of x`.
+#[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
+pub fn sum_atomic<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    // Inside the tile, `sum` is the tree one writes by hand in CUDA: registers, shuffles, then shared memory.
+    let partial = sum(load(x, i));
+    atomic_add(output, 0, partial).relaxed();
+}
+
+/// The same with programs that stay: one atomic for many blocks.
+#[tile_kernel(tune(BLOCK = [1024]), grid = [min(cdiv(x.len(), BLOCK), num_sms() * 8)])]
+pub fn sum_persistent<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
+    let mut acc = zeros::<f32>([BLOCK]);
+    for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
+        acc += load(x, start + arange(BLOCK));
+    }
+    atomic_add(output, 0, sum(acc)).relaxed();
+}
+
+/// `output[0] += number of elements equal to k`. Integers add up to the same in any order.
+#[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
+pub fn count_atomic<const BLOCK: usize>(x: &[i32], output: &mut [i32], k: i32) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    let equal = (load(x, i) == k) & (i < x.len());
+    atomic_add(output, 0, sum(equal.to::<i32>())).relaxed();
+}

@@ -1,0 +1,54 @@
+//! One operation, three ways: what slices do for you, what they do under the hood, and programs that stay.
+
+use kernel_macros::tile_kernel;
+
+/// With slices there is no mask to write: a load past the end gives 0, a store past the end is dropped.
+#[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(c.len(), BLOCK)])]
+pub fn vector_add_naive<const BLOCK: usize>(a: &[f32], b: &[f32], c: &mut [f32]) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    store(c, i, load(a, i) + load(b, i));
+}
+
+/// With raw pointers only the mask protects what lies behind the arrays.
+///
+/// # Safety
+/// `x`, `y` and `output` address `n_elements` elements each, and `output` overlaps no other program's input.
+#[tile_kernel(tune(BLOCK_SIZE = [1024]), grid = [cdiv(n_elements, BLOCK_SIZE)])]
+pub unsafe fn vector_add_masked<const BLOCK_SIZE: usize>(
+    x: *const f32,
+    y: *const f32,
+    output: *mut f32,
+    n_elements: usize,
+) {
+    // Which of the programs is this one?
+    let pid = program_id(0);
+    // Program 0 has elements 0..1024, program 1 has 1024..2048, and so on.
+    let block_start = pid * BLOCK_SIZE;
+    let offsets = block_start + arange(BLOCK_SIZE);
+    // The last program may reach past the end.
+    let mask = offsets < n_elements;
+    let a = load(x.add(offsets)).mask(mask);
+    let b = load(y.add(offsets)).mask(mask);
+    let sum = a + b;
+    store(output.add(offsets), sum).mask(mask);
+}
+
+/// A fixed number of programs, each with every num_programs-th block: the grid no longer depends on the length.
+///
+/// # Safety
+/// As [`vector_add_masked`].
+#[tile_kernel(tune(BLOCK_SIZE = [1024]), grid = [min(cdiv(n_elements, BLOCK_SIZE), num_sms() * 8)])]
+pub unsafe fn vector_add_persistent<const BLOCK_SIZE: usize>(
+    x: *const f32,
+    y: *const f32,
+    output: *mut f32,
+    n_elements: usize,
+) {
+    for block in range(program_id(0), cdiv(n_elements, BLOCK_SIZE), num_programs(0)) {
+        let offsets = block * BLOCK_SIZE + arange(BLOCK_SIZE);
+        let mask = offsets < n_elements;
+        let a = load(x.add(offsets)).mask(mask);
+        let b = load(y.add(offsets)).mask(mask);
+        store(output.add(offsets), a + b).mask(mask);
+    }
+}

@@ -1,0 +1,159 @@
+//! The teaching kernels give what they should, on the CPU and on the emulated SM.
+
+use kernel_core::Call;
+use tile_examples::{gelu, reduction, softmax, softmax_array, transpose, vector_add};
+use tile_host::conformance::{data, reference};
+use tile_host::{Buffer, Runtime};
+
+/// On both backends.
+fn everywhere(test: impl Fn(&Runtime)) {
+    test(&Runtime::cpu());
+    test(&Runtime::emulator(7));
+}
+
+fn floats(n: usize) -> Vec<f32> {
+    data::floats(&mut data::Rng::new(n as u64), n, -4.0, 4.0)
+}
+
+fn close(found: &[f32], wanted: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), wanted.len());
+    for (i, (&f, &w)) in found.iter().zip(wanted).enumerate() {
+        assert!((f as f64 - w).abs() <= tolerance * w.abs().max(1e-3), "element {i}: {f} for {w}");
+    }
+}
+
+fn launch(rt: &Runtime, call: Call) {
+    rt.launch(call).expect("launches");
+}
+
+#[test]
+fn vector_adds() {
+    everywhere(|rt| {
+        for n in [0, 1, 1023, 1024, 1025, 5000] {
+            let (a, b) = (floats(n), data::floats(&mut data::Rng::new(99), n, 0.0, 1.0));
+            let wanted: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            let mut out = Buffer::zeros(rt, n).unwrap();
+            launch(rt, vector_add::vector_add_naive(&x, &y, &mut out));
+            assert_eq!(out.to_vec().unwrap(), wanted);
+            // SAFETY: three buffers of n elements.
+            for kernel in [0, 1] {
+                let out = Buffer::<f32>::zeros(rt, n).unwrap();
+                launch(rt, unsafe {
+                    match kernel {
+                        0 => vector_add::vector_add_masked(x.raw(), y.raw(), out.raw(), n as u64),
+                        _ => vector_add::vector_add_persistent(x.raw(), y.raw(), out.raw(), n as u64),
+                    }
+                });
+                assert_eq!(out.to_vec().unwrap(), wanted);
+            }
+        }
+    });
+}
+
+#[test]
+fn gelu_plain() {
+    everywhere(|rt| {
+        let x = floats(3000);
+        let (input, out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::<f32>::zeros(rt, 3000).unwrap());
+        // SAFETY: two buffers of 3000 elements.
+        launch(rt, unsafe { gelu::gelu_plain(input.raw(), out.raw(), 3000) });
+        let wanted: Vec<f64> = x.iter().map(|&v| reference::gelu(v as f64)).collect();
+        close(&out.to_vec().unwrap(), &wanted, 1e-4);
+    });
+}
+
+#[test]
+fn softmax_of_rows() {
+    everywhere(|rt| {
+        for (rows, cols) in [(1, 1), (7, 781), (3, 1024)] {
+            let x = floats(rows * cols);
+            let wanted: Vec<f64> = x.chunks(cols).flat_map(reference::softmax).collect();
+            let input = Buffer::from_slice(rt, &x).unwrap();
+            for kernel in [0, 1] {
+                let out = Buffer::<f32>::zeros(rt, rows * cols).unwrap();
+                let (r, c) = (rows as u64, cols as u64);
+                // SAFETY: both hold `rows` rows, `cols` apart, and a row fits a tile.
+                launch(rt, unsafe {
+                    match kernel {
+                        0 => softmax::softmax_row_naive(input.raw(), out.raw(), c, c, r, c),
+                        _ => softmax::softmax_row_persistent(input.raw(), out.raw(), c, c, r, c),
+                    }
+                });
+                close(&out.to_vec().unwrap(), &wanted, 1e-5);
+            }
+        }
+    });
+}
+
+#[test]
+fn transposes() {
+    everywhere(|rt| {
+        for (m, n) in [(1, 1), (33, 65), (64, 32)] {
+            let x = floats(m * n);
+            let (input, out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::<f32>::zeros(rt, m * n).unwrap());
+            let (rows, cols) = (m as u64, n as u64);
+            // SAFETY: an m by n matrix and an n by m one.
+            launch(rt, unsafe { transpose::transpose_naive(input.raw(), out.raw(), rows, cols, cols, 1, rows, 1) });
+            assert_eq!(out.to_vec().unwrap(), reference::transpose(&x, m, n));
+        }
+    });
+}
+
+#[test]
+fn reductions() {
+    everywhere(|rt| {
+        for n in [0, 1, 1025, 9000] {
+            let x = floats(n);
+            let (wanted, magnitude) = reference::sum(&x);
+            let input = Buffer::from_slice(rt, &x).unwrap();
+            let mut out = Buffer::<f32>::zeros(rt, 1).unwrap();
+            launch(rt, reduction::sum_atomic(&input, &mut out));
+            assert!((out.to_vec().unwrap()[0] as f64 - wanted).abs() <= 1e-6 * magnitude);
+            out.fill_zero().unwrap();
+            launch(rt, reduction::sum_persistent(&input, &mut out));
+            assert!((out.to_vec().unwrap()[0] as f64 - wanted).abs() <= 1e-6 * magnitude);
+
+            let ints = data::small_ints(&mut data::Rng::new(3), n, 5);
+            let input = Buffer::from_slice(rt, &ints).unwrap();
+            let mut out = Buffer::<i32>::zeros(rt, 1).unwrap();
+            launch(rt, reduction::count_atomic(&input, &mut out, 0));
+            assert_eq!(out.to_vec().unwrap()[0] as usize, ints.iter().filter(|v| **v == 0).count());
+        }
+    });
+}
+
+#[test]
+fn softmax_of_an_array() {
+    use softmax_array::*;
+    everywhere(|rt| {
+        for n in [1, 1025, 9000] {
+            let x = floats(n);
+            let wanted = reference::softmax(&x);
+            let input = Buffer::from_slice(rt, &x).unwrap();
+            let new = |len: usize| Buffer::<f32>::zeros(rt, len).unwrap();
+            let (mut partial, mut max, mut sum, mut out) = (new(n.div_ceil(1024)), new(1), new(1), new(n));
+
+            launch(rt, partial_max(&input, &mut partial));
+            launch(rt, combine_max(&partial, &mut max));
+            launch(rt, partial_exp_sum(&input, &max, &mut partial));
+            launch(rt, combine_sum(&partial, &mut sum));
+            launch(rt, normalize(&input, &max, &sum, &mut out));
+            close(&out.to_vec().unwrap(), &wanted, 1e-5);
+
+            let mut out = new(n);
+            launch(rt, softmax_alone(&input, &mut out));
+            close(&out.to_vec().unwrap(), &wanted, 1e-5);
+
+            let mut bits = Buffer::from_slice(rt, &[f32::NEG_INFINITY.to_bits()]).unwrap();
+            launch(rt, atomic_max_bits(&input, &mut bits));
+            let found = f32::from_bits(bits.to_vec().unwrap()[0]);
+            assert_eq!(found, x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+            let max = Buffer::from_slice(rt, &[found]).unwrap();
+            let (mut sum, mut out) = (new(1), new(n));
+            launch(rt, atomic_exp_sum(&input, &max, &mut sum));
+            launch(rt, normalize(&input, &max, &sum, &mut out));
+            close(&out.to_vec().unwrap(), &wanted, 1e-5);
+        }
+    });
+}

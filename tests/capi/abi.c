@@ -1,0 +1,174 @@
+/* The C ABI from C: argument errors, the missing GPU, and (with TILE_BACKEND=cpu, pointers then being host pointers)
+ * results of every function. Usage: abi errors | abi no-device | abi results. Exit status 0 when all holds. */
+#include "tile.h"
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+#define CHECK(cond) do { if (!(cond)) { failures++; fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #cond, tile_last_error()); } } while (0)
+/* The code, and that the message names the argument. */
+#define FAILS(call, code, word) do { int got = (call); CHECK(got == (code)); CHECK(strstr(tile_last_error(), word) != NULL); } while (0)
+
+static void errors(void) {
+    static float x[64], y[64];
+    static int i[64], c[1];
+    static unsigned u[64];
+    static unsigned char image[256];
+    CHECK(strcmp(tile_last_error(), "") == 0);
+
+    /* Null pointers with a positive length. */
+    FAILS(solve_vector_add(NULL, x, y, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_vector_add(x, NULL, y, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_vector_add(x, x, NULL, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_relu(NULL, y, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_leaky_relu(x, NULL, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_gelu(NULL, NULL, 4), TILE_ERROR_ARGUMENT, "null");
+    FAILS(solve_matrix_transpose(x, NULL, 2, 2), TILE_ERROR_ARGUMENT, "output");
+    FAILS(solve_softmax(NULL, y, 4), TILE_ERROR_ARGUMENT, "input");
+    FAILS(solve_color_inversion(NULL, 2, 2), TILE_ERROR_ARGUMENT, "image");
+    FAILS(solve_1d_convolution(x, NULL, y, 8, 3), TILE_ERROR_ARGUMENT, "kernel");
+    FAILS(solve_reverse_array(NULL, 4), TILE_ERROR_ARGUMENT, "input");
+    FAILS(solve_rainbow_table(i, NULL, 4, 1), TILE_ERROR_ARGUMENT, "output");
+    FAILS(solve_matrix_copy(NULL, y, 2), TILE_ERROR_ARGUMENT, "A");
+    FAILS(solve_count_array_element(i, NULL, 4, 1), TILE_ERROR_ARGUMENT, "output");
+    FAILS(solve_count_2d_array_element(NULL, c, 2, 2, 1), TILE_ERROR_ARGUMENT, "input");
+    FAILS(solve_reduction(NULL, y, 4), TILE_ERROR_ARGUMENT, "input");
+    FAILS(tile_softmax_rows(x, NULL, 2, 2), TILE_ERROR_ARGUMENT, "y");
+    FAILS(tile_gelu(1, NULL, y, 4), TILE_ERROR_ARGUMENT, "x");
+
+    /* Negative sizes. */
+    FAILS(solve_relu(x, y, -1), TILE_ERROR_ARGUMENT, "N is -1");
+    FAILS(solve_matrix_transpose(x, y, -2, 2), TILE_ERROR_ARGUMENT, "rows");
+    FAILS(solve_matrix_transpose(x, y, 2, INT_MIN), TILE_ERROR_ARGUMENT, "cols");
+    FAILS(solve_color_inversion(image, 2, -2), TILE_ERROR_ARGUMENT, "height");
+    FAILS(solve_1d_convolution(x, y, y, 8, -3), TILE_ERROR_ARGUMENT, "kernel_size");
+    FAILS(solve_rainbow_table(i, u, 4, -1), TILE_ERROR_ARGUMENT, "R is -1");
+    FAILS(solve_reverse_array(x, -4), TILE_ERROR_ARGUMENT, "negative");
+    FAILS(solve_count_2d_array_element(i, c, -1, -1, 0), TILE_ERROR_ARGUMENT, "negative");
+    FAILS(tile_vector_add(0, x, x, y, LLONG_MIN), TILE_ERROR_ARGUMENT, "negative");
+    FAILS(tile_softmax_rows(x, y, 1, -1), TILE_ERROR_ARGUMENT, "cols");
+
+    /* Sizes whose byte count overflows. */
+    FAILS(solve_vector_add(x, x, y, SIZE_MAX), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(solve_vector_add(x, x, y, SIZE_MAX / 4), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(tile_relu(0, x, y, LLONG_MAX), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(tile_softmax_rows(x, y, LLONG_MAX, LLONG_MAX), TILE_ERROR_ARGUMENT, "64 bits");
+    FAILS(tile_softmax_rows(x, y, LLONG_MAX / 2, 2), TILE_ERROR_ARGUMENT, "addressed");
+
+    /* A dtype that is none, and an address that is not aligned to its element. */
+    FAILS(tile_relu(3, x, y, 4), TILE_ERROR_ARGUMENT, "dtype is 3");
+    FAILS(tile_gelu(-1, x, y, 4), TILE_ERROR_ARGUMENT, "dtype is -1");
+    FAILS(tile_relu(0, (char *)x + 2, y, 4), TILE_ERROR_ARGUMENT, "multiple");
+    FAILS(tile_relu(1, (char *)x + 1, y, 4), TILE_ERROR_ARGUMENT, "multiple");
+
+    /* Overlaps. */
+    FAILS(solve_relu(x, x + 1, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_vector_add(x, y, y + 1, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_softmax(x, x, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_matrix_transpose(x, x, 2, 4), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_1d_convolution(x, y, x, 8, 3), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_reduction(x, x + 3, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_count_array_element(i, i, 8, 1), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(tile_softmax_rows(x, x, 2, 4), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_1d_convolution(x, x + 32, y, 3, 8), TILE_ERROR_ARGUMENT, "taps");
+
+    /* A length of zero touches nothing. */
+    CHECK(solve_vector_add(NULL, NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_relu(NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_matrix_transpose(NULL, NULL, 0, 7) == TILE_OK);
+    CHECK(solve_softmax(NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_color_inversion(NULL, 7, 0) == TILE_OK);
+    CHECK(solve_1d_convolution(NULL, NULL, NULL, 0, 0) == TILE_OK);
+    CHECK(solve_1d_convolution(NULL, x, NULL, 0, 5) == TILE_OK);
+    CHECK(solve_reverse_array(NULL, 0) == TILE_OK);
+    CHECK(solve_rainbow_table(NULL, NULL, 0, 5) == TILE_OK);
+    CHECK(solve_matrix_copy(NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_reduction(NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_count_array_element(NULL, NULL, 0, 5) == TILE_OK);
+    CHECK(tile_softmax_rows(NULL, NULL, 0, LLONG_MAX) == TILE_OK);
+    CHECK(tile_gelu(2, NULL, NULL, 0) == TILE_OK);
+    CHECK(tile_set_stream(NULL) == TILE_OK);
+    for (int k = 0; k < 64; k++) CHECK(x[k] == 0 && y[k] == 0 && i[k] == 0 && u[k] == 0);
+}
+
+static void no_device(void) {
+    static float x[8], y[8] = {1, 2, 3};
+    FAILS(solve_relu(x, y, 8), TILE_ERROR_NO_DEVICE, "CUDA");
+    FAILS(solve_reduction(x, y, 8), TILE_ERROR_NO_DEVICE, "CUDA");
+    CHECK(y[0] == 1 && y[1] == 2 && y[2] == 3);
+}
+
+enum { N = 1000 };
+
+static void results(void) {
+    static float a[N + 1], b[N], c[N];
+    static int i[N], n;
+    static unsigned u[N];
+    for (int k = 0; k < N; k++) { a[k] = (float)(k % 37) - 18; b[k] = 0.5f * (float)k; i[k] = k % 10; }
+
+    CHECK(solve_vector_add(a, b, c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(c[k] == a[k] + b[k]);
+    CHECK(solve_relu(a, c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(c[k] == (a[k] < 0 ? 0 : a[k]));
+    memcpy(c, a, sizeof c);
+    CHECK(solve_leaky_relu(c, c, N) == TILE_OK); /* in place */
+    for (int k = 0; k < N; k++) CHECK(fabsf(c[k] - (a[k] < 0 ? 0.01f * a[k] : a[k])) < 1e-6f);
+    CHECK(solve_gelu(a, c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(fabsf(c[k] - 0.5f * a[k] * (1 + tanhf(0.79788456f * (a[k] + 0.044715f * a[k] * a[k] * a[k])))) < 1e-5f);
+    CHECK(solve_matrix_transpose(a, c, 25, 40) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(c[k % 40 * 25 + k / 40] == a[k]);
+    CHECK(solve_matrix_copy(a, c, 31) == TILE_OK);
+    CHECK(memcmp(a, c, 31 * 31 * sizeof *a) == 0);
+    memcpy(c, a, sizeof c);
+    CHECK(solve_reverse_array(c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(c[k] == a[N - 1 - k]);
+
+    float sum = 0;
+    CHECK(solve_reduction(b, c, N) == TILE_OK);
+    CHECK(fabsf(c[0] - 249750.0f) < 1);
+    c[0] = 7;
+    CHECK(solve_reduction(b, c, 0) == TILE_OK);
+    CHECK(c[0] == 0);
+    CHECK(solve_count_array_element(i, &n, N, 3) == TILE_OK && n == 100);
+    CHECK(solve_count_2d_array_element(i, &n, 10, 50, 3) == TILE_OK && n == 50);
+    CHECK(solve_softmax(a, c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) sum += c[k];
+    CHECK(fabsf(sum - 1) < 1e-4f && c[36] > c[35]);
+    CHECK(tile_softmax_rows(a, c, 10, 100) == TILE_OK);
+    for (int r = 0; r < 10; r++) {
+        sum = 0;
+        for (int k = 0; k < 100; k++) sum += c[100 * r + k];
+        CHECK(fabsf(sum - 1) < 1e-4f);
+    }
+    float taps[3] = {1, -2, 0.5f};
+    CHECK(solve_1d_convolution(a, taps, c, N, 3) == TILE_OK);
+    for (int k = 0; k + 2 < N; k++) CHECK(fabsf(c[k] - (a[k] - 2 * a[k + 1] + 0.5f * a[k + 2])) < 1e-4f);
+
+    CHECK(solve_rainbow_table(i, u, N, 1) == TILE_OK);
+    CHECK(u[0] == 0x4b95f515u);
+    unsigned char *image = (unsigned char *)malloc(4 * N + 1); /* at an odd address: only bytes are promised */
+    for (int k = 0; k < 4 * N; k++) image[k + 1] = (unsigned char)k;
+    CHECK(solve_color_inversion(image + 1, 25, 40) == TILE_OK);
+    for (int k = 0; k < 4 * N; k++) CHECK(image[k + 1] == (k % 4 == 3 ? (unsigned char)k : (unsigned char)(255 - (unsigned char)k)));
+    free(image);
+
+    /* f16 and bf16 by their bits: 1 + 2, and relu of -1. */
+    uint16_t one[2] = {0x3c00, 0x3c00}, two[2] = {0x4000, 0xbc00}, out[2];
+    CHECK(tile_vector_add(1, one, two, out, 2) == TILE_OK && out[0] == 0x4200 && out[1] == 0);
+    uint16_t minus[2] = {0xbf80, 0x3f80};
+    CHECK(tile_relu(2, minus, out, 2) == TILE_OK && out[0] == 0 && out[1] == 0x3f80);
+    CHECK(tile_leaky_relu(0, a, c, 4) == TILE_OK && tile_gelu(0, a, c, 4) == TILE_OK);
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "errors") == 0) errors();
+    else if (strcmp(mode, "no-device") == 0) no_device();
+    else if (strcmp(mode, "results") == 0) results();
+    else return 2;
+    return failures != 0;
+}

@@ -1,0 +1,102 @@
+//! libtile.so from C and from Python, and its header.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+// Links the library in, so that cargo builds it before this test.
+use tile as _;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
+}
+
+/// The folder with libtile.so: cargo puts a dependency's cdylib beside the test.
+fn library_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("this test's path");
+    let dir = exe.parent().expect("a folder").to_path_buf();
+    assert!(dir.join("libtile.so").is_file(), "no libtile.so in {}", dir.display());
+    dir
+}
+
+fn succeeds(what: &str, out: Output) {
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    assert!(out.status.success(), "{what}: {}\n{}{}", out.status, text(&out.stdout), text(&out.stderr));
+}
+
+fn abi_program(name: &str) -> PathBuf {
+    let (dir, program) = (library_dir(), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+    let out = Command::new("gcc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
+        .arg("-I").arg(root().join("capi/include"))
+        .arg(root().join("tests/capi/abi.c"))
+        .arg("-o").arg(&program)
+        .arg("-L").arg(&dir).arg("-ltile").arg("-lm")
+        .arg(format!("-Wl,-rpath,{}", dir.display()))
+        .output()
+        .expect("gcc is installed");
+    succeeds("gcc", out);
+    program
+}
+
+#[test]
+fn c_argument_errors() {
+    // Whatever the machine: these are found before a device is looked for.
+    let program = abi_program("abi-errors");
+    succeeds("abi errors", Command::new(&program).arg("errors").env_remove("TILE_BACKEND").output().expect("runs"));
+    succeeds("abi errors, cpu", Command::new(&program).arg("errors").env("TILE_BACKEND", "cpu").output().expect("runs"));
+}
+
+#[test]
+fn c_without_a_device() {
+    let out = Command::new(abi_program("abi-no-device"))
+        .arg("no-device")
+        .env_remove("TILE_BACKEND")
+        .env("CUDA_VISIBLE_DEVICES", "-1")
+        .output();
+    succeeds("abi no-device", out.expect("runs"));
+}
+
+#[test]
+fn c_results() {
+    let out = Command::new(abi_program("abi-results")).arg("results").env("TILE_BACKEND", "cpu").output();
+    succeeds("abi results", out.expect("runs"));
+}
+
+#[test]
+fn python_ctypes() {
+    let out = Command::new("python3")
+        .arg(root().join("tests/capi/abi.py"))
+        .arg(library_dir().join("libtile.so"))
+        .env("TILE_BACKEND", "cpu")
+        .output();
+    succeeds("abi.py", out.expect("python3 is installed"));
+}
+
+/// `TILE_BLESS=1` rewrites the header.
+#[test]
+fn header_is_current() {
+    let capi = root().join("capi");
+    let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("cbindgen.toml");
+    let mut text = Vec::new();
+    cbindgen::Builder::new()
+        .with_crate(&capi)
+        .with_config(config)
+        .generate()
+        .expect("the header")
+        .write(&mut text);
+    let (path, text) = (capi.join("include/tile.h"), String::from_utf8(text).expect("text"));
+    if std::env::var_os("TILE_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("writes the header");
+    }
+    let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(checked_in == text, "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tile-tests --test capi header");
+}
+
+#[test]
+fn header_stands_alone() {
+    let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("header.c");
+    std::fs::write(&source, "#include \"tile.h\"\nint main(void) { return TILE_OK; }\n").expect("writes");
+    let out = Command::new("gcc").args(["-std=c99", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+        .arg(root().join("capi/include")).arg(&source).output();
+    succeeds("the header alone", out.expect("gcc is installed"));
+}

@@ -1,0 +1,52 @@
+//! Every operation, dtype and configuration against its reference: all of them on the CPU, a covering subset on the
+//! emulated SM. `tile check --all` runs everything there is.
+
+use tile_host::Runtime;
+use tile_host::conformance::{self, Options, Row, Scope};
+
+fn seed() -> u64 {
+    match std::env::var("TILE_SEED") {
+        Ok(s) => s.parse().expect("TILE_SEED is a number"),
+        Err(_) => 1,
+    }
+}
+
+/// All rows pass, and every operation has some.
+fn holds(rows: &[Row], seed: u64) {
+    let failed: Vec<_> = rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
+    assert!(failed.is_empty(), "{} of {} rows failed (again with TILE_SEED={seed}):\n{}", failed.len(), rows.len(), failed.join("\n"));
+    for op in conformance::OPERATIONS {
+        for dtype in op.dtypes {
+            let has = |r: &&Row| r.op == op.name && r.dtype == dtype.name() && r.cases > 0;
+            assert!(rows.iter().any(|r| has(&r)), "{} {} was not run", op.name, dtype.name());
+        }
+    }
+}
+
+#[test]
+fn cpu() {
+    let seed = seed();
+    let rows = conformance::run(&Runtime::cpu(), &Options { operation: None, seed, scope: Scope::Usual }, |_| {}).expect("runs");
+    holds(&rows, seed);
+    for desc in device_kernels::all() {
+        for config in desc.configs {
+            let name = format!("{}[{}]", desc.name, config.id);
+            assert!(rows.iter().any(|r| r.config == name), "{name} was not run");
+        }
+    }
+}
+
+#[test]
+fn emulator() {
+    let seed = seed();
+    let rt = Runtime::emulator(seed);
+    let rows = conformance::run(&rt, &Options { operation: None, seed, scope: Scope::Few }, |_| {}).expect("runs");
+    holds(&rows, seed);
+}
+
+#[test]
+fn unknown_operation() {
+    let options = Options { operation: Some("sofmax".into()), seed: 1, scope: Scope::Few };
+    let error = conformance::run(&Runtime::cpu(), &options, |_| {}).expect_err("there is none").to_string();
+    assert!(error.contains("`sofmax`") && error.contains("softmax_rows"), "{error}");
+}
