@@ -49,9 +49,14 @@ pub fn fingerprint(streams: &[&TokenStream]) -> String {
     format!("{:016x}{:016x}", h[0], h[1])
 }
 
+/// Without doc comments: the macro and the build script see them escaped differently.
 fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
-    for t in s {
+    let mut tokens_left = s.into_iter().peekable();
+    while let Some(t) = tokens_left.next() {
         match t {
+            TokenTree::Punct(p) if p.as_char() == '#' && matches!(tokens_left.peek(), Some(TokenTree::Group(g)) if is_doc(g)) => {
+                tokens_left.next();
+            }
             TokenTree::Group(g) => {
                 feed(&format!("{:?}", g.delimiter()));
                 tokens(g.stream(), feed);
@@ -62,4 +67,8 @@ fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
             TokenTree::Literal(l) => feed(&l.to_string()),
         }
     }
+}
+
+fn is_doc(g: &proc_macro2::Group) -> bool {
+    matches!(g.stream().into_iter().next(), Some(TokenTree::Ident(i)) if i == "doc")
 }

@@ -54,6 +54,10 @@ impl Infer<'_> {
             "streaming" => o.hint = Hint::Streaming,
             "keep" => o.hint = Hint::Keep,
             "no_l1" => o.hint = Hint::NoL1,
+            "unchecked" if !self.kernel.is_unsafe => {
+                return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");
+            }
+            "unchecked" => o.unchecked = true,
             _ => o.relaxed = true,
         }
         Ok(())

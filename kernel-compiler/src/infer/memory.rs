@@ -10,10 +10,12 @@ pub(super) struct Options {
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
     pub relaxed: bool,
+    /// The kernel vouches for the bounds.
+    pub unchecked: bool,
 }
 
 pub(super) fn is_option(name: &str) -> bool {
-    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed")
+    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked")
 }
 
 pub(super) fn is_access(name: &str) -> bool {
@@ -52,7 +54,8 @@ impl Infer<'_> {
                 let Some(i) = c.args.get(1) else { return self.error(c.span, format!("`{name}` on a slice needs an index: `{name}({}, i, ..)`", self.params[param].name)) };
                 let v = self.expr(i)?;
                 let index = self.index(v, i.span)?;
-                (param, Place::Slice { param, index }, &c.args[2..])
+                let place = if c.options.unchecked { Place::Raw { param, index } } else { Place::Slice { param, index } };
+                (param, place, &c.args[2..])
             }
             Val::Ptr(param, offset) => {
                 let index = match offset {

@@ -145,19 +145,34 @@ impl Lower<'_> {
             }
         }
         self.vectors |= vec > 1;
-        let inside = |cx: &Self, r: &str| match place {
-            Place::Slice { param, .. } => Some(format!("({} < a{})", cx.as_u64(index, &regs.at(r)), f.params[*param].slot + 1)),
-            Place::Raw { .. } => None,
+        let p = &f.params[place.param()];
+        let affine = self.affine(index, layout);
+        let bound = match (place, &affine) {
+            (Place::Raw { .. }, _) => None,
+            (_, Some(a)) => {
+                let end = format!("a{}", p.slot + 1);
+                Some(self.below(index, a, &end).unwrap_or_else(|| Regs(format!("({} < {end})", regs.0))))
+            }
+            _ => Some(Regs(format!("({} < a{})", self.as_u64(index, &regs.0), p.slot + 1))),
         };
+        let addr = match &affine {
+            Some(a) => {
+                let base = self.fresh();
+                self.line(format!("let {base}: u64 = a{}.wrapping_add({}.wrapping_mul({bytes}));", p.slot, a.base));
+                self.affine_regs(&base, a, bytes).at("r")
+            }
+            None => self.address(place, &regs.at("r")),
+        };
+        let inside = |r: &str| bound.as_ref().map(|b| b.at(r));
         let all = |tests: Vec<String>| if tests.is_empty() { "true".to_string() } else { tests.join(" & ") };
-        let ok = all([inside(self, "r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten().collect());
+        let ok = all([inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten().collect());
         let full = if vec == 1 {
             "false".into()
         } else {
             // Of a group the last element is the farthest, the first if addresses descend.
             let far = if descending { format!("(g * {vec})") } else { format!("(g * {vec} + {})", vec - 1) };
             let mut tests = vec![];
-            if let Some(t) = inside(self, &far) {
+            if let Some(t) = inside(&far) {
                 tests.push(format!("d::all::<{}>(|g| {t})", n / vec));
             }
             let each_one: Vec<String> = [mask.as_ref().map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
@@ -166,7 +181,7 @@ impl Lower<'_> {
             }
             all(tests)
         };
-        Plan { vec, descending, addr: self.address(place, &regs.at("r")), full, ok }
+        Plan { vec, descending, addr, full, ok }
     }
 
     pub(super) fn atomic(&mut self, v: Value) {

@@ -4,6 +4,7 @@
 //! A tile is an array of the registers of one thread. Values with a home are computed where the kernel defines them;
 //! cheap ones on demand, in the layout that asks.
 
+mod affine;
 mod memory;
 mod program;
 mod reduce;
@@ -24,8 +25,7 @@ use text::*;
 pub fn lower(f: &Func, aligned: bool, sites: bool) -> Lowered {
     let a = analyse(f, aligned);
     let homes = assign(f, &a);
-    let mut cx = Lower { f, a: &a, homes: &homes, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
-    cx.parameters();
+    let mut cx = Lower { f, a: &a, homes: &homes, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
     cx.stmts(&f.body);
     let body = cx.blocks.pop().expect("the body");
     let (vectors, consts, vars) = (cx.vectors, std::mem::take(&mut cx.consts), cx.declare_vars());
@@ -69,6 +69,7 @@ struct Lower<'a> {
     blocks: Vec<Vec<Node>>,
     /// What is at hand in which layout, by block.
     memo: Vec<HashMap<(Value, Layout), Regs>>,
+    affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
     /// Layouts whose thread part is computed up front.
     layouts: Vec<Layout>,
     consts: Vec<String>,
@@ -127,10 +128,6 @@ impl Lower<'_> {
         format!("t{i}")
     }
 
-    fn parameters(&mut self) {
-        // Loop variables and closure arguments apart, a scalar is named after its value.
-    }
-
     fn declare_vars(&self) -> Vec<String> {
         let f = self.f;
         let declare = |(i, v): (usize, &VarInfo)| {
@@ -153,8 +150,10 @@ impl Lower<'_> {
     fn nested(&mut self, stmts: &[Stmt], before: Option<String>) -> Vec<Node> {
         self.blocks.push(before.into_iter().map(Node::Line).collect());
         self.memo.push(HashMap::new());
+        self.affine_memo.push(HashMap::new());
         self.stmts(stmts);
         self.memo.pop();
+        self.affine_memo.pop();
         self.blocks.pop().expect("pushed")
     }
 

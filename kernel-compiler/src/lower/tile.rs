@@ -19,6 +19,14 @@ impl Lower<'_> {
     fn make(&mut self, v: Value, l: &Layout) -> Regs {
         let f = self.f;
         debug_assert_eq!(l.shape(), padded(f.shape(v)), "a layout of another tile for {v:?} {:?}", f.op(v));
+        if let Some(a) = self.affine(v, l) {
+            return self.affine_regs(&a.base.clone(), &a, 1);
+        }
+        if self.homes.is_cheap(v)
+            && let Some(c) = self.compare(v, l)
+        {
+            return c;
+        }
         match f.op(v).clone() {
             Op::Splat(s) => Regs(scalar(s)),
             Op::Arange { start } => self.arange(start, l),

@@ -43,3 +43,15 @@ pub fn all<const K: usize>(f: impl Fn(usize) -> bool) -> bool {
     }
     all
 }
+
+/// How many indices from `start` on are below `end`, or the most a `u32` can say.
+#[inline(always)]
+pub fn limit(end: u64, start: u64) -> u32 {
+    if start >= end {
+        0
+    } else if end - start > u32::MAX as u64 {
+        u32::MAX
+    } else {
+        (end - start) as u32
+    }
+}

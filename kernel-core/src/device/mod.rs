@@ -20,7 +20,7 @@ mod mem;
 pub use access::{load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
-pub use fold::{all, fold};
+pub use fold::{all, fold, limit};
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].

@@ -1,0 +1,9 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(x: &[f32], y: &mut [f32]) {
+    let i = arange(64).to::<f32>();
+    store(y, arange(64), load(x, i));
+}
+
+fn main() {}

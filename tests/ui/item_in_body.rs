@@ -1,0 +1,9 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(y: &mut [f32]) {
+    fn helper() {}
+    store(y, 0, 1.0);
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(y: &mut [f32], n: i32) {
+    match n {
+        0 => store(y, 0, 1.0),
+        _ => store(y, 0, 2.0),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(x: &[f32], y: &mut [f32]) {
+    let i = arange(64);
+    store(y, i, exp(load(x, i)).mask(i < 3));
+}
+
+fn main() {}

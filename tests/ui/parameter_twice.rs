@@ -1,0 +1,8 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(y: &mut [f32], y: &[f32]) {
+    store(y, arange(64), 1.0);
+}
+
+fn main() {}
