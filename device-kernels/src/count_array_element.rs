@@ -3,7 +3,9 @@
 use kernel_macros::tile_kernel;
 
 #[tile_kernel(
-    tune(BLOCK = [2048, 4096], PER_SM = [8], warps = [8]),
+    tune(BLOCK = [4096], PER_SM = [8, 4], warps = [8]),
+    tune(BLOCK = [8192], PER_SM = [4], warps = [8]),
+    tune(BLOCK = [8192, 16384], PER_SM = [2], warps = [16]),
     tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
     grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
 )]

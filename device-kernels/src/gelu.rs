@@ -6,7 +6,7 @@ use kernel_macros::tile_kernel;
 // cancellation near -1 where tanh loses its last bits.
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
-    tune(BLOCK = [1024, 2048], warps = [4]),
+    tune(BLOCK = [1024, 512, 2048, 4096], warps = [4]),
     grid = [cdiv(y.len(), BLOCK)],
 )]
 pub fn gelu<T: Float, const BLOCK: usize>(x: &[T], y: &mut [T]) {

@@ -4,7 +4,7 @@ use kernel_macros::tile_kernel;
 
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
-    tune(BLOCK = [1024, 2048], warps = [4]),
+    tune(BLOCK = [1024, 512, 2048, 4096], warps = [4]),
     grid = [cdiv(y.len(), BLOCK)],
 )]
 pub fn leaky_relu<T: Float, const BLOCK: usize>(x: &[T], y: &mut [T], slope: f32) {

@@ -30,7 +30,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
     let kernels: [&[&'static KernelDesc]; 19] = [
         color_inversion::color_inversion::DESCS,
         color_inversion::color_inversion_bytes::DESCS,
-        convolution_1d::convolution_1d::DESCS,
+        convolution_1d::convolution::convolution_1d::DESCS,
         count_2d_array_element::count_2d_array_element::DESCS,
         count_array_element::count_array_element::DESCS,
         gelu::gelu::DESCS,

@@ -6,7 +6,9 @@ use kernel_macros::tile_kernel;
 // ticket adds the partials in their order and puts the ticket back to 0 for the next launch: the result depends on the
 // number of programs alone, never on who finishes first.
 #[tile_kernel(
-    tune(BLOCK = [2048, 4096], PER_SM = [8], warps = [8]),
+    tune(BLOCK = [4096], PER_SM = [8, 4], warps = [8]),
+    tune(BLOCK = [8192], PER_SM = [4], warps = [8]),
+    tune(BLOCK = [8192, 16384], PER_SM = [2], warps = [16]),
     tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
     grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
 )]

@@ -4,7 +4,7 @@ use kernel_macros::tile_kernel;
 
 // Pairs (i, n-1-i) with i in the first half: every element but a middle one is in exactly one pair, and a pair is
 // loaded whole before it is stored, so no program sees what another has written.
-#[tile_kernel(tune(BLOCK = [1024, 2048], warps = [4]), grid = [cdiv(x.len() / 2, BLOCK)])]
+#[tile_kernel(tune(BLOCK = [1024, 512, 2048], warps = [4]), grid = [cdiv(x.len() / 2, BLOCK)])]
 pub fn reverse_array<const BLOCK: usize>(x: &mut [f32]) {
     let n = x.len();
     let i = program_id(0) * BLOCK + arange(BLOCK);

@@ -10,7 +10,8 @@ use kernel_macros::tile_kernel;
 // running sum then costs one exponential for ROWS elements. f32::MIN stands for "nothing yet" because -inf minus -inf
 // is NaN; an array of nothing but -inf still ends as 0 / 0.
 #[tile_kernel(
-    tune(ROWS = [4], LANES = [1024], warps = [8]),
+    tune(ROWS = [4, 8], LANES = [1024], warps = [8]),
+    tune(ROWS = [4], LANES = [2048], warps = [16]),
     tune(ROWS = [4], LANES = [512], warps = [4]),
     grid = [maxima.len()],
 )]
@@ -31,7 +32,8 @@ pub fn softmax_1d_partial<const ROWS: usize, const LANES: usize>(x: &[f32], maxi
 
 // Blocks from the last to the first: the end of the array is what the first launch has left in the L2 cache.
 #[tile_kernel(
-    tune(BLOCK = [2048, 4096], PER_SM = [8], warps = [8]),
+    tune(BLOCK = [4096], PER_SM = [4, 8], warps = [8]),
+    tune(BLOCK = [2048], PER_SM = [8], warps = [8]),
     grid = [min(cdiv(x.len(), BLOCK), num_sms() * PER_SM)],
 )]
 pub fn softmax_1d_apply<const BLOCK: usize, const PER_SM: usize>(
@@ -40,17 +42,21 @@ pub fn softmax_1d_apply<const BLOCK: usize, const PER_SM: usize>(
     sums: &[f32],
     y: &mut [f32],
 ) {
+    // The first tile is on its way while the partials are combined.
+    let blocks = cdiv(x.len(), BLOCK);
+    let first = (blocks - 1 - program_id(0)) * BLOCK + arange(BLOCK);
+    let v = load(x, first);
     let mut m = f32::MIN;
     let mut s = 0.0;
-    for start in range(0, maxima.len(), BLOCK) {
-        let part = load(maxima, start + arange(BLOCK)).other(f32::MIN);
+    for start in range(0, maxima.len(), 1024) {
+        let part = load(maxima, start + arange(1024)).other(f32::MIN);
         let higher = max(m, max(part));
-        s = s * exp(m - higher) + sum(load(sums, start + arange(BLOCK)) * exp(part - higher));
+        s = s * exp(m - higher) + sum(load(sums, start + arange(1024)) * exp(part - higher));
         m = higher;
     }
     let scale = 1.0 / s;
-    let blocks = cdiv(x.len(), BLOCK);
-    for t in range(program_id(0), blocks, num_programs(0)) {
+    store(y, first, exp(v - m) * scale).streaming();
+    for t in range(program_id(0) + num_programs(0), blocks, num_programs(0)) {
         let i = (blocks - 1 - t) * BLOCK + arange(BLOCK);
         store(y, i, exp(load(x, i) - m) * scale).streaming();
     }

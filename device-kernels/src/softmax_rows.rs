@@ -3,8 +3,8 @@
 
 use kernel_macros::tile_kernel;
 
-// One row a program, the whole row in one tile. A row wider than the tile is gone through forwards with a running
-// maximum and sum, then backwards; the tile at hand when the sum is known is still in registers.
+// One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running maximum and
+// sum, tile by tile; `softmax_rows_wide` is better at that.
 #[tile_kernel(
     tune(BLOCK = [1024, 2048], warps = [4]),
     tune(BLOCK = [4096], warps = [4, 8]),
@@ -16,24 +16,23 @@ use kernel_macros::tile_kernel;
 pub fn softmax_row<const BLOCK: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
     let row = program_id(0) * cols;
     let c = arange(BLOCK);
-    let v = load(x, row + c).mask(c < cols).other(f32::NEG_INFINITY);
-    let mut m = max(max(v), f32::MIN);
-    let mut e = exp(v - m);
-    let mut s = sum(e);
-    let mut last = 0usize;
-    for start in (BLOCK..cols).step_by(BLOCK) {
-        let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
-        let higher = max(m, max(v));
-        e = exp(v - higher);
-        s = s * exp(m - higher) + sum(e);
-        m = higher;
-        last = start;
-    }
-    let scale = 1.0 / s;
-    store(y, row + last + c, e * scale).mask(last + c < cols);
-    for done in (BLOCK..last + BLOCK).step_by(BLOCK) {
-        let start = last - done;
-        store(y, row + start + c, exp(load(x, row + start + c) - m) * scale);
+    if cols <= BLOCK {
+        let v = load(x, row + c).mask(c < cols).other(f32::NEG_INFINITY);
+        let e = exp(v - max(max(v), f32::MIN));
+        store(y, row + c, e * (1.0 / sum(e))).mask(c < cols);
+    } else {
+        let mut m = f32::MIN;
+        let mut s = 0.0;
+        for start in (0..cols).step_by(BLOCK) {
+            let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
+            let higher = max(m, max(v));
+            s = s * exp(m - higher) + sum(exp(v - higher));
+            m = higher;
+        }
+        for start in (0..cols).step_by(BLOCK) {
+            let e = exp(load(x, row + start + c).mask(start + c < cols) - m);
+            store(y, row + start + c, e * (1.0 / s)).mask(start + c < cols);
+        }
     }
 }
 
@@ -80,8 +79,9 @@ pub fn softmax_rows_packed<const ROWS: usize, const BLOCK: usize, const PER_SM: 
 // exchange between threads until the row ends; see `softmax_1d_partial`), then backwards, where the L2 cache still has
 // the row's end.
 #[tile_kernel(
+    tune(ROWS = [4], LANES = [1024], warps = [8]),
     tune(ROWS = [4], LANES = [2048], warps = [16]),
-    tune(ROWS = [4], LANES = [4096], warps = [32]),
+    tune(ROWS = [2], LANES = [4096], warps = [32]),
     grid = [rows],
 )]
 pub fn softmax_rows_wide<const ROWS: usize, const LANES: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {

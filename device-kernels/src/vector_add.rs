@@ -4,7 +4,7 @@ use kernel_macros::tile_kernel;
 
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
-    tune(BLOCK = [1024, 2048], warps = [4]),
+    tune(BLOCK = [1024, 512, 2048, 4096], warps = [4]),
     grid = [cdiv(c.len(), BLOCK)],
 )]
 pub fn vector_add<T: Float, const BLOCK: usize>(a: &[T], b: &[T], c: &mut [T]) {

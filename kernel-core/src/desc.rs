@@ -423,6 +423,15 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
     }
 }
 
+impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
+    /// The same elements as an array, if they lie row-major without gaps.
+    pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
+        let len = self.dims.iter().product();
+        let array = SliceArg { ptr: self.ptr, len, place: self.place, borrow: PhantomData };
+        (array.view(self.dims)?.strides == self.strides).then_some(array)
+    }
+}
+
 /// An address for a raw-pointer parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct RawArg<T> {

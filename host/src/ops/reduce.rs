@@ -43,7 +43,7 @@ pub fn count_array_element<'a>(
     on.launch(k::count_array_element::count_array_element(x, &mut partials, &mut ticket, y, k))
 }
 
-/// [`count_array_element`] over a matrix with strides. A contiguous one is counted faster as an array.
+/// [`count_array_element`] over a matrix with strides.
 ///
 /// Shapes: `y` has one element.
 pub fn count_2d_array_element<'a>(
@@ -54,6 +54,9 @@ pub fn count_2d_array_element<'a>(
 ) -> Result<()> {
     let (x, y) = (x.as_view_arg(), y.as_slice_mut_arg());
     check::length("count_2d_array_element", "y", y.len(), 1, "a count")?;
+    if let Some(x) = x.as_contiguous() {
+        return count_array_element(on, x, y, k);
+    }
     let mut partials = on.stream().scratch::<i32>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))

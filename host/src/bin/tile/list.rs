@@ -2,6 +2,8 @@
 
 use crate::table::Table;
 use anyhow::Result;
+use kernel_core::KernelDesc;
+use kernel_core::bundle::Bundle;
 use serde::Serialize;
 use tile_host::conformance::OPERATIONS;
 
@@ -10,6 +12,9 @@ pub struct Args {
     /// Machine-readable, with every configuration
     #[arg(long)]
     json: bool,
+    /// Registers, spills and shared memory of every compiled entry
+    #[arg(long, conflicts_with = "json")]
+    usage: bool,
 }
 
 #[derive(Serialize)]
@@ -32,7 +37,7 @@ struct Kernel {
 }
 
 pub fn main(args: Args) -> Result<bool> {
-    let kernel = |d: &&'static kernel_core::KernelDesc| Kernel {
+    let kernel = |d: &&'static KernelDesc| Kernel {
         name: d.name,
         types: d.types,
         file: d.file,
@@ -41,6 +46,9 @@ pub fn main(args: Args) -> Result<bool> {
         compiled: d.bundle.is_some(),
     };
     let all = device_kernels::all();
+    if args.usage {
+        return usage(&all);
+    }
     let operations: Vec<_> = OPERATIONS
         .iter()
         .map(|o| Operation {
@@ -59,6 +67,28 @@ pub fn main(args: Args) -> Result<bool> {
     for o in &operations {
         let configs: usize = o.kernels.iter().map(|k| k.configs.len()).sum();
         table.row([o.name.into(), o.axes.join(" x "), o.dtypes.join(" "), configs.to_string(), o.about.into()]);
+    }
+    table.print();
+    Ok(true)
+}
+
+/// What `ptxas` said of each entry.
+fn usage(all: &[&'static KernelDesc]) -> Result<bool> {
+    let mut table = Table::new(&["entry", "target", "threads", "registers", "spilled", "local", "shared"]);
+    let mut last = "";
+    for bytes in all.iter().filter_map(|d| d.bundle) {
+        let bundle = Bundle::parse(bytes)?;
+        // The descriptors of one kernel share its bundle.
+        if std::mem::replace(&mut last, bundle.kernel()) == bundle.kernel() {
+            continue;
+        }
+        for e in bundle.entries() {
+            for target in e.targets() {
+                let u = e.usage(target).unwrap_or_default();
+                let numbers = [e.threads, u.registers, u.spill_bytes, u.stack_bytes, e.shared_bytes];
+                table.row([e.name.to_string(), target.to_string()].into_iter().chain(numbers.map(|n| n.to_string())));
+            }
+        }
     }
     table.print();
     Ok(true)
