@@ -76,7 +76,8 @@ pub fn softmax_alone<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
 pub fn atomic_max_bits<const BLOCK: usize>(x: &[f32], global_max: &mut [u32]) {
     let v = load(x, program_id(0) * BLOCK + arange(BLOCK)).other(f32::NEG_INFINITY);
     let mine = max(v);
-    let mut seen = load(global_max, 0);
+    // Others are writing: a plain load would be a race, so an atomic that changes nothing reads it.
+    let mut seen = atomic_or(global_max, 0, 0);
     while bitcast::<f32>(seen) < mine {
         let before = atomic_cas(global_max, 0, seen, bitcast::<u32>(mine));
         if before == seen {

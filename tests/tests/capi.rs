@@ -18,6 +18,13 @@ fn library_dir() -> PathBuf {
     dir
 }
 
+/// Runs a program against that library: cargo's own search path may hold an older one.
+fn run(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut c = Command::new(program);
+    c.env("LD_LIBRARY_PATH", library_dir()).env_remove("TILE_BACKEND");
+    c
+}
+
 fn succeeds(what: &str, out: Output) {
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     assert!(out.status.success(), "{what}: {}\n{}{}", out.status, text(&out.stdout), text(&out.stderr));
@@ -42,23 +49,19 @@ fn abi_program(name: &str) -> PathBuf {
 fn c_argument_errors() {
     // Whatever the machine: these are found before a device is looked for.
     let program = abi_program("abi-errors");
-    succeeds("abi errors", Command::new(&program).arg("errors").env_remove("TILE_BACKEND").output().expect("runs"));
-    succeeds("abi errors, cpu", Command::new(&program).arg("errors").env("TILE_BACKEND", "cpu").output().expect("runs"));
+    succeeds("abi errors", run(&program).arg("errors").output().expect("runs"));
+    succeeds("abi errors, cpu", run(&program).arg("errors").env("TILE_BACKEND", "cpu").output().expect("runs"));
 }
 
 #[test]
 fn c_without_a_device() {
-    let out = Command::new(abi_program("abi-no-device"))
-        .arg("no-device")
-        .env_remove("TILE_BACKEND")
-        .env("CUDA_VISIBLE_DEVICES", "-1")
-        .output();
+    let out = run(abi_program("abi-no-device")).arg("no-device").env("CUDA_VISIBLE_DEVICES", "-1").output();
     succeeds("abi no-device", out.expect("runs"));
 }
 
 #[test]
 fn c_results() {
-    let out = Command::new(abi_program("abi-results")).arg("results").env("TILE_BACKEND", "cpu").output();
+    let out = run(abi_program("abi-results")).arg("results").env("TILE_BACKEND", "cpu").output();
     succeeds("abi results", out.expect("runs"));
 }
 
