@@ -5,16 +5,22 @@ use kernel_macros::tile_kernel;
 // One square tile a program: read along x's rows, written along y's rows; `trans` goes through shared memory.
 // The grid is one-dimensional because a second dimension ends at 65535 tiles.
 #[tile_kernel(
-    tune(TILE = [32, 64], warps = [4]),
-    tune(TILE = [64], warps = [8]),
+    tune(TILE = [64], BY_ROWS = [1, 0], warps = [8]),
+    tune(TILE = [32, 64], BY_ROWS = [1, 0], warps = [4]),
     grid = [cdiv(rows, TILE) * cdiv(cols, TILE)],
 )]
-pub fn matrix_transpose<const TILE: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
-    let across = cdiv(cols, TILE);
-    let r = (program_id(0) / across) * TILE + arange(TILE);
-    let c = (program_id(0) % across) * TILE + arange(TILE);
+pub fn matrix_transpose<const TILE: usize, const BY_ROWS: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+    // Neighbouring programs are neighbours in x, or in y.
+    let (down, across) = (cdiv(rows, TILE), cdiv(cols, TILE));
+    let (i, j) = if BY_ROWS == 1 {
+        (program_id(0) / across, program_id(0) % across)
+    } else {
+        (program_id(0) % down, program_id(0) / down)
+    };
+    let r = i * TILE + arange(TILE);
+    let c = j * TILE + arange(TILE);
     let inside_x = (r.expand(1) < rows) & (c.expand(0) < cols);
-    let tile = load(x, r.expand(1) * cols + c.expand(0)).mask(inside_x).streaming();
+    let tile = load(x, r.expand(1) * cols + c.expand(0)).mask(inside_x);
     let inside_y = (c.expand(1) < cols) & (r.expand(0) < rows);
     store(y, c.expand(1) * rows + r.expand(0), trans(tile)).mask(inside_y);
 }

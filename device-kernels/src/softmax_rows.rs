@@ -6,11 +6,14 @@ use kernel_macros::tile_kernel;
 // One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running maximum and
 // sum, tile by tile; `softmax_rows_wide` is better at that.
 #[tile_kernel(
-    tune(BLOCK = [1024, 2048], warps = [4]),
+    tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
+    tune(BLOCK = [1024], warps = [2]),
+    tune(BLOCK = [2048], warps = [4]),
     tune(BLOCK = [4096], warps = [4, 8]),
     tune(BLOCK = [8192], warps = [8]),
-    tune(BLOCK = [16384], warps = [8, 16]),
-    tune(BLOCK = [32768], warps = [16, 32]),
+    tune(BLOCK = [16384], warps = [16], blocks_per_sm = [2]),
+    tune(BLOCK = [16384], warps = [8]),
+    tune(BLOCK = [32768], warps = [16]),
     grid = [rows],
 )]
 pub fn softmax_row<const BLOCK: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {

@@ -21,6 +21,7 @@ mod show;
 use diag::Diagnostics;
 pub use emit::device::{DeviceUnit, EntryMeta};
 pub use emit::host::HostOptions;
+pub use infer::BUILTINS;
 use proc_macro2::TokenStream;
 use quote::quote;
 pub use show::{Stage, show};

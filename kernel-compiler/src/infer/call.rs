@@ -76,13 +76,16 @@ impl Infer<'_> {
         let (mut types, mut consts) = (h.type_params.iter(), h.consts.iter());
         for g in generics {
             let bound = match g {
-                Generic::Type(t) => match (types.next(), self.dtype(t)) {
-                    (Some(name), Ok(dtype)) => {
-                        self.types.push((name.clone(), dtype));
-                        true
-                    }
-                    // A const parameter may be passed by its name, which reads like a type.
-                    (None, _) | (_, Err(_)) => false,
+                // A const parameter may be passed by its name, which reads like a type.
+                Generic::Type(t) => match self.known_type(t) {
+                    Some(dtype) => match types.next() {
+                        Some(name) => {
+                            self.types.push((name.clone(), dtype));
+                            true
+                        }
+                        None => false,
+                    },
+                    None => false,
                 },
                 Generic::Const(e) => match consts.next() {
                     Some(name) => {

@@ -11,6 +11,8 @@ mod ops;
 mod prune;
 mod reduce;
 
+pub use ops::BUILTINS;
+
 use crate::ast::{self, Config, Expr, Kernel, ParamKind};
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -159,9 +161,13 @@ impl<'a> Infer<'a> {
         self.scopes.iter().rev().find_map(|s| s.get(name))
     }
 
-    fn dtype(&self, t: &ast::TypeName) -> Result<DType> {
+    fn known_type(&self, t: &ast::TypeName) -> Option<DType> {
         let bound: Vec<_> = self.types.iter().rev().cloned().collect();
-        crate::parse::resolve(t, &bound, &self.kernel.scope).ok_or_else(|| crate::parse::unknown_type(t, self.d))
+        crate::parse::resolve(t, &bound, &self.kernel.scope)
+    }
+
+    fn dtype(&self, t: &ast::TypeName) -> Result<DType> {
+        self.known_type(t).ok_or_else(|| crate::parse::unknown_type(t, self.d))
     }
 
     // --- making IR ---

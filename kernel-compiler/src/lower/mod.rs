@@ -17,7 +17,7 @@ use crate::analyse::{Analysis, analyse};
 use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
-pub use program::{Lowered, Node};
+pub use program::{Access, Lowered, Node};
 use std::collections::HashMap;
 use text::*;
 
