@@ -1,0 +1,52 @@
+//! Kernels' text to what the phases make of it.
+#![allow(dead_code)]
+
+use kernel_compiler::analyse::walk;
+use kernel_compiler::diag::Diagnostics;
+use kernel_compiler::ir::{Func, Op, Place, Stmt, Value};
+
+/// The first instance of the only kernel in a text.
+pub fn func(text: &str) -> Func {
+    let d = Diagnostics::default();
+    let found = kernel_compiler::module::file(text).into_iter().next().expect("a kernel");
+    let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses");
+    let instances = kernel.instances();
+    let i = &instances[0];
+    kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
+}
+
+/// A kernel over `x`, `y` and three sizes, with this body.
+pub fn kernel(types: &str, body: &str) -> Func {
+    func(&format!(
+        "#[tile_kernel(grid = [1])]
+         pub fn k(x: &[{types}], y: &mut [{types}], idx: &[u32], n: usize, rows: usize, cols: usize) {{ {body} }}"
+    ))
+}
+
+/// The indices of all loads and stores, in the order of the kernel.
+pub fn indices(f: &Func) -> Vec<Value> {
+    let place = |s: &Stmt| -> Option<Place> {
+        match s {
+            Stmt::Store { place, .. } => Some(place.clone()),
+            Stmt::Let(v) => match f.op(*v) {
+                Op::Load { place, .. } => Some(place.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    walk(&f.body).filter_map(place).map(|p| p.index()).collect()
+}
+
+/// The masks of all loads and stores that have one.
+pub fn masks(f: &Func) -> Vec<Value> {
+    let mask = |s: &Stmt| match s {
+        Stmt::Store { mask, .. } => *mask,
+        Stmt::Let(v) => match f.op(*v) {
+            Op::Load { mask, .. } => *mask,
+            _ => None,
+        },
+        _ => None,
+    };
+    walk(&f.body).filter_map(mask).collect()
+}
