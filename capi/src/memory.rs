@@ -45,7 +45,7 @@ impl<'a, T: Element> Array<'a, T> {
         if ptr.is_null() {
             return Err(Failure::argument(format!("{name} is a null pointer, with {len} elements")));
         }
-        if ptr as usize % size_of::<T>() != 0 {
+        if !(ptr as usize).is_multiple_of(size_of::<T>()) {
             let why = format!("{name} is at {ptr:p}, which is not a multiple of its element size, {} bytes", size_of::<T>());
             return Err(Failure::argument(why));
         }

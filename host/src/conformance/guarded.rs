@@ -38,10 +38,6 @@ impl<T: Element + PartialEq> Guarded<T> {
         self.buffer.slice_mut(self.start..self.start + self.len)
     }
 
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// Its contents; an error where a guard has changed.
     pub fn read(&self) -> Result<Vec<T>> {
         let mut all = self.buffer.to_vec()?;

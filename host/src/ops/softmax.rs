@@ -66,8 +66,8 @@ const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_
 fn by_width(cols: u64) -> [&'static str; 3] {
     let [one, packed, wide] = KERNELS;
     match cols {
-        ..=512 => [packed, one, wide],
-        ..=32768 => [one, packed, wide],
+        0..=512 => [packed, one, wide],
+        513..=32768 => [one, packed, wide],
         _ => [wide, one, packed],
     }
 }
