@@ -1,0 +1,252 @@
+//! The documents say what the code does.
+
+use kernel_compiler::BUILTINS;
+use kernel_compiler::diag::Diagnostics;
+use kernel_compiler::dtype::DType;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tile_host::conformance::OPERATIONS;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// A fenced block: line, language, text.
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let mut out = vec![];
+    let mut open: Option<Block> = None;
+    for (i, line) in document.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(info), None) => open = Some(Block { line: i + 2, language: info.split(',').next().unwrap_or("").trim().into(), text: String::new() }),
+            (Some(_), Some(_)) => out.extend(open.take()),
+            (None, Some(b)) => b.text.extend([line, "\n"]),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    out
+}
+
+/// The pieces between backticks.
+fn code_spans(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split('`').skip(1).step_by(2).map(|s| s.replace("\\|", "|"))
+}
+
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect()
+}
+
+/// The names that a piece of code uses outside of all brackets: of `v.tile([o0], [E0])` they are `v` and `tile`.
+fn outer_names(code: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut depth = 0;
+    for c in code.chars() {
+        match c {
+            '(' | '[' | '<' => depth += 1,
+            ')' | ']' | '>' => depth -= 1,
+            c if depth == 0 && (c.is_alphanumeric() || c == '_') => {
+                out.last_mut().expect("one").push(c);
+                continue;
+            }
+            _ => {}
+        }
+        out.push(String::new());
+    }
+    out.retain(|w| w.len() > 1 && w.starts_with(|c: char| c.is_lowercase()));
+    out
+}
+
+/// What follows `load`, `store` and atomics, with a kernel that uses it.
+const OPTIONS: [(&str, &str); 7] = [
+    ("mask", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }"),
+    ("other", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n).other(1.0)); }"),
+    ("streaming", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).streaming()).streaming(); }"),
+    ("keep", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).keep()).keep(); }"),
+    ("no_l1", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).no_l1()); }"),
+    ("unchecked", "pub unsafe fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).unchecked()); }"),
+    ("relaxed", "pub fn k(y: &mut [u32]) { atomic_add(y, arange(32), 1).relaxed(); }"),
+];
+
+/// What is wrong with the kernels of a text, of which there must be some.
+fn mistakes(text: &str) -> Vec<String> {
+    let d = Diagnostics::default();
+    let expected = text.matches("#[tile_kernel").count();
+    let found = kernel_compiler::module::file(text);
+    let mut out = vec![];
+    if found.is_empty() || found.len() != expected {
+        out.push(format!("{expected} kernels written, {} found: the block is no Rust file", found.len()));
+    }
+    for f in found {
+        let Ok(kernel) = f.parse(&d) else { continue };
+        for i in kernel.instances() {
+            // Its message is in `d`.
+            let _ = kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d);
+        }
+        if d.is_empty() {
+            let _ = kernel_compiler::emit::device::unit(&kernel, &d);
+        }
+    }
+    out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.start().line, e.message)));
+    out
+}
+
+#[test]
+fn every_operation_is_documented() {
+    let language = read("docs/language.md");
+    let spans: Vec<String> = language.lines().flat_map(code_spans).chain(blocks(&language).into_iter().map(|b| b.text)).collect();
+    let documented: BTreeSet<&str> = spans.iter().flat_map(|s| words(s)).collect();
+    let missing: Vec<_> = BUILTINS.iter().filter(|(name, _)| !documented.contains(name)).collect();
+    assert!(missing.is_empty(), "not in docs/language.md: {missing:?}");
+    let missing: Vec<_> = DType::ALL.iter().filter(|d| !documented.contains(d.name())).collect();
+    assert!(missing.is_empty(), "not in docs/language.md: {missing:?}");
+}
+
+#[test]
+fn every_documented_operation_exists() {
+    const RUST: [&str; 5] = ["as", "const", "fn", "mut", "unsafe"];
+    let language = read("docs/language.md");
+    let rows = language.lines().filter(|l| l.starts_with('|'));
+    let names: BTreeSet<String> = rows.flat_map(code_spans).flat_map(|s| outer_names(&s)).collect();
+    let known = |n: &str| RUST.contains(&n) || DType::parse(n).is_some() || BUILTINS.iter().chain(&OPTIONS).any(|b| b.0 == n);
+    let unknown: Vec<_> = names.iter().filter(|n| !known(n)).collect();
+    assert!(unknown.is_empty(), "docs/language.md names what there is not: {unknown:?}");
+    assert!(names.len() > 60, "the tables were read: {names:?}");
+}
+
+#[test]
+fn every_option_exists() {
+    for (name, kernel) in OPTIONS {
+        let wrong = mistakes(&format!("#[tile_kernel(grid = [1])]\n{kernel}"));
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+    }
+    assert!(!mistakes("#[tile_kernel(grid = [1])] pub fn k(x: &mut [f32]) { store(x, 0, 1.0).nothing(); }").is_empty());
+}
+
+#[test]
+fn kernels_in_documents_compile() {
+    let mut kernels = 0;
+    for path in ["README.md", "docs/language.md", "ARCHITECTURE.md"] {
+        for b in blocks(&read(path)).iter().filter(|b| b.language == "rust" && b.text.contains("#[tile_kernel")) {
+            let wrong = mistakes(&b.text);
+            assert!(wrong.is_empty(), "the block at {path}:{}: {wrong:#?}", b.line);
+            kernels += 1;
+        }
+    }
+    assert!(kernels >= 2, "{kernels} blocks with kernels");
+}
+
+/// The commands of the README, without comments.
+fn commands() -> Vec<Vec<String>> {
+    let readme = read("README.md");
+    let fenced = blocks(&readme).into_iter().filter(|b| b.language == "sh").flat_map(|b| b.text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let inline = readme.lines().flat_map(code_spans).collect::<Vec<_>>();
+    let lines = fenced.chain(inline).map(|l| l.split(" #").next().unwrap_or("").to_owned());
+    lines.map(|l| l.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).filter(|w| w.first().is_some_and(|w| w == "cargo")).collect()
+}
+
+#[test]
+fn commands_of_the_readme_exist() {
+    let xtask = read("xtask/src/main.rs");
+    assert!(read(".cargo/config.toml").contains("xtask ="));
+    let (mut of_xtask, mut of_tile) = (0, 0);
+    for c in commands() {
+        let words: Vec<&str> = c.iter().map(String::as_str).collect();
+        match &words[..] {
+            ["cargo", "xtask", command, ..] => {
+                assert!(xtask.contains(&format!("Some(\"{command}\")")), "no `cargo xtask {command}`");
+                of_xtask += 1;
+            }
+            ["cargo", "run", "--release", "--bin", "tile", "--", command, args @ ..] => {
+                tile_command(command, args);
+                of_tile += 1;
+            }
+            ["cargo", "build", "--release", "-p", package] => {
+                let dir = package.strip_prefix("tile-").expect("a package of the workspace");
+                assert!(read(&format!("{dir}/Cargo.toml")).contains(&format!("name = \"{package}\"")), "no package {package}");
+            }
+            // The steps a reader knows from elsewhere.
+            ["cargo", "build"] => {}
+            other => panic!("README.md: is `{}` a command? This test does not know it", other.join(" ")),
+        }
+    }
+    assert!(of_xtask >= 3 && of_tile >= 7, "{of_xtask} of xtask, {of_tile} of tile");
+}
+
+fn tile_command(command: &str, args: &[&str]) {
+    let mut name = command.to_owned();
+    name[..1].make_ascii_uppercase();
+    assert!(read("host/src/bin/tile/main.rs").contains(&format!(" {name}({command}::Args)")), "no `tile {command}`");
+    let text = read(&format!("host/src/bin/tile/{command}.rs")) + &read("host/src/bin/tile/choose.rs");
+    let mut before = "";
+    for &a in args {
+        match (before, a.strip_prefix("--")) {
+            (_, Some(option)) => assert!(text.contains(&format!(" {option}: ")), "`tile {command}` has no --{option}"),
+            ("", None) => assert!(OPERATIONS.iter().any(|o| o.name == a) || device_kernels::all().iter().any(|k| k.name == a), "no operation {a}"),
+            ("--stage", None) => assert!(text.to_lowercase().contains(&format!("    {a},\n")), "no stage {a}"),
+            _ => {}
+        }
+        before = if a.starts_with("--") { a } else { "" };
+    }
+}
+
+#[test]
+fn settings_of_the_readme_exist() {
+    let mut code = String::new();
+    for dir in ["host/src", "kernel-build/src", "capi/src"] {
+        each_rust_file(&root().join(dir), &mut |text| code.push_str(text));
+    }
+    let readme = read("README.md");
+    let named: BTreeSet<String> = readme.lines().filter(|l| l.starts_with("| `TILE_")).filter_map(|l| code_spans(l).next()).collect();
+    assert!(named.len() >= 5, "{named:?}");
+    for n in named {
+        assert!(code.contains(&format!("\"{n}\"")), "nothing reads {n}");
+    }
+}
+
+fn each_rust_file(dir: &Path, f: &mut impl FnMut(&str)) {
+    for e in fs::read_dir(dir).expect("a folder") {
+        let path = e.expect("an entry").path();
+        if path.is_dir() {
+            each_rust_file(&path, f);
+        } else if path.extension().is_some_and(|x| x == "rs") {
+            f(&fs::read_to_string(&path).expect("text"));
+        }
+    }
+}
+
+#[test]
+fn the_c_of_the_readme_is_in_the_header() {
+    let header = read("capi/include/tile.h");
+    let declared = words(&header);
+    let readme = read("README.md");
+    let c: Vec<Block> = blocks(&readme).into_iter().filter(|b| b.language == "c").collect();
+    assert!(!c.is_empty());
+    for name in c.iter().flat_map(|b| words(&b.text)).filter(|w| ["solve_", "tile_", "TILE_"].iter().any(|p| w.starts_with(p))) {
+        assert!(declared.contains(name), "tile.h has no {name}");
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in ["README.md", "CHANGELOG.md", "docs/language.md", "ARCHITECTURE.md"] {
+        let folder = Path::new(document).parent().expect("a folder");
+        for target in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            // Written from measurements, when there are some.
+            if !target.contains("://") && target != "BENCHMARKS.md" {
+                let path = root().join(folder).join(target.split('#').next().unwrap_or(target));
+                assert!(path.exists(), "{document} points to {target}");
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The shape of the PTX: what the compiler promises of every entry, and what `ptxas` said of it.
+
+use device_kernels::SOURCES;
+use kernel_compiler::DeviceUnit;
+use kernel_core::KernelDesc;
+use kernel_core::bundle::Bundle;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Entries that may keep registers in local memory, and why that is no loss.
+const SPILLS: &[(&str, &str)] = &[];
+
+/// One entry for one target.
+struct Entry {
+    name: &'static str,
+    target: String,
+    ptx: String,
+    threads: u32,
+    /// Bytes of a tile that one thread has; of a kernel with a `BLOCK`.
+    per_thread: usize,
+    /// (spilled bytes, bytes of arrays), where there was a ptxas.
+    local: Option<(u32, u32)>,
+}
+
+/// Whether the checks go on without compiled kernels, which is for machines that cannot have them.
+fn may_be_missing() -> bool {
+    std::env::var("TILE_ALLOW_NO_DEVICE").is_ok_and(|v| v == "1")
+}
+
+/// Every entry that was compiled.
+fn entries() -> Vec<Entry> {
+    let mut out = vec![];
+    for desc in device_kernels::all() {
+        let Some(bytes) = desc.bundle else {
+            let how = "run `cargo xtask setup`, then this again; TILE_ALLOW_NO_DEVICE=1 goes on without";
+            assert!(may_be_missing(), "`{}` was not compiled for the GPU: {how}", desc.name);
+            continue;
+        };
+        of_kernel(desc, &Bundle::parse(bytes).expect("a whole bundle"), &mut out);
+    }
+    if out.is_empty() {
+        eprintln!("skipped: nothing was compiled for the GPU");
+    }
+    out
+}
+
+fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
+    assert_eq!(bundle.kernel(), desc.name);
+    for (config, variant) in desc.configs.iter().flat_map(|c| c.variants.iter().map(move |v| (c, v))) {
+        let entry = bundle.entry(variant.entry).expect("every variant was compiled");
+        assert_eq!(entry.threads, config.warps * 32, "{}", variant.entry);
+        let block = config.consts.iter().find(|c| c.0 == "BLOCK").map_or(0, |c| c.1 as usize);
+        for target in entry.targets() {
+            let image = bundle.image_of(entry, target).expect("unpacks").expect("is there");
+            out.push(Entry {
+                name: variant.entry,
+                target: target.into(),
+                ptx: code(&image.ptx),
+                threads: entry.threads,
+                per_thread: block / entry.threads as usize * desc.params[0].dtype.size(),
+                local: image.usage.map(|u| (u.spill_bytes, u.stack_bytes)),
+            });
+        }
+    }
+}
+
+/// Without comments.
+fn code(ptx: &str) -> String {
+    ptx.lines().map(|l| l.split("//").next().unwrap_or("").trim()).filter(|l| !l.is_empty()).fold(String::new(), |s, l| s + l + "\n")
+}
+
+impl Entry {
+    fn is_of(&self, kernel: &str) -> bool {
+        self.name.strip_prefix(kernel).is_some_and(|rest| rest.starts_with("__"))
+    }
+
+    fn title(&self) -> String {
+        format!("{} for {}", self.name, self.target)
+    }
+
+    /// The opcodes of its instructions, without the guard.
+    fn opcodes(&self) -> impl Iterator<Item = &str> {
+        self.ptx.lines().filter_map(|l| {
+            let l = if l.starts_with('@') { l.split_once(' ')?.1.trim_start() } else { l };
+            l.split([' ', '\t', ';']).next()
+        })
+    }
+
+    fn count(&self, opcode: impl Fn(&str) -> bool) -> usize {
+        self.opcodes().filter(|o| opcode(o)).count()
+    }
+}
+
+/// Fails with everything that is wrong at once.
+fn none(what: &str, wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}
+
+/// The lowered code of every entry.
+fn lowered() -> BTreeMap<String, String> {
+    let units: Vec<DeviceUnit> = SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(text)).collect();
+    let mut out = BTreeMap::new();
+    for unit in &units {
+        let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);
+        for (meta, body) in unit.entries.iter().zip(bodies) {
+            assert!(body.contains(&format!("fn {}(", meta.name)), "one function an entry, in order");
+            out.insert(meta.name.clone(), body.to_string());
+        }
+    }
+    out
+}
+
+#[test]
+fn every_target_has_every_entry() {
+    let entries = entries();
+    let targets: BTreeSet<&str> = entries.iter().map(|e| e.target.as_str()).collect();
+    let names: BTreeSet<&str> = entries.iter().map(|e| e.name).collect();
+    assert_eq!(entries.len(), targets.len() * names.len(), "{targets:?}");
+    none("an entry is the only one of its PTX", entries.iter().filter(|e| e.ptx.matches(".entry").count() != 1).map(Entry::title).collect());
+    let wrong = entries.iter().filter(|e| !e.ptx.contains(&format!(".target {}", e.target))).map(Entry::title);
+    none("the target is what it says", wrong.collect());
+}
+
+#[test]
+fn nothing_lives_in_local_memory() {
+    let entries = entries();
+    none("local memory", entries.iter().filter(|e| e.ptx.contains(".local")).map(Entry::title).collect());
+    if entries.iter().all(|e| e.local.is_none()) {
+        eprintln!("built without ptxas: spills are not known");
+    }
+    let mut wrong = vec![];
+    for e in &entries {
+        let Some((spills, arrays)) = e.local.filter(|&l| l != (0, 0)) else { continue };
+        let line = format!("{}: {spills} bytes of spills, {arrays} of local memory", e.title());
+        match SPILLS.iter().find(|s| e.name.starts_with(s.0)) {
+            Some((_, why)) => eprintln!("{line}: {why}"),
+            None => wrong.push(line),
+        }
+    }
+    none("spills", wrong);
+}
+
+#[test]
+fn aligned_entries_move_sixteen_bytes() {
+    const KERNELS: [&str; 6] = ["vector_add", "relu", "gelu", "matrix_copy", "softmax_row", "reduction"];
+    let wide = |o: &str, op: &str| o.starts_with(op) && (o.contains(".v4.") || o.contains(".v2.b64") || o.contains(".v2.u64") || o.ends_with(".b128"));
+    let entries = entries();
+    let mut wrong = vec![];
+    for kernel in KERNELS {
+        let of = entries.iter().filter(|e| e.is_of(kernel) && e.name.ends_with("__aligned") && e.per_thread >= 16);
+        let mut some = entries.is_empty();
+        for e in of {
+            some = true;
+            if e.count(|o| wide(o, "ld.global")) == 0 {
+                wrong.push(format!("{}: no load of 16 bytes", e.title()));
+            }
+            // The results of a reduction are single numbers.
+            if kernel != "reduction" && e.count(|o| wide(o, "st.global")) == 0 {
+                wrong.push(format!("{}: no store of 16 bytes", e.title()));
+            }
+        }
+        assert!(some, "{kernel} has entries for aligned arguments");
+    }
+    none("16-byte accesses", wrong);
+}
+
+#[test]
+fn nothing_traps_or_calls() {
+    let mut wrong = vec![];
+    for e in &entries() {
+        if e.count(|o| o == "trap") > 0 {
+            wrong.push(format!("{}: a trap", e.title()));
+        }
+        for call in e.ptx.split(';').map(str::trim).filter(|s| s.starts_with("call") || s.contains("\ncall")) {
+            if !call.contains("vprintf") && !call.contains("__assertfail") {
+                wrong.push(format!("{}: {call}", e.title()));
+            }
+        }
+    }
+    none("traps and calls", wrong);
+}
+
+#[test]
+fn barriers_are_those_of_the_lowered_code() {
+    let lowered = lowered();
+    let mut wrong = vec![];
+    for e in &entries() {
+        let expected = lowered[e.name].matches("d::barrier(").count();
+        let found = e.count(|o| o.starts_with("bar.sync") || o.starts_with("barrier.sync") || o.starts_with("barrier.cta.sync"));
+        if found != expected {
+            wrong.push(format!("{}: {found}, lowered {expected}", e.title()));
+        }
+    }
+    none("barriers", wrong);
+}
+
+/// Shuffles that a line of lowered code stands for: one a register, and two for a value of eight bytes.
+fn shuffles(line: &str) -> usize {
+    let registers = line.split_once("] = d::each").and_then(|(head, _)| head.rsplit_once("; ")?.1.parse().ok()).unwrap_or(1);
+    let words = if ["f64", "i64", "u64"].iter().any(|t| line.split(" = ").next().is_some_and(|head| head.contains(t))) { 2 } else { 1 };
+    line.matches("d::shuffle").count() * registers * words
+}
+
+#[test]
+fn no_shuffle_is_duplicated() {
+    let lowered = lowered();
+    let mut wrong = vec![];
+    for e in &entries() {
+        let expected: usize = lowered[e.name].lines().map(shuffles).sum();
+        let found = e.count(|o| o.starts_with("shfl.sync"));
+        // A register that stays in its lane needs none.
+        if found > expected || (found == 0) != (expected == 0) {
+            wrong.push(format!("{}: {found}, lowered {expected}", e.title()));
+        }
+    }
+    none("shuffles", wrong);
+}
+
+#[test]
+fn launch_bounds() {
+    let mut wrong = vec![];
+    for e in &entries() {
+        let bounds: Vec<&str> = e.ptx.lines().filter(|l| l.starts_with(".reqntid") || l.starts_with(".maxntid")).collect();
+        if bounds != [format!(".reqntid {}, 1, 1", e.threads)] {
+            wrong.push(format!("{}: {bounds:?} for {} threads", e.title(), e.threads));
+        }
+    }
+    none("launch bounds", wrong);
+}
+
+#[test]
+fn shuffles_of_a_line() {
+    assert_eq!(shuffles("let x7: [(f32,); 4] = d::each(|r| (f)(x6[r], (d::shuffle_xor(x6[r].0, 1, 0),)));"), 4);
+    assert_eq!(shuffles("let x7: [(i64,); 1] = d::each(|r| (f)(x6[r], (d::shuffle_xor(x6[r].0, 1, 0),)));"), 2);
+    assert_eq!(shuffles("let v1: u32 = v0;"), 0);
+}
