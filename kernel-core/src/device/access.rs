@@ -35,6 +35,9 @@ pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
     if V > 1 && full {
         return load_groups::<Global, T, R, V, REV>(addr, hint, call);
     }
+    if V > 1 && undivided::<R, V>(&ok) {
+        return load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call);
+    }
     // `full` may be known only at run time: folded into the predicate, it costs no branch.
     each(|r| load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r))
 }
@@ -55,6 +58,9 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
     let call = Global::begin(true, site);
     if V > 1 && full {
         return store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call);
+    }
+    if V > 1 && undivided::<R, V>(&ok) {
+        return store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call);
     }
     let mut r = 0;
     while r < R {
@@ -110,6 +116,78 @@ pub unsafe fn shared_load<T: Mem, const R: usize, const V: usize>(
         g += V;
     }
     out.assume_init()
+}
+
+/// Whether every group is allowed as a whole or not at all: the end of a row whose length is a multiple of V.
+#[inline(always)]
+fn undivided<const R: usize, const V: usize>(ok: &impl Fn(usize) -> bool) -> bool {
+    let mut same = true;
+    let mut r = 0;
+    while r < R {
+        same &= ok(r) == ok(r - r % V);
+        r += 1;
+    }
+    same
+}
+
+/// Loads groups that are each allowed or not, without a branch.
+#[inline(always)]
+unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    other: impl Fn(usize) -> T,
+    hint: u32,
+    call: S::Call,
+) -> [T; R] {
+    let mut out = MaybeUninit::<[T; R]>::uninit();
+    let regs = out.as_mut_ptr().cast::<T>();
+    let bytes = const { access_bytes::<T, V>() };
+    let per_access = bytes / T::BYTES;
+    let mut k = 0;
+    while k < R {
+        let g = k - k % V;
+        let register = |e: usize| if REV { g + V - 1 - (k % V + e) } else { k + e };
+        let mut words: Words = [0; 4];
+        let mut e = 0;
+        while e < per_access {
+            mem::pack(&mut words, e, other(register(e)));
+            e += 1;
+        }
+        let words = S::load_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k);
+        let mut e = 0;
+        while e < per_access {
+            regs.add(register(e)).write(mem::unpack(&words, e));
+            e += 1;
+        }
+        k += per_access;
+    }
+    out.assume_init()
+}
+
+/// Stores groups that are each allowed or not, without a branch.
+#[inline(always)]
+unsafe fn store_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    hint: u32,
+    call: S::Call,
+) {
+    let bytes = const { access_bytes::<T, V>() };
+    let per_access = bytes / T::BYTES;
+    let mut k = 0;
+    while k < R {
+        let g = k - k % V;
+        let register = |e: usize| if REV { g + V - 1 - (k % V + e) } else { k + e };
+        let mut words: Words = [0; 4];
+        let mut e = 0;
+        while e < per_access {
+            mem::pack(&mut words, e, val(register(e)));
+            e += 1;
+        }
+        S::store_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k);
+        k += per_access;
+    }
 }
 
 #[inline(always)]

@@ -64,6 +64,18 @@ impl Space for Global {
     }
 
     #[inline]
+    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, site: u32, r: usize) -> Words {
+        if ok { Self::load(addr, bytes, wide, hint, site, r) } else { other }
+    }
+
+    #[inline]
+    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, site: u32, r: usize) {
+        if ok {
+            Self::store(addr, bytes, wide, words, hint, site, r)
+        }
+    }
+
+    #[inline]
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, site: u32, _r: usize) -> u64 {
         if ok { step::global_load(addr, bytes, site) as u64 } else { other }
     }
@@ -98,6 +110,18 @@ impl Space for Shared {
     #[inline]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, call: Access, r: usize) -> Words {
         to_words(step::shared_load(addr as u32, bytes, call, r), wide)
+    }
+
+    #[inline]
+    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, call: Access, r: usize) -> Words {
+        if ok { Self::load(addr, bytes, wide, hint, call, r) } else { other }
+    }
+
+    #[inline]
+    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, call: Access, r: usize) {
+        if ok {
+            Self::store(addr, bytes, wide, words, hint, call, r)
+        }
     }
 
     #[inline]

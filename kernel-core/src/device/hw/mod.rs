@@ -29,10 +29,15 @@ pub trait Space {
     /// `bytes` (1 to 16) as 64-bit words if `wide`, else as 32-bit words.
     unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, call: Self::Call, r: usize) -> Words;
 
+    /// As [`load`](Self::load) where `ok`, else `other`; without a branch.
+    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, call: Self::Call, r: usize) -> Words;
+
     /// One element of `bytes` (1 to 8), or `other`.
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, call: Self::Call, r: usize) -> u64;
 
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
+
+    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
 
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, call: Self::Call, r: usize);
 }

@@ -70,6 +70,34 @@ macro_rules! load_if {
     };
 }
 
+/// A wide load under a predicate, of registers that hold `other` before.
+macro_rules! load_words_if {
+    ($space:literal, $addr:expr, $ok:expr, $bytes:expr, $wide:expr, $other:expr, $p:ident) => {{
+        let (p, ok, other): (_, u32, Words) = ($addr, $ok as u32, $other);
+        match ($bytes, $wide) {
+            (16, true) => {
+                let (mut a, mut b) = (other[0], other[1]);
+                asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok ld", $space, ".v2.b64 {{{a}, {b}}}, [{p}];"), "}}",
+                    a = inout(reg64) a, b = inout(reg64) b, ok = in(reg32) ok, p = in($p) p, options(pure, readonly, nostack));
+                [a, b, 0, 0]
+            }
+            (16, _) => {
+                let [mut a, mut b, mut c, mut d] = other.map(|x| x as u32);
+                asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok ld", $space, ".v4.b32 {{{a}, {b}, {c}, {d}}}, [{p}];"), "}}",
+                    a = inout(reg32) a, b = inout(reg32) b, c = inout(reg32) c, d = inout(reg32) d, ok = in(reg32) ok, p = in($p) p, options(pure, readonly, nostack));
+                [a as u64, b as u64, c as u64, d as u64]
+            }
+            (8, false) => {
+                let (mut a, mut b) = (other[0] as u32, other[1] as u32);
+                asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok ld", $space, ".v2.b32 {{{a}, {b}}}, [{p}];"), "}}",
+                    a = inout(reg32) a, b = inout(reg32) b, ok = in(reg32) ok, p = in($p) p, options(pure, readonly, nostack));
+                [a as u64, b as u64, 0, 0]
+            }
+            (bytes, _) => [load_if!($space, p, ok != 0, bytes, other[0], $p), 0, 0, 0],
+        }
+    }};
+}
+
 macro_rules! store {
     ($space:literal, $addr:expr, $bytes:expr, $wide:expr, $words:expr, $p:ident) => {{
         let (p, w): (_, Words) = ($addr, $words);
@@ -108,6 +136,22 @@ macro_rules! store_if {
     };
 }
 
+macro_rules! store_words_if {
+    ($space:literal, $addr:expr, $ok:expr, $bytes:expr, $wide:expr, $words:expr, $p:ident) => {{
+        let (p, ok, w): (_, u32, Words) = ($addr, $ok as u32, $words);
+        let [a, b, c, d] = w.map(|x| x as u32);
+        match ($bytes, $wide) {
+            (16, true) => asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok st", $space, ".v2.b64 [{p}], {{{a}, {b}}};"), "}}",
+                a = in(reg64) w[0], b = in(reg64) w[1], ok = in(reg32) ok, p = in($p) p, options(nostack)),
+            (16, _) => asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok st", $space, ".v4.b32 [{p}], {{{a}, {b}, {c}, {d}}};"), "}}",
+                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, d = in(reg32) d, ok = in(reg32) ok, p = in($p) p, options(nostack)),
+            (8, false) => asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", concat!("@ok st", $space, ".v2.b32 [{p}], {{{a}, {b}}};"), "}}",
+                a = in(reg32) a, b = in(reg32) b, ok = in(reg32) ok, p = in($p) p, options(nostack)),
+            (bytes, _) => store_if!($space, p, ok != 0, bytes, w[0], $p),
+        }
+    }};
+}
+
 /// `$do!` with the global space and the hint's suffix. The hints are of sm_70 and PTX 7.4.
 macro_rules! hinted {
     ($hint:expr, $do:ident, $($argument:tt)*) => {
@@ -129,6 +173,16 @@ impl Space for Global {
     #[inline(always)]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, _: (), _: usize) -> Words {
         hinted!(hint, load, addr, bytes, wide, reg64)
+    }
+
+    #[inline(always)]
+    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, _: (), _: usize) -> Words {
+        hinted!(hint, load_words_if, addr, ok, bytes, wide, other, reg64)
+    }
+
+    #[inline(always)]
+    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, _: (), _: usize) {
+        hinted!(hint, store_words_if, addr, ok, bytes, wide, words, reg64)
     }
 
     #[inline(always)]
@@ -167,6 +221,16 @@ impl Space for Shared {
     #[inline(always)]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, _: u32, _: (), _: usize) -> Words {
         load!(".shared", addr as u32, bytes, wide, reg32)
+    }
+
+    #[inline(always)]
+    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, _: u32, _: (), _: usize) -> Words {
+        load_words_if!(".shared", addr as u32, ok, bytes, wide, other, reg32)
+    }
+
+    #[inline(always)]
+    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, _: u32, _: (), _: usize) {
+        store_words_if!(".shared", addr as u32, ok, bytes, wide, words, reg32)
     }
 
     #[inline(always)]
