@@ -84,7 +84,14 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
     let name = CString::new(entry).map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
     let mut kernel = core::ptr::null_mut();
     let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library, name.as_ptr()) };
-    cuda.api.check("finding a kernel in its module", found).map_err(unload)?;
+    if found != code::SUCCESS {
+        // The driver compiles PTX when a kernel is first asked for, not when its module is loaded.
+        return Err(unload(match cuda.api.error("finding a kernel in its module", found) {
+            e @ Error::DeviceLost { .. } => e,
+            e if found == code::OUT_OF_MEMORY => e,
+            _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", cuda.api.name(found)) },
+        }));
+    }
 
     let get = |what: i32| {
         let mut v = 0;
@@ -124,15 +131,16 @@ fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibra
         }
     }
     let ptx = CString::new(image.ptx.as_bytes()).map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
-    let mut log = vec![0u8; 8192];
-    match load_data(api, ptx.as_ptr().cast(), &mut log) {
+    // Leaked: the driver compiles lazily, and may write here after this call. Cubins, the rule, have no log.
+    let log: &'static mut [u8] = Box::leak(vec![0u8; 8192].into_boxed_slice());
+    match load_data(api, ptx.as_ptr().cast(), log) {
         Ok(library) => Ok((library, "ptx")),
         Err(code::UNSUPPORTED_PTX_VERSION) => Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" }),
         Err(e) => match api.error("loading a kernel", e) {
             lost @ Error::DeviceLost { .. } => Err(lost),
             _ if e == code::OUT_OF_MEMORY => Err(api.error("loading a kernel", e)),
             _ => {
-                let said = CStr::from_bytes_until_nul(&log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
+                let said = CStr::from_bytes_until_nul(log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
                 Err(Error::BadBundle { kernel, why: format!("the driver's compiler reports {}: {said}", api.name(e)) })
             }
         },
