@@ -125,6 +125,12 @@ fn every_documented_operation_exists() {
 }
 
 #[test]
+fn names_in_code() {
+    assert_eq!(outer_names("v.tile([o0, o1], [E0, E1]).nothing::<T>(exp(x))"), ["tile", "nothing"]);
+    assert_eq!(outer_names("exp exp2 fma(a, b, c)"), ["exp", "exp2", "fma"]);
+}
+
+#[test]
 fn every_option_exists() {
     for (name, kernel) in OPTIONS {
         let wrong = mistakes(&format!("#[tile_kernel(grid = [1])]\n{kernel}"));
