@@ -57,6 +57,12 @@ impl Cache {
         Some(Cache { root })
     }
 
+    /// Whether it can be written to: in a sandboxed build the user's folders cannot.
+    pub fn is_writable(&self) -> bool {
+        let probe = self.root.join("writable");
+        self.part(&probe).and_then(|p| fs::write(&p, "").and_then(|()| fs::remove_file(p))).is_ok()
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -187,6 +193,16 @@ mod tests {
             }
         });
         assert_eq!(made.into_inner(), 1);
+        fs::remove_dir_all(c.root()).unwrap();
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_to() {
+        let c = fresh("writable");
+        assert!(c.is_writable() && fs::read_dir(c.root()).unwrap().next().is_none());
+        let file = c.root().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(!Cache::at(file).is_writable());
         fs::remove_dir_all(c.root()).unwrap();
     }
 

@@ -22,7 +22,7 @@ impl Settings {
         let pool = unsafe { Pool::from_env() };
         let dir = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: call this from a build script")));
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
-        let cache = Cache::from_env().unwrap_or_else(|| Cache::at(out.join("cache")));
+        let cache = Cache::from_env().filter(Cache::is_writable).unwrap_or_else(|| Cache::at(out.join("cache")));
         self.watch(&crate_dir, &cache);
         let outcome = self.build(&crate_dir, &out, &cache, &pool);
         self.tell(outcome, &out);
