@@ -11,8 +11,7 @@ use kernel_macros::tile_kernel;
     tune(BLOCK = [2048], warps = [4]),
     tune(BLOCK = [4096], warps = [4, 8]),
     tune(BLOCK = [8192], warps = [8]),
-    tune(BLOCK = [16384], warps = [16], blocks_per_sm = [2]),
-    tune(BLOCK = [16384], warps = [8]),
+    tune(BLOCK = [16384], warps = [8, 16]),
     tune(BLOCK = [32768], warps = [16]),
     grid = [rows],
 )]

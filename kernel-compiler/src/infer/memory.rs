@@ -76,8 +76,8 @@ impl Infer<'_> {
         let dtype = self.params[param].dtype;
         let shape = self.ty(place.index()).shape.clone();
         let mask = self.mask(&c.options, &shape)?;
-        if c.options.other.is_some() && name != "load" {
-            return self.error(c.options.other.as_ref().expect("is some").1, "only a load has `.other(v)`");
+        if let (Some((_, at)), true) = (&c.options.other, writes) {
+            return self.error(*at, "only a load has `.other(v)`");
         }
         if c.options.relaxed && !name.starts_with("atomic_") {
             return self.error(c.span, "only an atomic has `.relaxed()`");

@@ -6,7 +6,7 @@ pub fn dead_values(f: &mut Func) {
     let mut live = vec![false; f.values.len()];
     let body = std::mem::take(&mut f.body);
     mark_effects(f, &body, &mut live);
-    f.body = sweep(f, body, &live);
+    f.body = sweep(body, &live);
 }
 
 fn mark(f: &Func, v: Value, live: &mut [bool]) {
@@ -42,14 +42,14 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
     }
 }
 
-fn sweep(f: &Func, stmts: Vec<Stmt>, live: &[bool]) -> Vec<Stmt> {
+fn sweep(stmts: Vec<Stmt>, live: &[bool]) -> Vec<Stmt> {
     stmts
         .into_iter()
         .filter_map(|s| match s {
             Stmt::Let(v) if !live[v.0 as usize] => None,
-            Stmt::If { cond, then, other } => Some(Stmt::If { cond, then: sweep(f, then, live), other: sweep(f, other, live) }),
-            Stmt::For { iv, lo, hi, step, body } => Some(Stmt::For { iv, lo, hi, step, body: sweep(f, body, live) }),
-            Stmt::Loop { body } => Some(Stmt::Loop { body: sweep(f, body, live) }),
+            Stmt::If { cond, then, other } => Some(Stmt::If { cond, then: sweep(then, live), other: sweep(other, live) }),
+            Stmt::For { iv, lo, hi, step, body } => Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live) }),
+            Stmt::Loop { body } => Some(Stmt::Loop { body: sweep(body, live) }),
             s => Some(s),
         })
         .collect()
