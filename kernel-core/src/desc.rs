@@ -168,7 +168,7 @@ impl ConfigDesc {
     pub fn variant(&self, slots: &[u64]) -> &VariantDesc {
         self.variants
             .iter()
-            .find(|v| v.requires.iter().all(|r| slots[r.slot] % r.by == 0))
+            .find(|v| v.requires.iter().all(|r| slots[r.slot].is_multiple_of(r.by)))
             .unwrap_or(&self.variants[self.variants.len() - 1])
     }
 }

@@ -53,7 +53,7 @@ fn shuffles_take_every_lane() {
 }
 
 unsafe fn panics(s: &[u64]) {
-    let values = vec![1, 2, 3];
+    let values = Vec::from([1, 2, 3]);
     d::barrier(30);
     assert!((d::thread() as u64) < s[0], "thread {} of {}", d::thread(), values.len());
     d::barrier(31);
