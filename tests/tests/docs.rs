@@ -248,8 +248,7 @@ fn links_lead_somewhere() {
     for document in ["README.md", "CHANGELOG.md", "docs/language.md", "ARCHITECTURE.md"] {
         let folder = Path::new(document).parent().expect("a folder");
         for target in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            // Written from measurements, when there are some.
-            if !target.contains("://") && target != "BENCHMARKS.md" {
+            if !target.contains("://") {
                 let path = root().join(folder).join(target.split('#').next().unwrap_or(target));
                 assert!(path.exists(), "{document} points to {target}");
             }
