@@ -44,7 +44,12 @@ pub fn all(names: &[&str]) -> Result<ExitCode> {
     for step in STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)) {
         println!("\n=== {}: {}", step.name, step.what);
         let start = Instant::now();
-        let ok = (step.run)().succeeds()?;
+        let mut run = (step.run)();
+        if !ready.device_toolchain {
+            // What follows says so; without it the tests of compiled kernels fail.
+            run = run.env("TILE_ALLOW_NO_DEVICE", "1");
+        }
+        let ok = run.succeeds()?;
         results.push((step.name, ok, start.elapsed()));
     }
     println!("\n=== summary");
