@@ -353,8 +353,7 @@ impl Cpu<'_> {
             Place::Slice { param, .. } => Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1)),
             Place::Raw { .. } => None,
         };
-        let tests: Vec<String> = inside.into_iter().chain(mask.map(|m| self.at(m, "i"))).collect();
-        if tests.is_empty() { "true".into() } else { tests.join(" & ") }
+        text::all_of(inside.into_iter().chain(mask.map(|m| self.at(m, "i"))), "&")
     }
 }
 

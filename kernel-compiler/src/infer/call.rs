@@ -77,14 +77,11 @@ impl Infer<'_> {
         for g in generics {
             let bound = match g {
                 // A const parameter may be passed by its name, which reads like a type.
-                Generic::Type(t) => match self.known_type(t) {
-                    Some(dtype) => match types.next() {
-                        Some(name) => {
-                            self.types.push((name.clone(), dtype));
-                            true
-                        }
-                        None => false,
-                    },
+                Generic::Type(t) => match self.known_type(t).and_then(|dtype| Some((types.next()?, dtype))) {
+                    Some((name, dtype)) => {
+                        self.types.push((name.clone(), dtype));
+                        true
+                    }
                     None => false,
                 },
                 Generic::Const(e) => match consts.next() {
@@ -106,12 +103,12 @@ impl Infer<'_> {
                 }
             }
         }
-        let result = self.inlined(h, scope, args, outer_types, span);
+        let result = self.inlined(h, scope, args, outer_types);
         self.types.truncate(outer_types);
         result
     }
 
-    fn inlined(&mut self, h: &Helper, scope: HashMap<String, Binding>, args: Vec<(Val, Span)>, outer_types: usize, span: Span) -> Result<Val> {
+    fn inlined(&mut self, h: &Helper, scope: HashMap<String, Binding>, args: Vec<(Val, Span)>, outer_types: usize) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
             if let (Some(elem), Some(dtype)) = (&p.elem, self.elem_of(v))
@@ -149,7 +146,6 @@ impl Infer<'_> {
         self.depth -= 1;
         self.loops = loops;
         self.scopes = caller;
-        let _ = span;
         result
     }
 

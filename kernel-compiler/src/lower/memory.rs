@@ -122,8 +122,7 @@ impl Lower<'_> {
             Place::Slice { param, .. } => Some(format!("({index} < a{})", self.f.params[*param].slot + 1)),
             Place::Raw { .. } => None,
         };
-        let tests: Vec<String> = inside.into_iter().chain(mask.map(scalar)).collect();
-        if tests.is_empty() { "true".into() } else { tests.join(" && ") }
+        all_of(inside.into_iter().chain(mask.map(scalar)), "&&")
     }
 
     fn plan(&mut self, place: &Place, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
@@ -164,8 +163,7 @@ impl Lower<'_> {
             None => self.address(place, &regs.at("r")),
         };
         let inside = |r: &str| bound.as_ref().map(|b| b.at(r));
-        let all = |tests: Vec<String>| if tests.is_empty() { "true".to_string() } else { tests.join(" & ") };
-        let ok = all([inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten().collect());
+        let ok = all_of([inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten(), "&");
         let full = if vec == 1 {
             "false".into()
         } else {
@@ -179,7 +177,7 @@ impl Lower<'_> {
             if !each_one.is_empty() {
                 tests.push(format!("d::all::<{n}>(|g| {})", each_one.join(" & ")));
             }
-            all(tests)
+            all_of(tests, "&")
         };
         Plan { vec, descending, addr, full, ok }
     }

@@ -13,6 +13,12 @@ pub fn each(body: &str) -> String {
     format!("d::each(|r| {body})")
 }
 
+/// All of these conditions: `operator` is `&` where they are cheap, `&&` where the later ones are worth skipping.
+pub fn all_of(conditions: impl IntoIterator<Item = String>, operator: &str) -> String {
+    let conditions: Vec<String> = conditions.into_iter().collect();
+    if conditions.is_empty() { "true".into() } else { conditions.join(&format!(" {operator} ")) }
+}
+
 /// A linear function of the thread's number.
 pub fn thread_part(bases: &[u32]) -> String {
     let t = terms(bases);

@@ -10,8 +10,6 @@ use proc_macro2::TokenStream;
 use std::rc::Rc;
 use syn::spanned::Spanned;
 
-pub use body::expr as parse_expr;
-
 /// Parses `#[tile_kernel(attr)] item`.
 pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Kernel> {
     let sig = &item.sig;
