@@ -124,11 +124,19 @@ impl Info {
     }
 }
 
-/// The launcher's check for the `aligned` variant: the slot is a multiple of `by`.
+/// The launcher's check of a slot before it takes a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Require {
     pub slot: usize,
-    pub by: u64,
+    pub test: Test,
+}
+
+/// As `kernel_core::Test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    Multiple(u64),
+    Equal(u64),
+    Within(u64, u64),
 }
 
 #[derive(Debug)]
@@ -195,17 +203,17 @@ fn requirements(f: &Func) -> Vec<Require> {
     let mut places = vec![];
     each_place(f, &f.body, &mut places);
     let smallest = places.iter().map(|p| f.params[p.param()].dtype.size()).min().unwrap_or(1);
-    let mut out: BTreeSet<Require> = places.iter().map(|p| Require { slot: f.params[p.param()].slot, by: VECTOR_BYTES as u64 }).collect();
+    let mut out: BTreeSet<Require> = places.iter().map(|p| Require { slot: f.params[p.param()].slot, test: Test::Multiple(VECTOR_BYTES as u64) }).collect();
     let by = (VECTOR_BYTES / smallest) as u64;
     let mut slots = BTreeSet::new();
     let mut seen = BTreeSet::new();
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| leaves(f, p.index(), &mut slots, &mut seen));
-    out.extend(slots.into_iter().filter(|_| by > 1).filter(|&slot| !unit_stride(f, slot)).map(|slot| Require { slot, by }));
+    out.extend(slots.into_iter().filter(|_| by > 1).map(|slot| Require { slot, test: if unit_stride(f, slot) { Test::Equal(1) } else { Test::Multiple(by) } }));
     out.into_iter().collect()
 }
 
-/// The last stride of a view multiplies the consecutive dimension: it is 1 there, or the access is no vector.
+/// The last stride of a view: 1 where a view is an array in memory, and then its last dimension makes vectors.
 fn unit_stride(f: &Func, slot: usize) -> bool {
     f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if slot == p.slot + 2 * rank))
 }
@@ -323,8 +331,12 @@ impl Context<'_> {
         match self.f.op(v) {
             Op::Int(n) => Info::uniform(shape, Congruence::new(LARGEST, *n as u64)),
             Op::Slot { slot } => {
-                let by = self.requires.iter().find(|r| r.slot == *slot && self.aligned).map_or(1, |r| r.by);
-                Info::uniform(shape, Congruence::new(by, 0))
+                let known = self.requires.iter().find(|r| r.slot == *slot && self.aligned).map(|r| r.test);
+                Info::uniform(shape, match known {
+                    Some(Test::Multiple(by)) => Congruence::new(by, 0),
+                    Some(Test::Equal(n)) => Congruence::new(LARGEST, n),
+                    _ => Congruence::new(1, 0),
+                })
             }
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;

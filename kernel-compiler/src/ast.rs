@@ -34,6 +34,10 @@ pub struct Config {
     pub consts: Vec<(String, i128)>,
     pub warps: u32,
     pub blocks_per_sm: u32,
+    /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
+    pub stages: u32,
+    /// Built for devices of this compute capability only; 0 for all.
+    pub arch: u32,
 }
 
 #[derive(Clone, Debug)]

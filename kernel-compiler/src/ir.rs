@@ -67,6 +67,8 @@ pub struct Func {
     pub body: Vec<Stmt>,
     pub warps: u32,
     pub blocks_per_sm: u32,
+    /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
+    pub stages: u32,
 }
 
 impl Func {
@@ -186,9 +188,24 @@ pub enum Op {
     Reduce { value: Value, axis: usize, combine: Combine },
     /// Index of the first largest or smallest along the axis.
     ArgReduce { value: Value, axis: usize, largest: bool },
-    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint },
+    /// `tile` holds the offsets if this is a view's tile as it stands, zero outside: `place` and `mask` say the same by element.
+    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, tile: Option<Vec<Value>> },
+    /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`.
+    Dot { a: Value, b: Value, acc: Value, precision: Precision },
     Atomic { op: Atomic, place: Place, value: Value, mask: Option<Value>, relaxed: bool },
     AtomicCas { place: Place, expected: Value, new: Value, mask: Option<Value>, relaxed: bool },
+}
+
+/// What a `dot` of f32 operands does to their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// Products and sums in f32.
+    #[default]
+    Ieee,
+    /// Operands rounded to tf32.
+    Tf32,
+    /// Operands split in two tf32 numbers, and three products of them.
+    Tf32x3,
 }
 
 /// How a reduction combines two elements.
@@ -320,7 +337,8 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
             Op::Binary(_, a, b) => vec![*a, *b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().collect(),
+            Op::Load { place, mask, other, tile, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().chain(tile.iter().flatten().copied()).collect(),
+            Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
             Op::Atomic { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
             Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index()), Some(*expected), Some(*new), *mask].into_iter().flatten().collect(),
         }

@@ -128,7 +128,7 @@ pub struct ConfigDesc {
     /// Programs along x, y, z; a zero means that there is nothing to do.
     pub grid: fn(&GridCtx) -> [u64; 3],
     pub cpu: CpuFn,
-    /// The first whose requirements hold is launched; the last has none.
+    /// In order of preference: the first that runs on the device and whose requirements hold is launched.
     pub variants: &'static [VariantDesc],
 }
 
@@ -144,32 +144,71 @@ pub struct GridCtx<'a> {
 pub struct VariantDesc {
     /// Name of the entry in the bundle.
     pub entry: &'static str,
+    /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
+    pub only: Option<&'static str>,
     pub requires: &'static [Require],
+    /// Tensor maps that the entry takes after its slots.
+    pub maps: &'static [MapDesc],
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
 }
 
-/// `slots[slot]` is a multiple of `by` (an address in bytes, an extent or stride in elements).
+impl VariantDesc {
+    pub fn admits(&self, slots: &[u64]) -> bool {
+        self.requires.iter().all(|r| r.test.holds(slots[r.slot]))
+    }
+}
+
+/// What a slot must satisfy (an address in bytes, an extent or stride in elements).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Require {
     pub slot: usize,
-    pub by: u64,
+    pub test: Test,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    Multiple(u64),
+    Equal(u64),
+    /// Both ends included.
+    Within(u64, u64),
+}
+
+impl Test {
+    pub const fn holds(self, v: u64) -> bool {
+        match self {
+            Test::Multiple(by) => v.is_multiple_of(by),
+            Test::Equal(to) => v == to,
+            Test::Within(lo, hi) => lo <= v && v <= hi,
+        }
+    }
+}
+
+/// How boxes of a view are copied to shared memory in one step each (a CUDA tensor map). Base, extents and strides are
+/// those of the view's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapDesc {
+    /// The view, as an index into [`KernelDesc::params`].
+    pub param: usize,
+    /// Extents of a box in the order of the view's dimensions, the contiguous one last.
+    pub extents: &'static [u32],
+    /// Bytes of the swizzle pattern: 0 (none), 32, 64 or 128.
+    pub swizzle: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Emulated {
-    /// One thread of one program; runs only inside [`crate::emulator::launch`].
+    /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside
+    /// [`crate::emulator::launch`].
     pub run: unsafe fn(&[u64]),
+    pub threads: u32,
     pub shared_bytes: u32,
 }
 
 impl ConfigDesc {
-    /// The variant to launch for these arguments.
-    pub fn variant(&self, slots: &[u64]) -> &VariantDesc {
-        self.variants
-            .iter()
-            .find(|v| v.requires.iter().all(|r| slots[r.slot].is_multiple_of(r.by)))
-            .unwrap_or(&self.variants[self.variants.len() - 1])
+    /// The variant to launch for these arguments, of those that `runs` says can run here; none if no such one admits them.
+    pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
+        self.variants.iter().position(|v| runs(v) && v.admits(slots))
     }
 }
 

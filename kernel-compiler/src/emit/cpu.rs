@@ -201,6 +201,11 @@ impl Cpu<'_> {
                 let better = if largest { "|x, y| s::gt(x, y)" } else { "|x, y| s::lt(x, y)" };
                 self.reduction(v, format!("arg_reduce_all(&{x}, {better})"), format!("arg_reduce(&{x}, {axis}, {better})"));
             }
+            Op::Dot { a, b, acc, precision } => {
+                let (a, b, acc) = (self.dense(a), self.dense(b), self.dense(acc));
+                self.line(format!("let {} = c::dot(&{a}, &{b}, &{acc}, c::Precision::{precision:?});", name(v)));
+                self.keep(v);
+            }
             op if f.ty(v).is_scalar() => {
                 let e = self.scalar(v, &op);
                 self.line(format!("let {}: {t} = {e};", name(v)));

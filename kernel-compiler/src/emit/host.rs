@@ -4,6 +4,7 @@
 use super::{config_id, cpu, device, entry_name, grid, types_id};
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
+use crate::analyse::Test;
 use crate::dtype::DType;
 use crate::instance::Kernel;
 use crate::ir::Func;
@@ -146,8 +147,13 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
     for (i, (aligned, lowered)) in device::variants(func, true).into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, aligned);
         let requires = lowered.requires.iter().filter(|_| aligned).map(|r| {
-            let (slot, by) = (r.slot, r.by);
-            quote! { __k::Require { slot: #slot, by: #by } }
+            let slot = r.slot;
+            let test = match r.test {
+                Test::Multiple(by) => quote! { Multiple(#by) },
+                Test::Equal(to) => quote! { Equal(#to) },
+                Test::Within(lo, hi) => quote! { Within(#lo, #hi) },
+            };
+            quote! { __k::Require { slot: #slot, test: __k::Test::#test } }
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
@@ -155,7 +161,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                 let a = format_ident!("a{i}");
                 quote! { let #a: u64 = a[#i]; }
             });
-            let (body, bytes) = (parse(lowered.text()), lowered.shared_bytes as u32);
+            let (body, threads, bytes) = (parse(lowered.text()), config.warps * 32, lowered.shared_bytes as u32);
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
@@ -165,11 +171,11 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                     #body
                 }
             });
-            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, shared_bytes: #bytes }) }
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes }) }
         } else {
             quote! { ::core::option::Option::None }
         };
-        variants.push(quote! { __k::VariantDesc { entry: #entry, requires: &[#(#requires),*], emulated: #emulation } });
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: ::core::option::Option::None, requires: &[#(#requires),*], maps: &[], emulated: #emulation } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {

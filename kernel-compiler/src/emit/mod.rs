@@ -15,6 +15,12 @@ pub fn config_id(c: &Config) -> String {
     if c.blocks_per_sm > 0 {
         parts.push(format!("blocks_per_sm={}", c.blocks_per_sm));
     }
+    if c.stages > 0 {
+        parts.push(format!("stages={}", c.stages));
+    }
+    if c.arch > 0 {
+        parts.push(format!("arch={}", c.arch));
+    }
     parts.join(",")
 }
 

@@ -96,7 +96,7 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                Ok(Val::Run(self.push(Op::Load { place, mask, other, hint: c.options.hint }, Type { dtype, shape }, c.span)))
+                Ok(Val::Run(self.push(Op::Load { place, mask, other, hint: c.options.hint, tile: None }, Type { dtype, shape }, c.span)))
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
@@ -221,9 +221,10 @@ impl Infer<'_> {
             return self.error(c.args[2].span, format!("`{}` has rank {rank}, the tile has shape {shape:?}", p.name));
         }
         let span = c.span;
-        let (mut index, mut mask) = (None, None);
+        let (mut index, mut mask, mut starts) = (None, None, vec![]);
         for (axis, (offset, &extent)) in offsets.into_iter().zip(&shape).enumerate() {
             let offset = self.run_as(offset, DType::U64, c.args[1].span)?;
+            starts.push(offset);
             if !self.ty(offset).is_scalar() {
                 return self.error(c.args[1].span, "an offset is a scalar");
             }
@@ -267,7 +268,8 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                Ok(Val::Run(self.push(Op::Load { place, mask: Some(mask), other, hint: c.options.hint }, Type { dtype: p.dtype, shape }, span)))
+                let tile = (c.options.mask.is_none() && other.is_none()).then_some(starts);
+                Ok(Val::Run(self.push(Op::Load { place, mask: Some(mask), other, hint: c.options.hint, tile }, Type { dtype: p.dtype, shape }, span)))
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod call;
 mod control;
+mod dot;
 mod expr;
 mod memory;
 mod ops;
@@ -38,7 +39,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             continue;
         }
         done?;
-        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm };
+        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages };
         prune::dead_values(&mut func);
         return Ok(func);
     }

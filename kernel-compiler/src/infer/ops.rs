@@ -53,6 +53,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("argmax", "argmax(t) or argmax(t, axis)"),
     ("argmin", "argmin(t) or argmin(t, axis)"),
     ("reduce", "reduce(t, axis, |a, b| ..)"),
+    ("dot", "dot(a, b, acc)"),
     ("load", "load(x, i) or load(p.add(i))"),
     ("store", "store(y, i, v), store(p.add(i), v) or view.store([i, j], t)"),
     ("tile", "view.tile([i, j], [M, N])"),
@@ -167,6 +168,7 @@ impl Infer<'_> {
             "expand" | "broadcast" | "reshape" | "trans" | "permute" => self.shape_op(&name, c),
             "max" | "min" if !self.is_reduction(c)? => self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c),
             "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
+            "dot" => self.dot(c),
             n if memory::is_access(n) => self.access(&name, c),
             "add" => {
                 let [p, i] = self.args(c)?;
@@ -212,7 +214,7 @@ impl Infer<'_> {
             "tl" | "relu" => Some("write `maximum(x, 0.0)`"),
             "float" | "int" | "f32" => Some("convert with `.to::<T>()`"),
             "println" | "print" => Some("print with `device_print!(\"label\", v)`"),
-            "cumsum" | "associative_scan" | "sort" | "dot" => Some("it is not offered yet"),
+            "cumsum" | "associative_scan" | "sort" => Some("it is not offered yet"),
             _ => None,
         };
         let hint = match (near, other) {

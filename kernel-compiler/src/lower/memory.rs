@@ -20,7 +20,7 @@ struct Plan {
 impl Lower<'_> {
     pub(super) fn load(&mut self, v: Value) {
         let f = self.f;
-        let Op::Load { place, mask, other, hint } = f.op(v).clone() else { unreachable!("a load") };
+        let Op::Load { place, mask, other, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (t, site, hint) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span), hint as u32);
         let zero = format!("<{t} as s::Scalar>::ZERO");
         if f.ty(v).is_scalar() {

@@ -95,7 +95,7 @@ pub fn parse(attr: TokenStream, kernel: &Ident, types: &[Ident], consts: &[Ident
         if let Some(c) = consts.first() {
             return Err(d.error(c.span(), format!("const `{c}` has no values: add tune({c} = [..]) to the attribute")));
         }
-        out.configs.push(Config { consts: vec![], warps: 4, blocks_per_sm: 0 });
+        out.configs.push(Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, arch: 0 });
     }
     if out.grid.is_empty() {
         return Err(d.error(kernel.span(), "no grid: add grid = [cdiv(x.len(), BLOCK)] or the like to the attribute"));
@@ -116,11 +116,11 @@ fn type_param(name: Ident, dtypes: Vec<Ident>, types: &[Ident], d: &Diagnostics)
 
 /// Appends the product of the lists.
 fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out: &mut Vec<Config>, d: &Diagnostics) -> Result<()> {
-    let mut product = vec![Config { consts: vec![], warps: 4, blocks_per_sm: 0 }];
+    let mut product = vec![Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, arch: 0 }];
     for (name, values) in &list {
-        let is_setting = name == "warps" || name == "blocks_per_sm";
+        let is_setting = name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "arch";
         if !is_setting && !consts.contains(name) {
-            return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps` and `blocks_per_sm`")));
+            return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages` and `arch`")));
         }
         if values.is_empty() {
             return Err(d.error(name.span(), format!("no values for `{name}`")));
@@ -135,10 +135,18 @@ fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out:
                 if name == "blocks_per_sm" && !(1..=32).contains(&n) {
                     return Err(d.error(v.span(), "blocks_per_sm is 1 to 32"));
                 }
+                if name == "stages" && !(1..=16).contains(&n) {
+                    return Err(d.error(v.span(), "stages is 1 to 16"));
+                }
+                if name == "arch" && ![75, 80, 90].contains(&n) {
+                    return Err(d.error(v.span(), "arch is 75, 80 or 90: the first compute capability whose instructions the configuration is for"));
+                }
                 let mut c = config.clone();
                 match name.to_string().as_str() {
                     "warps" => c.warps = n as u32,
                     "blocks_per_sm" => c.blocks_per_sm = n as u32,
+                    "stages" => c.stages = n as u32,
+                    "arch" => c.arch = n as u32,
                     n_ => c.consts.push((n_.to_string(), n)),
                 }
                 next.push(c);
