@@ -139,6 +139,16 @@ pub enum Test {
     Within(u64, u64),
 }
 
+/// What the launcher vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assume {
+    Nothing,
+    /// The last stride of every view is 1.
+    Rows,
+    /// That, and addresses and sizes that make vectors.
+    Vectors,
+}
+
 #[derive(Debug)]
 pub struct Analysis {
     info: Vec<Option<Info>>,
@@ -147,6 +157,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// The one value that a slot may have.
+    pub fn known(&self, slot: usize) -> Option<u64> {
+        self.requires.iter().find_map(|r| if let Test::Equal(n) = r.test { (r.slot == slot).then_some(n) } else { None })
+    }
+
     pub fn info(&self, f: &Func, v: Value) -> Info {
         self.info[v.0 as usize].clone().unwrap_or_else(|| Info::unknown(f.shape(v).len()))
     }
@@ -183,9 +198,15 @@ impl Analysis {
     }
 }
 
-pub fn analyse(f: &Func, aligned: bool) -> Analysis {
-    let requires = requirements(f);
-    let mut cx = Context { f, aligned, requires: &requires, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
+pub fn analyse(f: &Func, assume: Assume) -> Analysis {
+    let mut requires = requirements(f);
+    requires.retain(|r| match assume {
+        Assume::Nothing => false,
+        Assume::Rows => matches!(r.test, Test::Equal(_)),
+        Assume::Vectors => true,
+    });
+    let aligned = assume == Assume::Vectors;
+    let mut cx = Context { f, requires: &requires, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
     for _ in 0..64 {
         let before = cx.vars.clone();
@@ -273,7 +294,6 @@ fn each_place(f: &Func, body: &[Stmt], out: &mut Vec<Place>) {
 
 struct Context<'a> {
     f: &'a Func,
-    aligned: bool,
     requires: &'a [Require],
     info: Vec<Option<Info>>,
     vars: Vec<Option<Info>>,
@@ -331,7 +351,7 @@ impl Context<'_> {
         match self.f.op(v) {
             Op::Int(n) => Info::uniform(shape, Congruence::new(LARGEST, *n as u64)),
             Op::Slot { slot } => {
-                let known = self.requires.iter().find(|r| r.slot == *slot && self.aligned).map(|r| r.test);
+                let known = self.requires.iter().find(|r| r.slot == *slot).map(|r| r.test);
                 Info::uniform(shape, match known {
                     Some(Test::Multiple(by)) => Congruence::new(by, 0),
                     Some(Test::Equal(n)) => Congruence::new(LARGEST, n),

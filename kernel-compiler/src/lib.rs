@@ -35,9 +35,10 @@ pub fn device_units(file_text: &str) -> Vec<DeviceUnit> {
         .into_iter()
         .filter_map(|found| {
             let d = Diagnostics::default();
-            let unit = emit::device::unit(&found.parse(&d).ok()?, &d).ok();
-            unit.filter(|_| d.is_empty())
+            let units = emit::device::units(&found.parse(&d).ok()?, &d).ok();
+            units.filter(|_| d.is_empty())
         })
+        .flatten()
         .collect()
 }
 

@@ -4,6 +4,7 @@ use crate::analyse::analyse;
 use crate::diag::Diagnostics;
 use crate::emit::{config_id, types_id};
 use crate::ir::{Func, Stmt};
+use crate::lower::Variant;
 use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub enum Stage {
 }
 
 /// Shows a kernel of a file's text: of the instance with these types (`f16`; none: the first) and configuration (its id;
-/// none: the default), in the variant for aligned arguments or the general one.
-pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&str>, aligned: bool, stage: Stage) -> Result<String, String> {
+/// none: the default), in one of its variants.
+pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
     let found = crate::module::file(file_text).into_iter().find(|f| f.item.sig.ident == kernel).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
     let d = Diagnostics::default();
     let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
@@ -38,8 +39,8 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
     Ok(match stage {
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {
-            let a = analyse(&f, aligned);
-            let homes = crate::layout::assign(&f, &a);
+            let a = analyse(&f, variant.assume());
+            let homes = crate::layout::assign(&f, &a, if variant.tma { crate::lower::pipeline::plan(&f) } else { None }.as_ref());
             ir(&f, |v| {
                 if f.ty(v).is_scalar() {
                     return String::new();
@@ -51,7 +52,7 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
                 t
             })
         }
-        Stage::Rust => crate::lower::lower(&f, aligned, false).text(),
+        Stage::Rust => crate::lower::lower(&f, variant, false).ok_or("the kernel has no such variant")?.text(),
         Stage::Cpu => crate::emit::cpu::body(&f),
         Stage::Ast => unreachable!("shown above"),
     })

@@ -2,7 +2,7 @@
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
-use crate::analyse::{Analysis, analyse};
+use crate::analyse::{Analysis, Assume, analyse};
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::lower::{op_text, text};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`.
 pub fn body(f: &Func) -> String {
-    let a = analyse(f, false);
+    let a = analyse(f, Assume::Nothing);
     let mut cx = Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::lower::uses(f) };
     for (i, v) in f.vars.iter().enumerate() {
         let t = v.ty.dtype.rust();

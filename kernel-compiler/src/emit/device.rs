@@ -1,15 +1,19 @@
 //! The device side of a kernel: one `no_std` crate with an entry function per instance and variant.
 
 use super::entry_name;
+use crate::ast::Config;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
-use crate::lower::{Lowered, lower};
+use crate::ir::Func;
+use crate::lower::{Lowered, Variant, lower};
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
 pub struct DeviceUnit {
     pub kernel: String,
     pub fingerprint: String,
+    /// The only target it is for; otherwise all.
+    pub only: Option<&'static str>,
     pub source: String,
     pub entries: Vec<EntryMeta>,
 }
@@ -22,7 +26,12 @@ pub struct EntryMeta {
     pub shared_bytes: u32,
     /// Programs that must fit on a multiprocessor at once; 0 leaves it to the compiler.
     pub min_blocks: u32,
+    /// Tensor maps after the slots: parameters `<name>_map_<i>` of 128 bytes, which are to be added to the PTX.
+    pub maps: u32,
 }
+
+/// Whose instructions copy by tensor maps and multiply by warpgroups.
+pub const TMA_TARGET: &str = "sm_90a";
 
 const PROLOGUE: &str = "#![no_std]
 #![feature(abi_ptx, asm_experimental_arch)]
@@ -33,29 +42,41 @@ use kernel_core::scalar::{self as s, BF16, F16};
 kernel_core::device_prelude!();
 ";
 
-/// The variants of an instance: with the launcher's checks on alignment if they buy anything, and without.
-pub fn variants(func: &crate::ir::Func, sites: bool) -> Vec<(bool, Lowered)> {
-    let aligned = lower(func, true, sites);
-    let general = lower(func, false, sites);
-    match aligned.vectors {
-        true => vec![(true, aligned), (false, general)],
-        false => vec![(false, general)],
+/// The variants of an instance, the best first: with tensor maps, where all products can have their operands by them, and
+/// without; each with the launcher's checks on alignment if they buy anything, and without.
+pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
+    let pair = |tma: bool| {
+        let lowered = |aligned: bool| {
+            let v = Variant { aligned, tma };
+            lower(func, v, sites).map(|l| (v, l))
+        };
+        let aligned = lowered(true).filter(|(_, l)| l.vectors);
+        aligned.into_iter().chain(lowered(false)).collect::<Vec<_>>()
+    };
+    let mut out = if matches!(config.arch, 0 | 90) { pair(true) } else { vec![] };
+    if config.arch != 90 || out.is_empty() {
+        out.extend(pair(false));
     }
+    out
 }
 
-pub fn unit(k: &Kernel, d: &Diagnostics) -> Result<DeviceUnit> {
-    let mut source = PROLOGUE.to_string();
-    let mut entries = vec![];
+/// The lowered code of all instances: that for every target, and that for one.
+pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+    let unit = |only: Option<&'static str>| DeviceUnit { kernel: k.name.clone(), fingerprint: k.fingerprint.clone(), only, source: PROLOGUE.to_string(), entries: vec![] };
+    let mut out = [unit(None), unit(Some(TMA_TARGET))];
     for i in k.instances() {
         let func = crate::infer::infer(&k.ast, &i.types, i.config, d)?;
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
-        for (aligned, lowered) in variants(&func, false) {
-            let name = entry_name(&k.name, &i.types, i.config, aligned);
+        for (variant, lowered) in variants(&func, i.config, false) {
+            let unit = &mut out[usize::from(variant.tma)];
+            let name = entry_name(&k.name, &i.types, i.config, variant);
+            let maps: String = (0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n")).collect();
             let body = lowered.text();
-            source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{body}}}\n"));
-            entries.push(EntryMeta { name, threads: i.config.warps * 32, shared_bytes: lowered.shared_bytes as u32, min_blocks: i.config.blocks_per_sm });
+            unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
+            let min_blocks = if variant.tma { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
+            unit.entries.push(EntryMeta { name, threads: lowered.threads, shared_bytes: lowered.shared_bytes as u32, min_blocks, maps: lowered.maps.len() as u32 });
         }
     }
-    Ok(DeviceUnit { kernel: k.name.clone(), fingerprint: k.fingerprint.clone(), source, entries })
+    Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())
 }

@@ -4,6 +4,7 @@
 use super::{config_id, cpu, device, entry_name, grid, types_id};
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
+use super::device::TMA_TARGET;
 use crate::analyse::Test;
 use crate::dtype::DType;
 use crate::instance::Kernel;
@@ -144,9 +145,9 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
         });
     }
     let mut variants = vec![];
-    for (i, (aligned, lowered)) in device::variants(func, true).into_iter().enumerate() {
-        let entry = entry_name(&k.name, types, config, aligned);
-        let requires = lowered.requires.iter().filter(|_| aligned).map(|r| {
+    for (i, (variant, lowered)) in device::variants(func, config, true).into_iter().enumerate() {
+        let entry = entry_name(&k.name, types, config, variant);
+        let requires = lowered.requires.iter().map(|r| {
             let slot = r.slot;
             let test = match r.test {
                 Test::Multiple(by) => quote! { Multiple(#by) },
@@ -157,16 +158,22 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
-            let slots = (0..func.params.iter().map(|p| p.kind.slots()).sum::<usize>()).map(|i| {
+            let count: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+            let maps = (0..lowered.maps.len()).map(|m| {
+                let (name, i) = (format_ident!("map{m}"), count + m);
+                quote! { let #name: u64 = a[#i]; }
+            });
+            let slots = (0..count).map(|i| {
                 let a = format_ident!("a{i}");
                 quote! { let #a: u64 = a[#i]; }
             });
-            let (body, threads, bytes) = (parse(lowered.text()), config.warps * 32, lowered.shared_bytes as u32);
+            let (body, threads, bytes) = (parse(lowered.text()), lowered.threads, lowered.shared_bytes as u32);
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
                     use __k::scalar::{self as s, BF16, F16};
                     #(#slots)*
+                    #(#maps)*
                     let tid: u32 = d::thread();
                     #body
                 }
@@ -175,7 +182,15 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
         } else {
             quote! { ::core::option::Option::None }
         };
-        variants.push(quote! { __k::VariantDesc { entry: #entry, only: ::core::option::Option::None, requires: &[#(#requires),*], maps: &[], emulated: #emulation } });
+        let only = match variant.tma {
+            true => quote! { ::core::option::Option::Some(#TMA_TARGET) },
+            false => quote! { ::core::option::Option::None },
+        };
+        let maps = lowered.maps.iter().map(|m| {
+            let (param, extents, swizzle) = (m.param, m.extents.iter().map(|&e| e as u32), m.swizzle as u32);
+            quote! { __k::MapDesc { param: #param, extents: &[#(#extents),*], swizzle: #swizzle } }
+        });
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, requires: &[#(#requires),*], maps: &[#(#maps),*], emulated: #emulation } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {

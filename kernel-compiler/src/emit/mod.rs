@@ -7,6 +7,7 @@ pub mod host;
 
 use crate::ast::Config;
 use crate::dtype::DType;
+use crate::lower::Variant;
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
 pub fn config_id(c: &Config) -> String {
@@ -29,12 +30,17 @@ pub fn types_id(types: &[(String, DType)]) -> String {
 }
 
 /// Name of an entry: `gelu__f16__BLOCK1024_warps4__aligned`.
-pub fn entry_name(kernel: &str, types: &[(String, DType)], config: &Config, aligned: bool) -> String {
+pub fn entry_name(kernel: &str, types: &[(String, DType)], config: &Config, v: Variant) -> String {
     let mut name = kernel.to_string();
     if !types.is_empty() {
         name.push_str("__");
         name.push_str(&types_id(types).replace(',', "_"));
     }
-    let variant = if aligned { "aligned" } else { "general" };
+    let variant = match (v.tma, v.aligned) {
+        (false, true) => "aligned",
+        (false, false) => "general",
+        (true, true) => "tma",
+        (true, false) => "tma_general",
+    };
     format!("{name}__{}__{variant}", config_id(config).replace('=', "").replace(',', "_"))
 }

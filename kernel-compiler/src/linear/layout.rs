@@ -164,6 +164,33 @@ impl Layout {
         1 << run.min(lowest.unwrap_or(run))
     }
 
+    /// The same warps with the elements of a warp dealt anew, so that `vec` registers are consecutive along `dim`: lanes take
+    /// other registers' elements along `dim` in exchange. None where the elements are not in one warp.
+    pub fn widened(&self, dim: usize, vec: usize) -> Option<Layout> {
+        let wanted: Vec<u32> = (0..log2(vec)).map(|i| 1 << (shift(&self.dims, dim) + i)).collect();
+        let mut out = self.clone();
+        for &b in wanted.iter().filter(|b| !self.regs.contains(b)) {
+            let lane = out.lanes.iter().position(|&l| l == b)?;
+            let spare = |r: u32| r != 0 && !wanted.contains(&r) && r == self.coord(r, dim) << shift(&self.dims, dim);
+            let reg = (0..out.regs.len()).filter(|&i| spare(out.regs[i])).min_by_key(|&i| out.regs[i])?;
+            std::mem::swap(&mut out.lanes[lane], &mut out.regs[reg]);
+        }
+        out.regs.sort_by_key(|r| wanted.iter().position(|w| w == r).unwrap_or(usize::MAX));
+        Some(out)
+    }
+
+    /// The layout of pairs of elements, where registers are pairs of neighbours along the last dimension.
+    pub fn pairs(&self) -> Option<Layout> {
+        let paired = self.regs.first() == Some(&1) && self.inputs().skip(1).all(|b| b & 1 == 0);
+        paired.then(|| {
+            let mut dims = self.dims.clone();
+            *dims.last_mut().expect("a dimension has the pairs") -= 1;
+            let half = self.map_bases(dims, |b| b >> 1);
+            let regs = half.regs[1..].to_vec();
+            half.with_regs(regs)
+        })
+    }
+
     /// The same registers and threads over other indices: every basis through the linear map `f`.
     pub(super) fn map_bases(&self, dims: Vec<u32>, f: impl Fn(u32) -> u32) -> Layout {
         Layout {

@@ -92,7 +92,14 @@ impl Lower<'_> {
         let home = self.homes.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
-        let suits = fastest(&home).is_none_or(|d| d == order[0]) && run(&home) >= self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0.min(run(&best));
+        let wanted = self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0;
+        if self.homes.is_accumulator(value)
+            && let Some(widened) = home.widened(order[0], wanted.min(1 << home.dims()[order[0]]))
+        {
+            // The instructions' own layout is near enough to memory's: a few shuffles away.
+            return widened;
+        }
+        let suits = fastest(&home).is_none_or(|d| d == order[0]) && run(&home) >= wanted.min(run(&best));
         if suits { home } else { best }
     }
 

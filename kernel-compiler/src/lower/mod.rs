@@ -5,33 +5,66 @@
 //! cheap ones on demand, in the layout that asks.
 
 mod affine;
+mod dot;
 mod memory;
+pub mod pipeline;
 mod program;
 mod reduce;
+mod roles;
 pub mod schedule;
 pub mod text;
 mod tile;
 pub use tile::op_text;
 
-use crate::analyse::{Analysis, analyse};
+use crate::analyse::{Analysis, Assume, analyse};
 use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
 pub use program::{Access, Lowered, Node};
+use roles::Role;
 use std::collections::HashMap;
 use text::*;
 
-/// Lowers one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.
-pub fn lower(f: &Func, aligned: bool, sites: bool) -> Lowered {
-    let a = analyse(f, aligned);
-    let homes = assign(f, &a);
-    let mut cx = Lower { f, a: &a, homes: &homes, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
-    cx.stmts(&f.body);
-    let body = cx.blocks.pop().expect("the body");
-    let (vectors, consts, vars) = (cx.vectors, std::mem::take(&mut cx.consts), cx.declare_vars());
-    let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
-    let (body, shared_bytes) = schedule::schedule(body);
-    Lowered { consts, prologue: [layouts, vars].concat(), body, shared_bytes, requires: a.requires.clone(), vectors }
+/// How an instance is lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Vectors, under the requirements that `analyse` states.
+    pub aligned: bool,
+    /// Copies by tensor maps and products by warpgroups, in a specialised program.
+    pub tma: bool,
+}
+
+impl Variant {
+    pub fn assume(self) -> Assume {
+        match (self.aligned, self.tma) {
+            (true, _) => Assume::Vectors,
+            (false, true) => Assume::Rows,
+            (false, false) => Assume::Nothing,
+        }
+    }
+}
+
+/// Lowers one instance for one variant; none where the variant is not for it. With `sites`, steps carry the kernel's
+/// source line for the emulator.
+pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
+    let pipeline = if variant.tma { Some(pipeline::plan(f)?) } else { None };
+    let a = analyse(f, variant.assume());
+    let homes = assign(f, &a, pipeline.as_ref());
+    let lower = |role: Role| {
+        let mut cx = Lower { f, a: &a, homes: &homes, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
+        cx.stmts(&f.body);
+        let body = cx.blocks.pop().expect("the body");
+        let vars = cx.declare_vars();
+        let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
+        let (body, shared_bytes) = schedule::schedule(body);
+        Lowered { consts: cx.consts, prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: vec![], vectors: cx.vectors }
+    };
+    let Some(p) = &pipeline else { return Some(lower(Role::Whole)) };
+    let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
+    let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
+    let (produce, consume) = (lines(&mut producer), lines(&mut out));
+    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.shared_bytes);
+    Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, p, out.requires), maps: p.maps.clone(), ..out })
 }
 
 /// How often each value is an operand or a statement's.
@@ -64,6 +97,7 @@ struct Lower<'a> {
     f: &'a Func,
     a: &'a Analysis,
     homes: &'a Homes,
+    role: Role<'a>,
     sites: bool,
     /// Code under construction, innermost block last.
     blocks: Vec<Vec<Node>>,
@@ -137,7 +171,8 @@ impl Lower<'_> {
                 false => format!("let mut m{i}: [{t}; {}];", self.homes.of_var(f, Var(i as u32)).regs()),
             }
         };
-        f.vars.iter().enumerate().map(declare).collect()
+        let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
+        f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).collect()
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {
@@ -158,6 +193,23 @@ impl Lower<'_> {
     }
 
     fn stmt(&mut self, s: &Stmt) {
+        match self.role {
+            Role::Whole => self.plain(s),
+            Role::Producer(p) => self.produce(s, p),
+            Role::Consumer(p) => {
+                match s {
+                    Stmt::Let(v) if p.loads.contains_key(v) => {
+                        let channel = p.loads[v].0;
+                        self.arrived(*v, channel, &p.channels[channel]);
+                    }
+                    _ => self.plain(s),
+                }
+                self.release(s, p);
+            }
+        }
+    }
+
+    fn plain(&mut self, s: &Stmt) {
         let f = self.f;
         match s {
             Stmt::Let(v) => self.define(*v),
@@ -201,6 +253,7 @@ impl Lower<'_> {
         let f = self.f;
         match f.op(v) {
             Op::Load { .. } => self.load(v),
+            Op::Dot { .. } => self.dot(v),
             Op::Atomic { .. } | Op::AtomicCas { .. } => self.atomic(v),
             Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
             _ if f.ty(v).is_scalar() => {

@@ -1,5 +1,6 @@
 //! The structured thread-level program of one instance.
 
+use super::pipeline::Map;
 use crate::analyse::Require;
 
 /// A step of a thread.
@@ -34,13 +35,16 @@ pub struct Lowered {
     pub prologue: Vec<String>,
     pub body: Vec<Node>,
     pub shared_bytes: usize,
+    pub threads: u32,
     pub requires: Vec<Require>,
+    /// Tensor maps, called `map0, map1, ..` in the code.
+    pub maps: Vec<Map>,
     /// Whether any access is wider than one element: else the variants do not differ.
     pub vectors: bool,
 }
 
 impl Lowered {
-    /// The body of the thread function; `tid` and the slots `a0, a1, ..` are in scope.
+    /// The body of the thread function; `tid`, the slots `a0, a1, ..` and the tensor maps are in scope.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for line in self.consts.iter().chain(&self.prologue) {

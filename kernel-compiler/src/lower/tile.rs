@@ -140,6 +140,17 @@ impl Lower<'_> {
     // --- conversions ---
 
     pub(super) fn convert(&mut self, from: &Regs, dtype: DType, src: &Layout, dst: &Layout, site: u32) -> Regs {
+        if dtype.size() == 2
+            && src != dst
+            && let (Some(from_pairs), Some(to_pairs)) = (src.pairs(), dst.pairs())
+        {
+            // Exchanges move 32 bits.
+            let (t, packed) = (dtype.rust(), self.fresh());
+            let (lo, hi) = (from.at("2 * r"), from.at("2 * r + 1"));
+            self.line(format!("let {packed}: [u32; {}] = d::each(|r| d::pair::<{t}>({lo}, {hi}));", from_pairs.regs()));
+            let moved = self.convert(&Regs(format!("{packed}[#]")), DType::U32, &from_pairs, &to_pairs, site);
+            return Regs(format!("d::of_pair::<{t}>({}, #)", moved.at("# / 2")));
+        }
         match linear::plan(src, dst, dtype.size()) {
             Conversion::Identity => from.clone(),
             Conversion::Registers(map) => {
@@ -159,7 +170,7 @@ impl Lower<'_> {
         let exchange = |cx: &mut Self, name: &mut String, len: usize, steps: &[(usize, usize)]| {
             for (bit, mask) in steps {
                 let next = cx.fresh();
-                cx.line(format!("let {next}: [{t}; {len}] = d::each(|r| if tid >> {bit} & 1 == 1 {{ {name}[r ^ {mask}] }} else {{ {name}[r] }});"));
+                cx.line(format!("let {next}: [{t}; {len}] = d::each(|r| d::pick(tid >> {bit} & 1 == 1, {name}[r ^ {mask}], {name}[r]));"));
                 *name = next;
             }
         };
@@ -219,6 +230,7 @@ impl Lower<'_> {
             Op::Int(n) => int_literal(*n, t),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => b.to_string(),
+            Op::Slot { slot } if t == DType::U64 && let Some(n) = self.a.known(*slot) => int_literal(i128::from(n), t),
             Op::Slot { slot } if t == DType::U64 => format!("a{slot}"),
             Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a{slot})", t.rust()),
             Op::ProgramId(axis) => format!("d::program_id({axis})"),

@@ -16,11 +16,13 @@ mod debug;
 mod fold;
 mod hw;
 mod mem;
+mod tensor;
 
 pub use access::{load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};
+pub use tensor::*;
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].
@@ -123,4 +125,15 @@ macro_rules! device_prelude {
     () => {
         core::arch::global_asm!(".extern .shared .align 1024 .b8 tile_shared[];");
     };
+}
+
+/// Address of the tensor map in the entry's parameter of this name, which `kernel-build` adds to the entry.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+macro_rules! tensor_map {
+    ($name:literal) => {{
+        let address: u64;
+        core::arch::asm!(concat!("mov.b64 {0}, ", $name, ";"), "cvta.param.u64 {0}, {0};", out(reg64) address, options(pure, nomem, nostack));
+        address
+    }};
 }

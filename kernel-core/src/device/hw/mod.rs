@@ -10,11 +10,13 @@ mod ptx;
 mod ptx_atomics;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_memory;
+#[cfg(target_arch = "nvptx64")]
+mod ptx_tensor;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::*;
 #[cfg(target_arch = "nvptx64")]
-pub use {ptx::*, ptx_atomics::*, ptx_memory::*};
+pub use {ptx::*, ptx_atomics::*, ptx_memory::*, ptx_tensor::*};
 
 /// A memory, as loads and stores see it.
 ///

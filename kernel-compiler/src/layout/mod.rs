@@ -5,21 +5,31 @@
 //! constants is *cheap*: it has no home and is computed anew in whatever layout asks for it. Shape operations have no home
 //! of their own either: they are read through. Where a use needs another layout than the home, `lower` converts.
 
+pub mod dot;
+
 use crate::analyse::{Analysis, walk};
 use crate::ir::*;
 use crate::linear::Layout;
+use crate::lower::pipeline::Pipeline;
+use std::collections::HashSet;
 
 pub struct Homes {
     cheap: Vec<bool>,
     /// By value, then by variable: the representative of its component.
     component: Vec<usize>,
     layouts: Vec<Option<Layout>>,
+    accumulators: HashSet<usize>,
 }
 
 impl Homes {
     /// Pure index arithmetic, computed where and as it is needed.
     pub fn is_cheap(&self, v: Value) -> bool {
         self.cheap[v.0 as usize]
+    }
+
+    /// Lies as the instructions of a product have their result.
+    pub fn is_accumulator(&self, v: Value) -> bool {
+        self.accumulators.contains(&self.component[v.0 as usize])
     }
 
     /// The home of a tile that is not cheap.
@@ -49,13 +59,20 @@ pub fn fastest(l: &Layout) -> Option<usize> {
     (0..l.rank()).find(|&d| l.coord(first, d) != 0)
 }
 
-pub fn assign(f: &Func, a: &Analysis) -> Homes {
-    let mut cx = Assign { f, a, cheap: vec![false; f.values.len()], parent: (0..f.values.len() + f.vars.len()).collect(), anchors: vec![] };
+pub fn assign(f: &Func, a: &Analysis, pipeline: Option<&Pipeline>) -> Homes {
+    let mut cx = Assign { f, a, cheap: vec![false; f.values.len()], parent: (0..f.values.len() + f.vars.len()).collect(), anchors: vec![], dots: vec![] };
     for s in walk(&f.body) {
         cx.statement(s);
     }
     let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
-    let mut homes = Homes { cheap: cx.cheap.clone(), layouts: vec![None; component.len()], component };
+    let mut homes = Homes { cheap: cx.cheap.clone(), layouts: vec![None; component.len()], component, accumulators: HashSet::new() };
+    // Accumulators lie as the instructions have them; everything joined to them follows.
+    for &d in &cx.dots {
+        let c = homes.component[d.0 as usize];
+        homes.accumulators.insert(c);
+        let of = |p: &Pipeline| p.dots.get(&d).map(|p| p.groups.accumulator(f.shape(d)));
+        homes.layouts[c].get_or_insert_with(|| pipeline.and_then(of).unwrap_or_else(|| dot::warps(f, d).1.acc));
+    }
     cx.anchored(&mut homes);
     for s in walk(&f.body) {
         if let Stmt::Let(v) = s {
@@ -92,6 +109,7 @@ struct Assign<'a> {
     cheap: Vec<bool>,
     parent: Vec<usize>,
     anchors: Vec<Anchor>,
+    dots: Vec<Value>,
 }
 
 impl Assign<'_> {
@@ -156,6 +174,10 @@ impl Assign<'_> {
             return;
         }
         match op {
+            Op::Dot { acc, .. } => {
+                self.join_values(i, &[Some(*acc)]);
+                self.dots.push(v);
+            }
             Op::ReadVar(var) => self.join(i, f.values.len() + var.0 as usize),
             Op::Load { place, mask, other, .. } => {
                 self.join_values(i, &[Some(place.index()), *mask, *other]);

@@ -1,0 +1,187 @@
+//! How the operands and results of tensor-core instructions lie, and how a tile's product is made of them.
+
+use super::padded;
+use crate::dtype::DType;
+use crate::ir::*;
+use crate::linear::Layout;
+
+/// The instructions that make a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Four warps together, operands in shared memory.
+    Wgmma,
+    /// Each warp for itself, operands in registers.
+    Mma,
+    /// No tensor core: multiply-adds in f32.
+    Fma,
+}
+
+/// The depth of one instruction: 32 bytes.
+pub fn depth(dtype: DType) -> usize {
+    32 / dtype.size()
+}
+
+/// How the warpgroups share a product `[m, n]`, and the instructions of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Warpgroups along the rows and along the columns.
+    pub rows: usize,
+    pub cols: usize,
+    /// Columns of one instruction; its rows are 64.
+    pub n: usize,
+    /// Instructions along the rows and along the columns of a warpgroup's part.
+    pub row_blocks: usize,
+    pub col_blocks: usize,
+}
+
+pub const GROUP_ROWS: usize = 64;
+const MAX_COLUMNS: usize = 256;
+
+impl Groups {
+    /// None where the tile is too small for the instructions of these warps, or not of powers of two.
+    pub fn new(shape: &[usize], warps: usize) -> Option<Groups> {
+        let [m, n] = *shape else { return None };
+        if warps % 4 != 0 || !m.is_power_of_two() || !n.is_power_of_two() || m < GROUP_ROWS {
+            return None;
+        }
+        let groups = warps / 4;
+        let rows = groups.min(m / GROUP_ROWS);
+        let cols = groups / rows;
+        let part = n / cols;
+        if part < 8 {
+            return None;
+        }
+        let columns = part.min(MAX_COLUMNS);
+        Some(Groups { rows, cols, n: columns, row_blocks: m / rows / GROUP_ROWS, col_blocks: part / columns })
+    }
+
+    /// The accumulators of `[m, n]`: registers in the order in which the instructions name them.
+    pub fn accumulator(&self, shape: &[usize]) -> Layout {
+        let (m, n) = (bits(shape[0]), bits(shape[1]));
+        let (row, col) = (|i: u32| 1u32 << (n + i), |i: u32| 1u32 << i);
+        let (part_m, part_n) = (m - bits(self.rows), n - bits(self.cols));
+        let mut regs = vec![col(0), row(3)];
+        regs.extend((3..part_n).map(col));
+        regs.extend((6..part_m).map(row));
+        let lanes = [col(1), col(2), row(0), row(1), row(2)];
+        let mut warps = vec![row(4), row(5)];
+        warps.extend((part_m..m).map(row));
+        warps.extend((part_n..n).map(col));
+        Layout::new(shape, regs, lanes, warps)
+    }
+}
+
+fn bits(n: usize) -> u32 {
+    n.trailing_zeros()
+}
+
+/// How warps that work for themselves share a product: accumulator and operands of `mma`, or of multiply-adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warps {
+    pub acc: Layout,
+    pub a: Layout,
+    pub b: Layout,
+    /// Instructions along the rows and the columns of a warp's part, and along the depth.
+    pub row_blocks: usize,
+    pub col_blocks: usize,
+    pub steps: usize,
+}
+
+impl Warps {
+    /// The product of `[m, k]` and `[k, n]` by m16n8 instructions; none where the tile is smaller than one.
+    pub fn mma(m: usize, n: usize, k: usize, dtype: DType, warps: usize) -> Option<Warps> {
+        let deep = depth(dtype);
+        let whole = [m, n, k].iter().all(|e| e.is_power_of_two());
+        if !whole || m < 16 || n < 8 || k < deep {
+            return None;
+        }
+        // As square a part as may be: the operands of a warp are then the fewest.
+        let (mut part_m, mut part_n, mut left) = (m, n, warps);
+        while left > 1 && (part_m > 16 || part_n > 8) {
+            if part_m > 16 && (part_m >= part_n || part_n == 8) { part_m /= 2 } else { part_n /= 2 }
+            left /= 2;
+        }
+        let (mb, nb, kb) = (bits(m), bits(n), bits(k));
+        let (pm, pn) = (bits(part_m), bits(part_n));
+        // Elements of a row that share a register, as many as fit in 32 bits; then four lanes; then the other half.
+        let pack = bits(4 / dtype.size());
+        let col = |i: u32| 1u32 << i;
+        let spare = std::iter::repeat_n(0, bits(left) as usize);
+        let acc = {
+            let row = |i: u32| 1u32 << (nb + i);
+            let mut regs = vec![col(0), row(3)];
+            regs.extend((3..pn).map(col));
+            regs.extend((4..pm).map(row));
+            let warps = (pm..mb).map(row).chain((pn..nb).map(col)).chain(spare.clone());
+            Layout::new(&[m, n], regs, [col(1), col(2), row(0), row(1), row(2)], warps.collect())
+        };
+        let a = {
+            let row = |i: u32| 1u32 << (kb + i);
+            let mut regs: Vec<u32> = (0..pack).map(col).collect();
+            regs.extend([row(3), col(pack + 2)]);
+            regs.extend((pack + 3..kb).map(col));
+            regs.extend((4..pm).map(row));
+            let warps = (pm..mb).map(row).chain((pn..nb).map(|_| 0)).chain(spare.clone());
+            Layout::new(&[m, k], regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps.collect())
+        };
+        let b = {
+            let row = |i: u32| 1u32 << (nb + i);
+            let mut regs: Vec<u32> = (0..pack).map(row).collect();
+            regs.push(row(pack + 2));
+            regs.extend((pack + 3..kb).map(row));
+            regs.extend((3..pn).map(col));
+            let warps = (pm..mb).map(|_| 0).chain((pn..nb).map(col)).chain(spare);
+            Layout::new(&[k, n], regs, [row(pack), row(pack + 1), col(0), col(1), col(2)], warps.collect())
+        };
+        Some(Warps { acc, a, b, row_blocks: part_m / 16, col_blocks: part_n / 8, steps: k / deep })
+    }
+
+    /// The same by multiply-adds of single elements: every thread has a part as square as may be.
+    pub fn fma(m: usize, n: usize, k: usize, warps: usize) -> Warps {
+        let shape = padded(&[m, n, k]);
+        let (mb, nb, kb) = (bits(shape[0]), bits(shape[1]), bits(shape[2]));
+        let threads = 5 + bits(warps);
+        let (mut of_m, mut of_n) = (0, 0);
+        for _ in 0..threads {
+            // Lanes where the most elements are left; none, and they repeat each other.
+            if mb - of_m >= nb - of_n && of_m < mb { of_m += 1 } else if of_n < nb { of_n += 1 }
+        }
+        let (pm, pn) = (mb - of_m, nb - of_n);
+        let rows = |low: u32| (pm..mb).map(move |i| 1u32 << (low + i)).collect::<Vec<_>>();
+        let cols = (pn..nb).map(|i| 1u32 << i).collect::<Vec<_>>();
+        let thread = |of_rows: Vec<u32>, of_cols: Vec<u32>| {
+            let mut all: Vec<u32> = of_cols.into_iter().chain(of_rows).collect();
+            all.resize(threads as usize, 0);
+            let lanes: [u32; 5] = all[..5].try_into().expect("five lane bits");
+            (lanes, all[5..].to_vec())
+        };
+        let acc = {
+            let (lanes, warps) = thread(rows(nb), cols.clone());
+            let regs = (0..pn).map(|i| 1 << i).chain((0..pm).map(|i| 1 << (nb + i))).collect();
+            Layout::new(&[shape[0], shape[1]], regs, lanes, warps)
+        };
+        let a = {
+            let (lanes, warps) = thread(rows(kb), vec![0; cols.len()]);
+            let regs = (0..kb).map(|i| 1 << i).chain((0..pm).map(|i| 1 << (kb + i))).collect();
+            Layout::new(&[shape[0], shape[2]], regs, lanes, warps)
+        };
+        let b = {
+            let (lanes, warps) = thread(vec![0; of_m as usize], cols);
+            let regs = (0..pn).map(|i| 1 << i).chain((0..kb).map(|i| 1 << (nb + i))).collect();
+            Layout::new(&[shape[2], shape[1]], regs, lanes, warps)
+        };
+        Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb }
+    }
+}
+
+/// The unit of a product outside of a pipeline, and its layouts.
+pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
+    let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
+    let ([m, k], [_, n]) = (f.shape(*a), f.shape(*b)) else { unreachable!("rank 2") };
+    let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize);
+    let tensor = dtype != DType::F32 || *precision != Precision::Ieee;
+    match Warps::mma(*m, *n, *k, dtype, warps).filter(|_| tensor) {
+        Some(w) => (Unit::Mma, w),
+        None => (Unit::Fma, Warps::fma(*m, *n, *k, warps)),
+    }
+}

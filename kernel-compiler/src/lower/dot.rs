@@ -1,0 +1,113 @@
+//! Products of tiles.
+
+use super::pipeline::{Buffer, Operand, Product};
+use super::*;
+use crate::layout::dot::{self, GROUP_ROWS, Unit, depth};
+
+impl Lower<'_> {
+    pub(super) fn dot(&mut self, v: Value) {
+        match self.role.pipeline().and_then(|p| p.dots.get(&v).copied()) {
+            Some(product) => self.wgmma(v, product),
+            None => self.by_warps(v),
+        }
+    }
+
+    /// The accumulator's registers in an array of their own.
+    fn accumulator(&mut self, v: Value, layout: &Layout) -> String {
+        let Op::Dot { acc, .. } = *self.f.op(v) else { unreachable!("a dot") };
+        let regs = self.demand(acc, layout);
+        let name = self.fresh();
+        self.line(format!("let {name}: [{}; {}] = {};", self.f.ty(v).dtype.rust(), layout.regs(), each(&regs.at("r"))));
+        name
+    }
+
+    fn result(&mut self, v: Value, layout: Layout, call: String) {
+        let name = scalar(v);
+        self.line(format!("let {name}: [{}; {}] = {call};", self.f.ty(v).dtype.rust(), layout.regs()));
+        let regs = Regs(format!("{name}[#]"));
+        let home = self.homes.of(v).clone();
+        let at_home = self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
+        self.at_hand(v, layout, regs);
+        self.at_hand(v, home, at_home);
+    }
+
+    /// By warpgroups, from buffers in shared memory.
+    fn wgmma(&mut self, v: Value, p: Product) {
+        let f = self.f;
+        let Op::Dot { a, .. } = *f.op(v) else { unreachable!("a dot") };
+        let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
+        let g = p.groups;
+        let layout = g.accumulator(f.shape(v));
+        let acc = self.accumulator(v, &layout);
+        let steps = f.shape(a)[1] / depth(dtype);
+        // Which part is this warpgroup's.
+        let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
+        let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
+        let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
+        let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
+        let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
+        let call = format!(
+            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {site})",
+            dtype.rust(),
+            f.ty(v).dtype.rust(),
+            layout.regs(),
+            g.n,
+            g.row_blocks,
+            g.col_blocks,
+            !p.a.along_depth,
+            !p.b.along_depth,
+        );
+        self.result(v, layout, call);
+    }
+
+    /// Where block `m`, step `k` of an operand lies, for the part of the warpgroup; and how.
+    fn placed(&self, o: Operand, group: &str, part: usize, block: usize, size: usize) -> (String, String) {
+        let b: &Buffer = &self.role.pipeline().expect("a pipeline").channels[o.channel].buffers[o.buffer];
+        let base = buffer_name(o.channel, o.buffer);
+        let (row, per_box) = (b.row_bytes, b.box_bytes());
+        if o.along_depth {
+            let per_row = row / 32;
+            let at = format!("{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32");
+            (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", 8 * row))
+        } else {
+            // Boxes follow each other along the rows or columns of the product; a step is as many rows of the box as it is deep.
+            let step = depth_rows(size) * row;
+            let at = format!("{base} + ({group} * {part} + m * {block}) * {size} / {row} * {per_box} + k * {step}");
+            (at, format!("d::Matrix {{ leading: {per_box}, stride: {}, swizzle: {row} }}", 8 * row))
+        }
+    }
+
+    /// By each warp for itself, from registers.
+    fn by_warps(&mut self, v: Value) {
+        let f = self.f;
+        let Op::Dot { a, b, precision, .. } = *f.op(v) else { unreachable!("a dot") };
+        let (unit, w) = dot::warps(f, v);
+        let site = self.site(f.values[v.0 as usize].span);
+        let (from, to) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust());
+        let acc = self.accumulator(v, &w.acc);
+        let (ra, rb) = (self.demand(a, &w.a), self.demand(b, &w.b));
+        let bind = |cx: &mut Self, regs: &Regs, n: usize| {
+            let name = cx.fresh();
+            cx.line(format!("let {name}: [{from}; {n}] = {};", each(&regs.at("r"))));
+            name
+        };
+        let (na, nb) = (bind(self, &ra, w.a.regs()), bind(self, &rb, w.b.regs()));
+        let function = match unit {
+            Unit::Fma => "fma_tile",
+            _ if precision == Precision::Tf32x3 => "mma_tile_tf32x3",
+            _ => "mma_tile",
+        };
+        let (mb, nbk, kb) = (w.row_blocks, w.col_blocks, w.steps);
+        let call = format!("d::{function}::<{from}, {to}, {}, {}, {}, {mb}, {nbk}, {kb}>({acc}, {na}, {nb}, {site})", w.a.regs(), w.b.regs(), w.acc.regs());
+        self.result(v, w.acc, call);
+    }
+}
+
+/// Rows of a step: the depth of one instruction for elements of this size.
+fn depth_rows(size: usize) -> usize {
+    32 / size
+}
+
+pub fn buffer_name(channel: usize, buffer: usize) -> String {
+    format!("b{channel}_{buffer}")
+}

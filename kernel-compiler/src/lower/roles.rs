@@ -1,0 +1,161 @@
+//! A program in two roles: the producer's and the consumers' code around the same channels (see [`pipeline`](super::pipeline)).
+
+use super::dot::buffer_name;
+use super::pipeline::{ALIGN, Channel, Pipeline};
+use super::*;
+
+/// Which part of a specialised program is being lowered.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'a> {
+    /// All of a program that is not specialised.
+    Whole,
+    Producer(&'a Pipeline),
+    Consumer(&'a Pipeline),
+}
+
+impl<'a> Role<'a> {
+    pub fn pipeline(self) -> Option<&'a Pipeline> {
+        match self {
+            Role::Whole => None,
+            Role::Producer(p) | Role::Consumer(p) => Some(p),
+        }
+    }
+}
+
+/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may have.
+const SHARED_BYTES: usize = 228 << 10;
+const RESERVED_BYTES: usize = 1 << 10;
+const MAX_SHARED_BYTES: usize = 227 << 10;
+const MAX_STAGES: usize = 8;
+const WARPGROUP: u32 = 128;
+/// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
+const PRODUCERS: u32 = WARPGROUP;
+
+/// Puts the roles of a specialised program together.
+pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, exchange_bytes: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
+    let consumers = f.warps * 32;
+    let threads = consumers + PRODUCERS;
+    let blocks = f.blocks_per_sm.max(1) as usize;
+    let first = exchange_bytes.next_multiple_of(ALIGN);
+    let room = (SHARED_BYTES / blocks - RESERVED_BYTES).min(MAX_SHARED_BYTES).saturating_sub(first + p.channels.len() * 16 * MAX_STAGES);
+    let stages = stages(f, p, room);
+    let (mut consts, mut at) = (vec![], first);
+    for (i, (c, n)) in p.channels.iter().zip(&stages).enumerate() {
+        consts.push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", c.bytes));
+        at += c.bytes * n;
+    }
+    for (i, n) in stages.iter().enumerate() {
+        consts.push(format!("const FULL{i}: u32 = {at}; const EMPTY{i}: u32 = {};", at + 8 * n));
+        at += 16 * n;
+    }
+    let (channels, arrivals) = (0..p.channels.len(), consumers / WARPGROUP);
+    let init: String = channels.map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {arrivals}, 0); s += 1; }} ")).collect();
+    let mut body = vec![Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line("d::barrier(0);".into())];
+    let registers = registers(consumers, threads, blocks as u32);
+    let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
+    let state: String = (0..p.channels.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
+    let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
+    let copies = Node::If { cond: format!("tid == {consumers}"), then: with(None, producer), other: vec![] };
+    let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
+    let consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers));
+    body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
+    (consts, body, at, threads)
+}
+
+/// As many as fit, the same number for all that repeat.
+fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
+    let bytes = |repeats: bool| p.channels.iter().filter(|c| c.repeats == repeats).map(|c| c.bytes).sum::<usize>();
+    let (once, each) = (bytes(false), bytes(true));
+    let n = match f.stages {
+        0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
+        n => n as usize,
+    };
+    p.channels.iter().map(|c| if c.repeats { n } else { 1 }).collect()
+}
+
+/// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
+fn registers(consumers: u32, threads: u32, blocks: u32) -> Option<(u32, u32)> {
+    const REGISTERS: u32 = 65536;
+    const MOST: u32 = 255;
+    let at_start = REGISTERS / (threads * blocks) / 8 * 8;
+    if at_start >= MOST - 7 {
+        return None;
+    }
+    let producer = if at_start > 128 { 40 } else { 24 };
+    let consumer = ((at_start * threads - producer * PRODUCERS) / consumers / 8 * 8).min(240);
+    (consumer > at_start).then_some((producer, consumer))
+}
+
+/// Barriers of the consumers leave the producer out.
+fn among(nodes: Vec<Node>, threads: u32) -> Vec<Node> {
+    let each = |n: Node| match n {
+        Node::Barrier { site } => Node::Line(format!("d::group_barrier(1, {threads}, {site});")),
+        Node::If { cond, then, other } => Node::If { cond, then: among(then, threads), other: among(other, threads) },
+        Node::Loop { body } => Node::Loop { body: among(body, threads) },
+        n => n,
+    };
+    nodes.into_iter().map(each).collect()
+}
+
+impl Lower<'_> {
+    /// A statement of the producer.
+    pub(super) fn produce(&mut self, s: &Stmt, p: &Pipeline) {
+        if !p.keeps(s) {
+            return;
+        }
+        if let Stmt::Let(v) = s
+            && let Some(&(channel, buffer)) = p.loads.get(v)
+        {
+            return self.copy(*v, p, channel, buffer);
+        }
+        self.plain(s);
+    }
+
+    fn copy(&mut self, v: Value, p: &Pipeline, channel: usize, buffer: usize) {
+        let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
+        let Op::Load { tile: Some(at), .. } = f.op(v) else { unreachable!("a view's tile") };
+        let (c, b) = (&p.channels[channel], &p.channels[channel].buffers[buffer]);
+        if buffer == 0 {
+            let bytes: usize = c.buffers.iter().map(|b| b.bytes()).sum();
+            self.line(format!("d::mbarrier_wait(EMPTY{channel} + 8 * s{channel}, p{channel} ^ 1, {site}); d::mbarrier_expect(FULL{channel} + 8 * s{channel}, {bytes}, {site});"));
+        }
+        let step = b.row_bytes / f.ty(v).dtype.size();
+        for i in 0..b.boxes {
+            let mut at: Vec<String> = at.iter().map(|&o| scalar(o)).collect();
+            if i > 0 {
+                let last = at.last_mut().expect("a tile");
+                *last = format!("s::add({last}, {})", i * step);
+            }
+            let dst = format!("RING{channel} + s{channel} * BYTES{channel} + {}", b.offset + i * b.box_bytes());
+            self.line(format!("d::copy_box({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}, {site});", b.map, at.join(", ")));
+        }
+        if buffer + 1 == c.buffers.len() {
+            self.advance(channel);
+        }
+    }
+
+    fn advance(&mut self, channel: usize) {
+        self.line(format!("s{channel} += 1; if s{channel} == STAGES{channel} {{ s{channel} = 0; p{channel} ^= 1; }}"));
+    }
+
+    /// In the consumers, a load is a wait for its channel, by the last of the channel's loads.
+    pub(super) fn arrived(&mut self, v: Value, channel: usize, c: &Channel) {
+        let last = c.buffers.last().expect("a channel has loads");
+        if last.load != v {
+            return;
+        }
+        let site = self.site(self.f.values[v.0 as usize].span);
+        self.line(format!("d::mbarrier_wait(FULL{channel} + 8 * s{channel}, p{channel}, {site});"));
+        for (i, b) in c.buffers.iter().enumerate() {
+            self.line(format!("let {}: u32 = RING{channel} + s{channel} * BYTES{channel} + {};", buffer_name(channel, i), b.offset));
+        }
+    }
+
+    /// After the statement that used a channel last.
+    pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
+        for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
+            self.line(format!("if tid % {WARPGROUP} == 0 {{ d::mbarrier_arrive(EMPTY{channel} + 8 * s{channel}, 0); }}"));
+            self.advance(channel);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Tensor cores, asynchronous copies and the barriers between them in PTX: what `host_tensor` emulates.
+
+use core::arch::asm;
+
+use super::Shared;
+use crate::device::Mem;
+use crate::device::mem::{Repr, repr};
+
+/// Where an offset lies in the shared window.
+#[inline(always)]
+fn shared(off: u32) -> u32 {
+    Shared::address(off) as u32
+}
+
+// --- barriers that count arrivals and bytes ---
+
+#[inline(always)]
+pub fn mbarrier_init(bar: u32, arrivals: u32, _site: u32) {
+    // SAFETY: lowered code owns the eight bytes.
+    unsafe { asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) shared(bar), in(reg32) arrivals, options(nostack)) }
+}
+
+#[inline(always)]
+pub fn mbarriers_ready(_site: u32) {
+    // SAFETY: orders memory.
+    unsafe { asm!("fence.mbarrier_init.release.cluster;", "fence.proxy.async;", options(nostack)) }
+}
+
+#[inline(always)]
+pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
+    // SAFETY: the barrier was initialised.
+    unsafe { asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack)) }
+}
+
+#[inline(always)]
+pub fn mbarrier_arrive(bar: u32, _site: u32) {
+    // SAFETY: the barrier was initialised.
+    unsafe { asm!("mbarrier.arrive.shared::cta.b64 _, [{}];", in(reg32) shared(bar), options(nostack)) }
+}
+
+#[inline(always)]
+pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
+    let bar = shared(bar);
+    // The loop is in PTX: seen by LLVM it could be turned, peeled or merged with another.
+    // SAFETY: the barrier was initialised.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred done;",
+            "again:",
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [{bar}], {parity};",
+            "@done bra over;",
+            "bra again;",
+            "over:",
+            "}}",
+            bar = in(reg32) bar, parity = in(reg32) parity, options(nostack)
+        )
+    }
+}
+
+#[inline(always)]
+pub fn group_barrier(id: u32, threads: u32, _site: u32) {
+    // SAFETY: lowered code reaches it with all of these threads.
+    unsafe { asm!("bar.sync {}, {};", in(reg32) id, in(reg32) threads, options(nostack)) }
+}
+
+/// Stores of this thread before it are seen by asynchronous copies and tensor cores after it.
+#[inline(always)]
+pub fn proxy_fence(_site: u32) {
+    // SAFETY: orders memory.
+    unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
+}
+
+#[inline(always)]
+pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {
+    // SAFETY: every warp of the warpgroup reaches it.
+    unsafe {
+        if INCREASE {
+            asm!("setmaxnreg.inc.sync.aligned.u32 {};", const N, options(nostack))
+        } else {
+            asm!("setmaxnreg.dec.sync.aligned.u32 {};", const N, options(nostack))
+        }
+    }
+}
+
+// --- asynchronous copies ---
+
+/// # Safety
+/// `map` is the address of a tensor map whose memory may be read; the box fits at `dst`.
+#[inline(always)]
+pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
+    let (dst, bar) = (shared(dst), shared(bar));
+    macro_rules! copy {
+        ($rank:literal, $list:literal, $($i:literal)*) => {
+            asm!(
+                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes [{dst}], [{map}, {{", $list, "}}], [{bar}];"),
+                $(in(reg32) at[$i],)*
+                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, options(nostack)
+            )
+        };
+    }
+    match RANK {
+        1 => copy!(1, "{0}", 0),
+        2 => copy!(2, "{0}, {1}", 0 1),
+        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+    }
+}
+
+/// # Safety
+/// `map` is the address of a tensor map whose memory may be written.
+#[inline(always)]
+pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], _site: u32) {
+    let src = shared(src);
+    macro_rules! copy {
+        ($rank:literal, $list:literal, $($i:literal)*) => {
+            asm!(
+                concat!("cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group [{map}, {{", $list, "}}], [{src}];"),
+                $(in(reg32) at[$i],)*
+                src = in(reg32) src, map = in(reg64) map, options(nostack)
+            )
+        };
+    }
+    match RANK {
+        1 => copy!(1, "{0}", 0),
+        2 => copy!(2, "{0}, {1}", 0 1),
+        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+    }
+}
+
+#[inline(always)]
+pub fn tma_store_commit(_site: u32) {
+    // SAFETY: orders this thread's copies.
+    unsafe { asm!("cp.async.bulk.commit_group;", options(nostack)) }
+}
+
+#[inline(always)]
+pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
+    // SAFETY: orders this thread's copies.
+    unsafe { asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack)) }
+}
+
+#[inline(always)]
+pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
+    let (dst, taken) = (shared(dst), if ok { BYTES } else { 0 });
+    // SAFETY: lowered code allows the access, and `taken` is 0 where it does not.
+    unsafe {
+        match BYTES {
+            16 => asm!("cp.async.cg.shared.global [{}], [{}], 16, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
+            8 => asm!("cp.async.ca.shared.global [{}], [{}], 8, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
+            _ => asm!("cp.async.ca.shared.global [{}], [{}], 4, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
+        }
+    }
+}
+
+#[inline(always)]
+pub fn cp_async_commit(_site: u32) {
+    // SAFETY: orders this thread's copies.
+    unsafe { asm!("cp.async.commit_group;", options(nostack)) }
+}
+
+#[inline(always)]
+pub fn cp_async_wait<const PENDING: u32>(_site: u32) {
+    // SAFETY: orders this thread's copies.
+    unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
+}
+
+// --- tensor cores, a warpgroup at a time ---
+
+#[inline(always)]
+pub fn wgmma_fence(_site: u32) {
+    // SAFETY: orders registers.
+    unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
+}
+
+#[inline(always)]
+pub fn wgmma_commit(_site: u32) {
+    // SAFETY: orders products.
+    unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }
+}
+
+/// Instructions name their registers one by one: `$macro!([0 1 ..], rest)` with as many as the accumulators of `n` columns.
+macro_rules! columns {
+    (8, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3], 8, $($rest)*) };
+    (16, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7], 16, $($rest)*) };
+    (32, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], 32, $($rest)*) };
+    (64, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31], 64, $($rest)*) };
+    (128, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63], 128, $($rest)*) };
+    (256, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127], 256, $($rest)*) };
+}
+
+/// The accumulators pass through it, so that nothing that reads them moves before it.
+#[inline(always)]
+pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], _site: u32) {
+    let acc = acc.as_mut_ptr().cast::<u32>();
+    macro_rules! wait {
+        ([$($i:literal)*], $n:literal,) => {
+            // SAFETY: R registers of 32 bits.
+            unsafe {
+                asm!(concat!("wgmma.wait_group.sync.aligned {pending};", $("/*{", $i, "}*/",)*), $(inout(reg32) *acc.add($i),)* pending = const PENDING, options(nostack))
+            }
+        };
+    }
+    match R {
+        4 => columns!(8, wait,),
+        8 => columns!(16, wait,),
+        16 => columns!(32, wait,),
+        32 => columns!(64, wait,),
+        64 => columns!(128, wait,),
+        128 => columns!(256, wait,),
+        _ => unreachable!(),
+    }
+}
+
+/// One product with both operands in shared memory.
+///
+/// # Safety
+/// `acc` points to this thread's `N / 2` accumulators; `a` and `b` describe matrices in the program's shared memory.
+#[inline(always)]
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, _site: u32) {
+    let acc = acc.cast::<u32>();
+    macro_rules! product {
+        ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
+            asm!(
+                "{{", ".reg .pred add;", "setp.ne.b32 add, {one}, 0;",
+                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {a}, {b}, add", $flags, ";"),
+                "}}",
+                inout(reg32) *acc.add($first), $(inout(reg32) *acc.add($i),)*
+                a = in(reg64) a, b = in(reg64) b, one = in(reg32) 1u32, $($name = const $flag as i32,)* options(nostack)
+            )
+        };
+    }
+    macro_rules! typed {
+        ($n:tt) => {
+            match const { repr::<A>() } {
+                Repr::F16 => columns!($n, product, "k16.f32.f16.f16", ", 1, 1, {ta}, {tb}", ta = TA, tb = TB),
+                Repr::BF16 => columns!($n, product, "k16.f32.bf16.bf16", ", 1, 1, {ta}, {tb}", ta = TA, tb = TB),
+                Repr::F32 => columns!($n, product, "k8.f32.tf32.tf32", ", 1, 1"),
+                Repr::Signed => columns!($n, product, "k32.s32.s8.s8", ""),
+                _ => unreachable!(),
+            }
+        };
+    }
+    match N {
+        8 => typed!(8),
+        16 => typed!(16),
+        32 => typed!(32),
+        64 => typed!(64),
+        128 => typed!(128),
+        256 => typed!(256),
+        _ => unreachable!(),
+    }
+}
+
+/// As [`wgmma`], with this thread's part of A in registers.
+///
+/// # Safety
+/// As [`wgmma`].
+#[inline(always)]
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, _site: u32) {
+    let acc = acc.cast::<u32>();
+    let [a0, a1, a2, a3] = a;
+    macro_rules! product {
+        ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
+            asm!(
+                "{{", ".reg .pred add;", "setp.ne.b32 add, {one}, 0;",
+                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, add", $flags, ";"),
+                "}}",
+                inout(reg32) *acc.add($first), $(inout(reg32) *acc.add($i),)*
+                a0 = in(reg32) a0, a1 = in(reg32) a1, a2 = in(reg32) a2, a3 = in(reg32) a3,
+                b = in(reg64) b, one = in(reg32) 1u32, $($name = const $flag as i32,)* options(nostack)
+            )
+        };
+    }
+    macro_rules! typed {
+        ($n:tt) => {
+            match const { repr::<A>() } {
+                Repr::F16 => columns!($n, product, "k16.f32.f16.f16", ", 1, 1, {tb}", tb = TB),
+                Repr::BF16 => columns!($n, product, "k16.f32.bf16.bf16", ", 1, 1, {tb}", tb = TB),
+                Repr::F32 => columns!($n, product, "k8.f32.tf32.tf32", ", 1, 1"),
+                Repr::Signed => columns!($n, product, "k32.s32.s8.s8", ""),
+                _ => unreachable!(),
+            }
+        };
+    }
+    match N {
+        8 => typed!(8),
+        16 => typed!(16),
+        32 => typed!(32),
+        64 => typed!(64),
+        128 => typed!(128),
+        256 => typed!(256),
+        _ => unreachable!(),
+    }
+}
+
+// --- tensor cores, a warp at a time ---
+
+/// `a·b + d` of this thread's fragments: m16n8k16 of f16 and bf16, m16n8k8 of tf32, m16n8k32 of i8.
+#[inline(always)]
+pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [D; 4] {
+    let mut d = d;
+    let p = d.as_mut_ptr().cast::<u32>();
+    let ([a0, a1, a2, a3], [b0, b1]) = (a, b);
+    macro_rules! product {
+        ($types:literal) => {
+            asm!(
+                concat!("mma.sync.aligned.", $types, " {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{0}, {1}, {2}, {3}}};"),
+                inout(reg32) *p, inout(reg32) *p.add(1), inout(reg32) *p.add(2), inout(reg32) *p.add(3),
+                in(reg32) a0, in(reg32) a1, in(reg32) a2, in(reg32) a3, in(reg32) b0, in(reg32) b1,
+                options(pure, nomem, nostack)
+            )
+        };
+    }
+    // SAFETY: four registers of 32 bits.
+    unsafe {
+        match const { repr::<A>() } {
+            Repr::F16 => product!("m16n8k16.row.col.f32.f16.f16.f32"),
+            Repr::BF16 => product!("m16n8k16.row.col.f32.bf16.bf16.f32"),
+            Repr::F32 => product!("m16n8k8.row.col.f32.tf32.tf32.f32"),
+            _ => product!("m16n8k32.row.col.s32.s8.s8.s32"),
+        }
+    }
+    d
+}
+
+/// Four 8×8 matrices of 16-bit elements; lane `8·i + r` says where row `r` of matrix `i` lies.
+#[inline(always)]
+pub fn ldmatrix<const TRANS: bool>(off: u32, _site: u32) -> [u32; 4] {
+    let at = shared(off);
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: lowered code gives rows in the program's shared memory.
+    unsafe {
+        if TRANS {
+            asm!("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{0}, {1}, {2}, {3}}}, [{4}];", out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) at, options(nostack))
+        } else {
+            asm!("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{0}, {1}, {2}, {3}}}, [{4}];", out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) at, options(nostack))
+        }
+    }
+    [a, b, c, d]
+}

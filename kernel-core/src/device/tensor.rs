@@ -1,0 +1,107 @@
+//! Products of tiles on tensor cores, and the copies that feed them.
+
+pub use super::hw::{
+    cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
+    mma, proxy_fence, set_registers, tma_store_commit, tma_store_wait_read,
+};
+use super::Mem;
+use super::hw::{self, Shared};
+
+/// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros.
+///
+/// # Safety
+/// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
+#[inline(always)]
+pub unsafe fn copy_box<const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
+    hw::tma_load(dst, map, coordinates(at), bar, site)
+}
+
+/// Copies a box from shared memory to a view, clipped at its ends.
+///
+/// # Safety
+/// `map` is the address of a tensor map whose memory may be written.
+#[inline(always)]
+pub unsafe fn store_box<const RANK: usize>(src: u32, map: u64, at: [u64; RANK], site: u32) {
+    hw::tma_store(src, map, coordinates(at), site)
+}
+
+/// As the hardware wants them. Extents are below 2^31, so that what lies beyond stays outside.
+#[inline(always)]
+fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
+    super::each(|d| at[RANK - 1 - d].min(i32::MAX as u64) as i32)
+}
+
+/// How a matrix lies in shared memory, beside where: the upper bits of its descriptor. All in bytes.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    /// From one block of the contiguous dimension to the next.
+    pub leading: u32,
+    /// From eight rows to the next eight.
+    pub stride: u32,
+    /// Bytes of the swizzled row: 32, 64 or 128.
+    pub swizzle: u32,
+}
+
+impl Matrix {
+    #[inline(always)]
+    fn at(self, off: u32) -> u64 {
+        let address = Shared::address(off) as u32;
+        let mode = match self.swizzle {
+            128 => 1,
+            64 => 2,
+            32 => 3,
+            _ => 0,
+        };
+        let field = |bytes: u32| ((bytes & 0x3FFFF) >> 4) as u64;
+        field(address) | field(self.leading) << 16 | field(self.stride) << 32 | mode << 62
+    }
+}
+
+/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
+/// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows.
+///
+/// # Safety
+/// The operands lie in the program's shared memory, complete and visible to the tensor cores.
+#[inline(always)]
+pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TA: bool, const TB: bool>(
+    mut acc: [D; R],
+    a: impl Fn(u32, u32) -> u32,
+    b: impl Fn(u32, u32) -> u32,
+    of_a: Matrix,
+    of_b: Matrix,
+    site: u32,
+) -> [D; R] {
+    hw::wgmma_fence(site);
+    let mut k = 0;
+    while k < KB {
+        let mut i = 0;
+        while i < MB * NB {
+            let (m, n) = (i / NB, i % NB);
+            let block = acc.as_mut_ptr().add(i * N / 2);
+            hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), site);
+            i += 1;
+        }
+        k += 1;
+    }
+    hw::wgmma_commit(site);
+    hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    acc
+}
+
+/// Two 16-bit elements in a word, the first in the low half.
+#[inline(always)]
+pub fn pair<T: Mem>(lo: T, hi: T) -> u32 {
+    lo.to_bits64() as u32 | (hi.to_bits64() as u32) << 16
+}
+
+/// Element `r % 2` of a pair.
+#[inline(always)]
+pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
+    T::from_bits64((word >> (r % 2 * 16)) as u16 as u64)
+}
+
+/// One of two values, both at hand: a branch would choose between their places, and places are memory.
+#[inline(always)]
+pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
+    core::hint::select_unpredictable(first, a, b)
+}
