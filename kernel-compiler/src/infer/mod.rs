@@ -9,6 +9,7 @@ mod dot;
 mod expr;
 mod memory;
 mod ops;
+mod programs;
 mod prune;
 mod reduce;
 

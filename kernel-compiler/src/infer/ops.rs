@@ -17,6 +17,7 @@ pub(super) struct Call<'a> {
 pub const BUILTINS: &[(&str, &str)] = &[
     ("program_id", "program_id(axis)"),
     ("num_programs", "num_programs(axis)"),
+    ("swizzle2d", "swizzle2d(t, (tm, tn), GROUP)"),
     ("cdiv", "cdiv(a, b)"),
     ("arange", "arange(N) or arange(A..B)"),
     ("zeros", "zeros::<T>([M, N])"),
@@ -88,12 +89,8 @@ impl Infer<'_> {
             return self.math(op, c);
         }
         match name.as_str() {
-            "program_id" | "num_programs" => {
-                let [axis] = self.args(c)?;
-                let axis = self.axis(&axis, 3, c.args[0].span)? as u32;
-                let op = if name == "program_id" { Op::ProgramId(axis) } else { Op::NumPrograms(axis) };
-                Ok(Val::Run(self.push(op, Type::scalar(DType::U64), c.span)))
-            }
+            "program_id" | "num_programs" => self.program(&name, c),
+            "swizzle2d" => self.swizzle2d(c),
             "cdiv" => self.cdiv(c),
             "arange" => self.arange(c),
             "zeros" => {

@@ -4,8 +4,10 @@
 //! inlined, so that a tile expression becomes one loop that LLVM vectorises for the target features of the entry it is
 //! in ([`cpu_dispatch`](crate::cpu_dispatch)).
 
+mod dot;
 mod launch;
 mod memory;
+mod panels;
 mod pool;
 mod reduce;
 mod shape;
@@ -14,6 +16,7 @@ mod tile;
 mod tests;
 
 pub use crate::scalar::Scalar as Mem;
+pub use dot::{Operand, Precision, dot};
 pub use launch::{Program, assert, has_avx2_fma, launch, print};
 pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};

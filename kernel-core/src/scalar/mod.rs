@@ -201,6 +201,13 @@ pub fn bitcast<A: Scalar, B: Scalar>(a: A) -> B {
     B::from_bits64(a.to_bits64())
 }
 
+/// The nearest number with 10 bits of fraction, of two the one away from zero: what a tensor core takes for `f32`.
+#[inline(always)]
+pub fn tf32(x: f32) -> f32 {
+    let rounded = f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff);
+    if x.is_nan() { x } else { rounded }
+}
+
 #[inline(always)]
 pub fn select<T: Copy>(c: bool, a: T, b: T) -> T {
     if c { a } else { b }

@@ -1,3 +1,4 @@
 mod bench;
+mod dots;
 mod programs;
 mod tiles;

@@ -1,0 +1,111 @@
+//! Products of panels: the inner loops of `dot`, compiled once here and not into every kernel, with the vectors of the
+//! processor they find. Intrinsics, because they must be fast in builds without optimisation too.
+
+/// Columns of a panel.
+pub const WIDTH: usize = 16;
+
+/// What the elements of operands are widened to, and sums are made of.
+pub trait Number: Copy + Default + Send + Sync + 'static {
+    /// Adds `a·b` to `c`, each element in the order of `k`. `a` is `[m, k]`; `b` is `[k, WIDTH]` for every [`WIDTH`]
+    /// columns, one panel after the other; `c` is `[m, WIDTH * panels]`.
+    fn multiply(a: &[Self], b: &[Self], c: &mut [Self], k: usize);
+    /// To 10 bits of fraction; integers keep all of theirs.
+    fn tf32(self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn plus(self, other: Self) -> Self;
+}
+
+macro_rules! number {
+    ($t:ident $rows:ident $avx2:ident $tf32:path, $minus:expr, $plus:expr, |$a:ident, $b:ident, $c:ident| $mul_add:expr;
+     $features:literal $zero:ident $load:ident $store:ident $splat:ident |$x:ident, $y:ident, $z:ident| $lanes:expr) => {
+        impl Number for $t {
+            fn multiply(a: &[$t], b: &[$t], c: &mut [$t], k: usize) {
+                let (m, panels) = (a.len() / k, b.len() / (k * WIDTH));
+                let n = panels * WIDTH;
+                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "panels that do not meet");
+                #[cfg(target_arch = "x86_64")]
+                let (four, one): (Rows<$t>, Rows<$t>) =
+                    if super::has_avx2_fma() { ($avx2::<4>, $avx2::<1>) } else { ($rows::<4>, $rows::<1>) };
+                #[cfg(not(target_arch = "x86_64"))]
+                let (four, one): (Rows<$t>, Rows<$t>) = ($rows::<4>, $rows::<1>);
+                for (p, b) in b.chunks_exact(k * WIDTH).enumerate() {
+                    let mut row = 0;
+                    while row < m {
+                        let (f, rows) = if row + 4 <= m { (four, 4) } else { (one, 1) };
+                        // SAFETY: `rows` rows from `row` are in `a` and `c`, and the processor has what `f` needs.
+                        unsafe { f(a.as_ptr().add(row * k), b, c.as_mut_ptr().add(row * n + p * WIDTH), n) };
+                        row += rows;
+                    }
+                }
+            }
+
+            #[inline(always)]
+            fn tf32(self) -> Self {
+                $tf32(self)
+            }
+
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                $minus(self, other)
+            }
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                $plus(self, other)
+            }
+        }
+
+        unsafe fn $rows<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
+            let k = b.len() / WIDTH;
+            let mut sums = [[<$t>::default(); WIDTH]; R];
+            for (r, sums) in sums.iter_mut().enumerate() {
+                sums.copy_from_slice(std::slice::from_raw_parts(c.add(r * n), WIDTH));
+            }
+            for (i, b) in b.as_chunks::<WIDTH>().0.iter().enumerate() {
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let $a = *a.add(r * k + i);
+                    for ($c, &$b) in sums.iter_mut().zip(b) {
+                        *$c = $mul_add;
+                    }
+                }
+            }
+            for (r, sums) in sums.iter().enumerate() {
+                std::slice::from_raw_parts_mut(c.add(r * n), WIDTH).copy_from_slice(sums);
+            }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $avx2<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
+            use std::arch::x86_64::*;
+            let k = b.len() / WIDTH;
+            let mut sums = [[$zero(); 2]; R];
+            for r in 0..R {
+                sums[r] = [$load(c.add(r * n).cast()), $load(c.add(r * n + 8).cast())];
+            }
+            for i in 0..k {
+                let b = b.as_ptr().add(i * WIDTH);
+                let halves = [$load(b.cast()), $load(b.add(8).cast())];
+                for r in 0..R {
+                    let $x = $splat(*a.add(r * k + i));
+                    for h in 0..2 {
+                        let ($y, $z) = (halves[h], sums[r][h]);
+                        sums[r][h] = $lanes;
+                    }
+                }
+            }
+            for r in 0..R {
+                $store(c.add(r * n).cast(), sums[r][0]);
+                $store(c.add(r * n + 8).cast(), sums[r][1]);
+            }
+        }
+    };
+}
+
+/// Rows of `a`, a panel of `b`, where the rows of `c` begin and how far they are apart.
+type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
+
+number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);
+    "avx2,fma" _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
+number! { i32 i32_rows i32_avx2 std::convert::identity, i32::wrapping_sub, i32::wrapping_add, |a, b, c| c.wrapping_add(a.wrapping_mul(b));
+    "avx2" _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }
