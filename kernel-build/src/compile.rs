@@ -121,7 +121,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let scratch = Scratch::new(b.out)?;
     outcome.took("core", &mut since);
 
-    let jobs: Vec<Job> = units.iter().flat_map(|unit| (0..b.targets.len()).map(move |target| Job { unit, target })).collect();
+    let jobs: Vec<Job> = units.iter().flat_map(|unit| (0..b.targets.len()).filter(|&t| unit.only.is_none_or(|o| o == b.targets[t].name())).map(move |target| Job { unit, target })).collect();
     let texts = b.pool.map(&jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, &scratch.0));
     let mut compiled = Vec::new();
     for (&Job { unit, target }, result) in jobs.iter().zip(texts) {
@@ -149,7 +149,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
 /// The PTX of every entry of a unit, in the entries' order.
 fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, Job { unit, target }: Job, scratch: &Path) -> Result<Vec<EntryPtx>, Why> {
     let (target, library) = (&b.targets[target], &prebuilt.kernel_core[target]);
-    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks })).collect();
+    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks, maps: e.maps })).collect();
     let name = target.name();
     let mut parts = rustc::flags();
     parts.extend([library.key.as_bytes(), name.as_bytes(), unit.source.as_bytes()]);
@@ -158,7 +158,7 @@ fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, Job { unit, target }:
     if let Some(Ok(list)) = known.map(|t| ptx::split(&t, &bounds)) {
         return Ok(list);
     }
-    let stem = scratch.join(format!("{}-{name}-{}", unit.kernel, unit.fingerprint));
+    let stem = scratch.join(format!("{}-{name}-{}-{}", unit.kernel, unit.fingerprint, unit.only.unwrap_or("any")));
     let (source, out) = (stem.with_extension("rs"), stem.with_extension("s"));
     fs::write(&source, &unit.source)?;
     rustc.unit(&source, &prebuilt.sysroot, target, &[("kernel_core", library.path.clone())], &out)?;

@@ -10,12 +10,14 @@ use module::{Item, Kind, Module};
 /// Functions the driver provides.
 const PROVIDED: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
-/// Launch bounds of one entry.
+/// Launch bounds and hidden parameters of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub threads: u32,
     /// Programs to keep resident on a multiprocessor; zero for no wish.
     pub min_blocks: u32,
+    /// Tensor maps that the code refers to as `<entry>_map_<i>`: parameters after those that rustc knows of.
+    pub maps: u32,
 }
 
 /// A PTX module with one entry.
@@ -78,6 +80,14 @@ fn with_bounds(entry: &Item, b: Bounds) -> Result<String, PtxError> {
     let open = entry.text.find('(').ok_or_else(broken)?;
     let close = open + entry.text[open..].find(')').ok_or_else(broken)? + 1;
     let (head, tail) = entry.text.split_at(close);
+    // A tensor map is read where it lies, in the parameters: rustc would copy an argument of that size.
+    let maps = (0..b.maps).map(|i| format!(".param .align 64 .b8 {}_map_{i}[128]", entry.name));
+    let known = entry.text[open + 1..close - 1].trim();
+    let params: Vec<String> = (!known.is_empty()).then(|| known.to_string()).into_iter().chain(maps).collect();
+    let head = match b.maps {
+        0 => head.to_string(),
+        _ => format!("{}(\n\t{}\n)", &entry.text[..open], params.join(",\n\t")),
+    };
     let mut out = format!("{head}\n.reqntid {}, 1, 1", b.threads);
     if b.min_blocks > 0 {
         out.push_str(&format!("\n.minnctapersm {}", b.min_blocks));

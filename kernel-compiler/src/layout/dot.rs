@@ -179,7 +179,11 @@ pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
     let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
     let ([m, k], [_, n]) = (f.shape(*a), f.shape(*b)) else { unreachable!("rank 2") };
     let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize);
-    let tensor = dtype != DType::F32 || *precision != Precision::Ieee;
+    let tensor = match dtype {
+        DType::F16 | DType::BF16 | DType::I8 => true,
+        DType::F32 => *precision != Precision::Ieee,
+        _ => false,
+    };
     match Warps::mma(*m, *n, *k, dtype, warps).filter(|_| tensor) {
         Some(w) => (Unit::Mma, w),
         None => (Unit::Fma, Warps::fma(*m, *n, *k, warps)),
