@@ -20,7 +20,7 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, requires: &[], emulated: None }
+    VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None }
 }
 
 const fn config(id: &'static str, warps: u32, grid: fn(&GridCtx) -> [u64; 3], variants: &'static [VariantDesc]) -> ConfigDesc {
