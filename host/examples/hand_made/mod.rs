@@ -1,6 +1,8 @@
 //! A kernel without the compiler: PTX by hand, in a bundle as `kernel-build` would write it. `y = x + 1`.
 #![allow(dead_code)]
 
+pub mod boxes;
+
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
 use tile_host::kernel_core::{ConfigDesc, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};

@@ -65,8 +65,10 @@ pub fn run(rt: &Runtime, options: &Options, mut seen: impl FnMut(&Row)) -> Resul
                     continue;
                 }
                 let row = check(rt, op, dtype, config, options);
-                seen(&row);
-                rows.push(row);
+                if row.cases > 0 {
+                    seen(&row);
+                    rows.push(row);
+                }
             }
         }
     }
