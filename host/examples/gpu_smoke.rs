@@ -3,6 +3,7 @@
 
 mod hand_made;
 
+use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
 use tile_host::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream};
@@ -128,6 +129,32 @@ pub fn main() -> tile_host::Result<()> {
     let mut one = rt.zeros::<f32>(100)?;
     rt.launch_on(&s, call(k, &ticket, &mut one))?;
     assert_eq!(one.to_vec_on(&s)?, [1.0; 100]);
+
+    if rt.device().compute_capability == Some((9, 0)) {
+        step("a tensor map");
+        let boxes = add_boxes();
+        let (rows, cols, pitch) = (101, 75, 80);
+        let view = || bx.slice(..)?.strided([rows as u64, cols as u64], [pitch as u64, 1]).ok_or(Error::StreamMismatch);
+        let want: Vec<f32> = (0..rows * cols).map(|i| x[i / cols * pitch + i % cols] + 1.0).collect();
+        let mut packed = rt.zeros::<f32>(rows * cols)?;
+        rt.launch(boxes::call(boxes, view()?, &mut packed))?;
+        assert_eq!(packed.to_vec()?, want);
+        packed.fill_zero()?;
+        let mut l = rt.prepare(boxes::call(boxes, view()?, &mut packed))?;
+        l.run()?;
+        l.run()?;
+        drop(l);
+        assert_eq!(packed.to_vec()?, want);
+        packed.fill_zero()?;
+        s.wait_for(rt.stream())?;
+        let graph = s.capture(|s| rt.launch_on(s, boxes::call(boxes, view()?, &mut packed)))?;
+        unsafe { graph.replay(&s)? };
+        assert_eq!(packed.to_vec_on(&s)?, want);
+        let odd = bx.slice(..)?.strided([8, 8], [81, 1]).ok_or(Error::StreamMismatch)?;
+        let e = rt.launch(boxes::call(boxes, odd, &mut packed)).unwrap_err();
+        println!("   {e}");
+        assert!(matches!(e, Error::CannotLaunch { .. }));
+    }
 
     step("tuning");
     rt.set_autotune(Autotune::On);

@@ -1,7 +1,6 @@
 //! Which configuration a launch takes: the caller's, a known result, or one that is measured now.
 
 use crate::cuda::module;
-use crate::emulate;
 use crate::error::{Error, Result};
 use crate::launch::config_index;
 use crate::plan::{Plan, PlanKey};
@@ -10,6 +9,7 @@ use crate::stream::Stream;
 use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
+use crate::variant::Kind;
 use kernel_core::{Call, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
@@ -24,12 +24,12 @@ struct File {
 }
 
 impl File {
-    fn of(call: &Call, buckets: &Buckets, variant: u32) -> File {
+    fn of(call: &Call, buckets: &Buckets, kind: Kind) -> File {
         let desc = call.desc();
         File {
             label: key::kernel_label(desc.name, desc.types),
             hash: module::fingerprint(desc),
-            signature: key::signature(desc, buckets, variant as usize),
+            signature: key::signature(desc, buckets, kind),
         }
     }
 }
@@ -43,9 +43,11 @@ impl Runtime {
             return Ok((i, true));
         }
         if self.kind() == BackendKind::Emulator {
-            return Ok((emulate::config(desc, call.slots()), true));
+            // The first that was built for it.
+            let built = desc.configs.iter().position(|c| self.0.variant(c, call.slots()).is_some());
+            return Ok((built.unwrap_or(0), true));
         }
-        let file = File::of(call, &key.buckets, key.variant);
+        let file = File::of(call, &key.buckets, key.kind);
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
@@ -98,8 +100,10 @@ impl Runtime {
 
     fn file_of(&self, call: &Call) -> Result<File> {
         let desc = call.desc();
-        let default = desc.configs.first().ok_or_else(|| Error::Tuning { what: desc.name.into(), why: "it has no configuration".into() })?;
-        Ok(File::of(call, &key::buckets(desc, call.slots()), key::variant_index(default, call.slots()) as u32))
+        if desc.configs.is_empty() {
+            return Err(Error::Tuning { what: desc.name.into(), why: "it has no configuration".into() });
+        }
+        Ok(File::of(call, &key::buckets(desc, call.slots()), self.0.kind(desc, call.slots())))
     }
 
     fn look_up(&self, call: &Call, file: &File) -> Option<(usize, Source)> {
@@ -121,14 +125,18 @@ impl Runtime {
     }
 
     /// The configuration, or the first other one that the device can run.
-    fn one_that_fits(&self, call: &Call, config: usize) -> Result<usize> {
+    pub(crate) fn one_that_fits(&self, call: &Call, config: usize) -> Result<usize> {
         let desc = call.desc();
         match self.can_run(call, &desc.configs[config]) {
             Ok(()) => Ok(config),
             Err(e @ Error::CannotLaunch { .. }) => {
                 let other = (0..desc.configs.len()).find(|&i| i != config && self.can_run(call, &desc.configs[i]).is_ok());
                 let other = other.ok_or(e.clone())?;
-                tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration");
+                // That a configuration takes some arguments alone is no defect.
+                match self.0.variant(&desc.configs[config], call.slots()) {
+                    None => tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration"),
+                    Some(_) => tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration"),
+                }
                 Ok(other)
             }
             Err(e) => Err(e),

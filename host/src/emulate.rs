@@ -3,19 +3,19 @@
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use kernel_core::emulator::{self, Kind, Options, Region};
-use kernel_core::{Call, ConfigDesc, KernelDesc, VariantDesc};
-
-/// The first configuration that was built for the emulator and takes these arguments, else the default.
-pub(crate) fn config(desc: &KernelDesc, slots: &[u64]) -> usize {
-    desc.configs.iter().position(|c| c.variant(slots).emulated.is_some()).unwrap_or(0)
-}
+use kernel_core::{Call, ConfigDesc, VariantDesc};
 
 pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: &VariantDesc, grid: [u64; 3], options: &Options) -> Result<()> {
     let desc = call.desc();
     let Some(emulated) = variant.emulated else { return Err(Error::NotEmulated { kernel: desc.name, config: config.id }) };
     let regions = regions(stream, call);
+    if !variant.maps.is_empty() {
+        // TODO: append the addresses of emulator::TensorMap::new(base, elem_bytes, dims, strides_bytes, box, swizzle).
+        let why = "its tensor maps are not emulated".into();
+        return Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why });
+    }
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(emulated.run, config.warps * 32, emulated.shared_bytes, grid, call.slots(), &regions, options) };
+    let ran = unsafe { emulator::launch(emulated.run, emulated.threads, emulated.shared_bytes, grid, call.slots(), &regions, options) };
     match ran {
         Ok(report) => {
             report.printed.iter().for_each(|line| println!("{line}"));

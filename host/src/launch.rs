@@ -3,11 +3,13 @@
 use crate::check;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
+use crate::cuda::tensor_map::{self, TensorMap};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
 use crate::stream::{CudaStream, Stream};
+use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, cpu};
@@ -41,6 +43,8 @@ pub(crate) struct Ready {
     grid: [u64; 3],
     /// On the GPU.
     function: Option<Function>,
+    /// Those of the function, for these arguments.
+    maps: Box<[TensorMap]>,
 }
 
 impl Runtime {
@@ -116,10 +120,10 @@ impl Runtime {
         let key = PlanKey {
             desc: core::ptr::from_ref(desc) as usize,
             forced: forced.map_or(0, |i| i as u32 + 1),
-            variant: key::variant_index(default, slots) as u32,
+            kind: self.0.kind(desc, slots),
             buckets: key::buckets(desc, slots),
         };
-        let plan = match self.0.plans.get(&key) {
+        let mut plan = match self.0.plans.get(&key) {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
             None if self.grid(default, slots).contains(&0) => return Ok(None),
@@ -129,16 +133,41 @@ impl Runtime {
                 if lasting { self.0.plans.insert(key, plan) } else { plan }
             }
         };
+        let variant = match self.0.variant(plan.config, slots) {
+            Some(v) => v,
+            None => {
+                plan = self.stand_in(call, &key, &plan)?;
+                self.0.variant(plan.config, slots).ok_or_else(|| self.0.refusal(desc, plan.config, slots))?
+            }
+        };
         let grid = self.grid(plan.config, slots);
         if !check::grid(desc, grid)? {
             return Ok(None);
         }
-        let variant = key::variant_index(plan.config, slots);
-        let function = match &self.0.backend {
-            Backend::Cuda(cuda) => Some(plan.function(cuda, &self.0.device, desc, variant)?),
-            _ => None,
-        };
-        Ok(Some(Ready { plan, variant, grid, function }))
+        self.with_code(call, plan, variant, grid).map(Some)
+    }
+
+    /// The plan for a call that a known plan's configuration does not take, although it takes others of that key.
+    #[cold]
+    fn stand_in(&self, call: &Call, key: &PlanKey, plan: &Plan) -> Result<Arc<Plan>> {
+        let (desc, slots) = (call.desc(), call.slots());
+        let takes = |c: &ConfigDesc| self.0.variant(c, slots).is_some();
+        let first = desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
+        let first = first.ok_or_else(|| self.0.refusal(desc, plan.config, slots))?;
+        let key = PlanKey { forced: u32::MAX - first as u32, ..*key };
+        match self.0.plans.get(&key) {
+            Some(plan) => Ok(plan),
+            None => Ok(self.0.plans.insert(key, Arc::new(Plan::new(&desc.configs[self.one_that_fits(call, first)?])))),
+        }
+    }
+
+    /// Loads the code and encodes its tensor maps. On the GPU the context must be current.
+    #[inline]
+    fn with_code(&self, call: &Call, plan: Arc<Plan>, variant: usize, grid: [u64; 3]) -> Result<Ready> {
+        let Backend::Cuda(cuda) = &self.0.backend else { return Ok(Ready { plan, variant, grid, function: None, maps: Box::default() }) };
+        let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
+        let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.slots())?;
+        Ok(Ready { plan, variant, grid, function: Some(function), maps })
     }
 
     #[inline]
@@ -148,12 +177,10 @@ impl Runtime {
 
     /// Whether a configuration can run these arguments; loads its code.
     pub(crate) fn can_run(&self, call: &Call, config: &'static ConfigDesc) -> Result<()> {
-        check::grid(call.desc(), self.grid(config, call.slots()))?;
-        if let Backend::Cuda(cuda) = &self.0.backend {
-            let variant = key::variant_index(config, call.slots());
-            Plan::new(config).function(cuda, &self.0.device, call.desc(), variant)?;
-        }
-        Ok(())
+        let Some(variant) = self.0.variant(config, call.slots()) else { return Err(self.0.refusal(call.desc(), config, call.slots())) };
+        let grid = self.grid(config, call.slots());
+        check::grid(call.desc(), grid)?;
+        self.with_code(call, Arc::new(Plan::new(config)), variant, grid).map(|_| ())
     }
 
     /// Launches a configuration as it is. On the GPU the context must be current.
@@ -162,11 +189,11 @@ impl Runtime {
         if !check::grid(call.desc(), grid)? {
             return Ok(());
         }
-        let variant = key::variant_index(plan.config, call.slots());
+        let variant = self.0.variant(plan.config, call.slots());
+        let variant = variant.ok_or_else(|| self.0.refusal(call.desc(), plan.config, call.slots()))?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
-                let function = Some(plan.function(cuda, &self.0.device, call.desc(), variant)?);
-                let ready = Ready { plan: plan.clone(), variant, grid, function };
+                let ready = self.with_code(call, plan.clone(), variant, grid)?;
                 ready.enqueue(cuda, cuda_stream(cuda, stream)?, call, &self.0.device.name)
             }
             _ => self.run_here(stream, call, plan.config, variant, grid),
@@ -199,12 +226,15 @@ impl Ready {
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
         let Some(f) = self.function else { return Err(Error::StreamMismatch) };
         let slots = call.slots();
-        let mut params = [core::ptr::null_mut::<c_void>(); key::SLOTS];
+        let mut params = [core::ptr::null_mut::<c_void>(); key::SLOTS + MAX_MAPS];
         for (p, s) in params.iter_mut().zip(slots) {
             *p = core::ptr::from_ref(s).cast_mut().cast();
         }
+        for (p, m) in params[slots.len()..].iter_mut().zip(&self.maps) {
+            *p = core::ptr::from_ref(m).cast_mut().cast();
+        }
         let [x, y, z] = self.grid.map(|g| g as u32);
-        // SAFETY: the entry's parameters are the slots, and the call vouches for the memory they name.
+        // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
         let code = unsafe {
             (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut())
         };

@@ -28,11 +28,13 @@ mod plan;
 mod runtime;
 mod scratch;
 mod stream;
+mod tensor_map;
 #[cfg(test)]
 mod test_kernel;
 #[cfg(test)]
 mod tests;
 mod tuner;
+mod variant;
 
 pub use buffer::Buffer;
 pub use choose::Tunable;

@@ -4,10 +4,11 @@
 use crate::cuda::context::{Cuda, Handle};
 use crate::cuda::module;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tuner::key::{Buckets, MixState};
+use crate::variant::Kind;
 use cudarc::driver::sys::CUfunction;
-use kernel_core::{ConfigDesc, KernelDesc};
+use kernel_core::{ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -24,6 +25,8 @@ pub(crate) struct Function {
     pub raw: Handle<CUfunction>,
     pub threads: u32,
     pub shared_bytes: u32,
+    /// What it takes after the slots.
+    pub maps: &'static [MapDesc],
 }
 
 impl Plan {
@@ -34,13 +37,29 @@ impl Plan {
     /// The code of a variant. The context must be current.
     #[inline]
     pub(crate) fn function(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
-        if let Some(f) = self.functions[variant].get() {
-            return Ok(*f);
+        match self.functions[variant].get() {
+            Some(f) => Ok(*f),
+            None => self.load(cuda, device, desc, variant),
         }
+    }
+
+    #[cold]
+    fn load(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
         let _relaxed = module::Relaxed::new(cuda.api);
-        let entry = module::load(cuda, device, desc, self.config, self.config.variants[variant].entry)?;
+        let mut chosen = &self.config.variants[variant];
+        if module::lacks(desc, chosen) {
+            // Built for other targets than this device's own: one that takes at least the same arguments stands in.
+            let stands_in = |v: &&VariantDesc| v.only.is_none() && v.requires.iter().all(|r| chosen.requires.contains(r));
+            chosen = self.config.variants[variant + 1..].iter().find(stands_in).ok_or_else(|| Error::CannotLaunch {
+                kernel: desc.name,
+                config: self.config.id,
+                device: device.name.clone(),
+                why: format!("it was not built for {}", chosen.only.unwrap_or_default()),
+            })?;
+        }
+        let entry = module::load(cuda, device, desc, self.config, chosen.entry)?;
         let raw = Handle(entry.function(cuda.api)?);
-        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes };
+        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes, maps: chosen.maps };
         Ok(*self.functions[variant].get_or_init(|| f))
     }
 }
@@ -50,10 +69,11 @@ impl Plan {
 pub(crate) struct PlanKey {
     /// Address of the descriptor.
     pub desc: usize,
-    /// A configuration named by the caller, plus one.
+    /// A configuration named by the caller, plus one; or, counted down from the largest number, one that takes the place
+    /// of a plan's.
     pub forced: u32,
-    /// The default configuration's variant: whether vectors are allowed changes what is fastest.
-    pub variant: u32,
+    /// Whether vectors or tensor maps are allowed changes what is fastest.
+    pub kind: Kind,
     pub buckets: Buckets,
 }
 

@@ -1,15 +1,19 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
-use kernel_core::{Call, ConfigDesc, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, VariantDesc, cpu};
+use kernel_core::{Call, ConfigDesc, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
 ];
 
+const fn aligned(slot: usize) -> Require {
+    Require { slot, test: Test::Multiple(16) }
+}
+
 const VARIANTS: &[VariantDesc] = &[
-    VariantDesc { entry: "copy_v", requires: &[Require { slot: 0, by: 16 }, Require { slot: 2, by: 16 }], emulated: None },
-    VariantDesc { entry: "copy_s", requires: &[], emulated: None },
+    VariantDesc { entry: "copy_v", only: None, requires: &[aligned(0), aligned(2)], maps: &[], emulated: None },
+    VariantDesc { entry: "copy_s", only: None, requires: &[], maps: &[], emulated: None },
 ];
 
 fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {

@@ -1,6 +1,8 @@
 //! A kernel without the compiler: PTX by hand, in a bundle as `kernel-build` would write it. `y = x + 1`.
 #![allow(dead_code)]
 
+pub mod boxes;
+
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
 use tile_host::kernel_core::{ConfigDesc, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
@@ -20,7 +22,7 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, requires: &[], emulated: None }
+    VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None }
 }
 
 const fn config(id: &'static str, warps: u32, grid: fn(&GridCtx) -> [u64; 3], variants: &'static [VariantDesc]) -> ConfigDesc {

@@ -95,6 +95,8 @@ api! {
     "cuKernelSetAttribute" kernel_set_attribute(c_int, c_int, CUkernel, CUdevice);
     "cuLaunchKernel" launch_kernel(
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+    "cuTensorMapEncodeTiled" tensor_map_encode_tiled(
+        *mut c_void, u32, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, u32, u32, u32, u32);
 }
 
 /// The codes that are treated apart.

@@ -37,6 +37,8 @@ pub(crate) struct Cuda {
     pub ordinal: u32,
     pub device: CUdevice,
     pub compute: (u32, u32),
+    /// The target that is this device's alone, as in `sm_90a`.
+    pub target: String,
     pub info: Device,
     pub context: Handle<CUcontext>,
     /// Whether `context` is the primary one, retained here.
@@ -135,7 +137,8 @@ impl Cuda {
         match made {
             Ok((compute, pool, info)) => {
                 let context = Handle(context);
-                Ok(Cuda { api, ordinal, device, compute, info, context, retained, pool, streams: Mutex::default() })
+                let target = format!("sm_{}{}a", compute.0, compute.1);
+                Ok(Cuda { api, ordinal, device, compute, target, info, context, retained, pool, streams: Mutex::default() })
             }
             Err(e) => {
                 if retained {

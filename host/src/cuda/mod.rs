@@ -5,5 +5,6 @@ pub(crate) mod api;
 pub(crate) mod context;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod tensor_map;
 
 pub(crate) use context::Cuda;

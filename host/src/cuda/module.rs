@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use core::ffi::{CStr, c_void};
 use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
 use kernel_core::bundle::{Bundle, BundleError, Image};
-use kernel_core::{ConfigDesc, KernelDesc};
+use kernel_core::{ConfigDesc, KernelDesc, VariantDesc};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -50,11 +50,19 @@ pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
     desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
 }
 
-/// Whether the bundle holds code for this compute capability.
+/// Whether the bundle holds code for this compute capability: for every variant that it is to run.
 pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return false };
     let runs = |target: &str| target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute));
-    bundle.entries().iter().all(|e| e.targets().any(runs))
+    let mut wanted = desc.configs.iter().flat_map(|c| c.variants).filter(|v| v.only.is_none_or(runs)).peekable();
+    wanted.peek().is_some() && wanted.all(|v| bundle.entry(v.entry).is_ok_and(|e| e.targets().any(runs)))
+}
+
+/// Whether a bundle that can be read was built without the one target of a variant.
+pub(crate) fn lacks(desc: &KernelDesc, variant: &VariantDesc) -> bool {
+    let bundle = desc.bundle.and_then(|b| Bundle::parse(b).ok());
+    let Some((only, bundle)) = variant.only.zip(bundle) else { return false };
+    bundle.entry(variant.entry).map_or(true, |e| e.targets().all(|t| t != only))
 }
 
 fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &ConfigDesc, bytes: &[u8], entry: &str) -> Result<Entry> {
@@ -113,7 +121,7 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
     Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes })
 }
 
-fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {
+pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {
     desc.configs.iter().find(|c| core::ptr::eq(*c, config)).map_or("", |c| c.id)
 }
 

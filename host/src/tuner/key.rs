@@ -3,9 +3,10 @@
 //! Lengths, extents, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
 //! values from `2^(b-1)` to `2^b - 1`. Addresses and floating-point scalars do not count.
 
+use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
-use kernel_core::{ConfigDesc, DType, KernelDesc, ParamKind};
+use kernel_core::{DType, KernelDesc, ParamKind};
 
 /// As many as a call has slots.
 pub(crate) const SLOTS: usize = 32;
@@ -38,21 +39,14 @@ fn is_float(d: DType) -> bool {
     matches!(d, DType::F32 | DType::F64 | DType::F16 | DType::BF16)
 }
 
-/// Which of a configuration's variants these arguments take.
-#[inline]
-pub(crate) fn variant_index(config: &ConfigDesc, slots: &[u64]) -> usize {
-    let holds = |v: &kernel_core::VariantDesc| v.requires.iter().all(|r| slots[r.slot].is_multiple_of(r.by));
-    config.variants.iter().position(holds).unwrap_or(config.variants.len() - 1)
-}
-
 /// `relu[f16]`; the name alone without type parameters.
 pub(crate) fn kernel_label(name: &str, types: &str) -> String {
     if types.is_empty() { name.to_string() } else { format!("{name}[{types}]") }
 }
 
 /// The arguments in words: `x:25 v:12x13/13x1 n:4 v0`, a slice by the bucket of its length, a view by those of its
-/// extents and strides, an integer scalar by its own, and the variant.
-pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, variant: usize) -> String {
+/// extents and strides, an integer scalar by its own, and the kind.
+pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, kind: Kind) -> String {
     let mut s = String::new();
     for p in desc.params {
         let list = |from: usize, n: usize| buckets[from..from + n].iter().map(u8::to_string).collect::<Vec<_>>().join("x");
@@ -65,8 +59,7 @@ pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, variant: usize) ->
             _ => Ok(()),
         };
     }
-    let _ = write!(s, "v{variant}");
-    s
+    s + &kind.text()
 }
 
 /// How far apart the sizes in two signatures are; `None` where anything but sizes differs.
@@ -124,6 +117,7 @@ impl Hasher for Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Runtime;
     use crate::test_kernel::COPY;
 
     #[test]
@@ -131,7 +125,8 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4, 7, 8, u64::MAX].map(bucket), [0, 1, 2, 2, 3, 3, 4, 64]);
         let b = buckets(&COPY, &[4096, 1000, 8192, 512]);
         assert_eq!(b[..4], [0, 10, 0, 10]);
-        assert_eq!(signature(&COPY, &b, 1), "x:10 y:10 v1");
+        let kind = Runtime::cpu().0.kind(&COPY, &[4096, 1000, 8200, 512]);
+        assert_eq!(signature(&COPY, &b, kind), "x:10 y:10 v1");
     }
 
     #[test]

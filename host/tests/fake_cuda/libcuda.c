@@ -1,5 +1,5 @@
 // A CUDA driver without a device, for tests of the host side: memory is the host's, streams do their work at once, and
-// the one kernel it knows adds a number, found in its PTX, to each element. Calls that a real driver would refuse are
+// the kernels it knows add a number, found in their PTX, to each element. Calls that a real driver would refuse are
 // refused, and what is allocated is counted (`cuda_fake_count`).
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ typedef int R;
 typedef unsigned long long u64;
 enum { OK = 0, INVALID_VALUE = 1, OOM = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_PTX = 218, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900 };
 
-typedef struct Node { void *k; u64 slots[4]; unsigned threads, grid; struct Node *next; } Node;
+typedef struct Node { void *k; u64 slots[7], map[16]; unsigned threads, grid; struct Node *next; } Node;
 typedef struct { Node *first, *last; } Graph;
 typedef struct { int capturing, broken; Graph *graph; } Stream;
 typedef struct { struct timespec at; } Event;
@@ -197,8 +197,26 @@ R cuKernelGetFunction(void **f, void *k) { CTX(); *f = k; return OK; }
 R cuKernelGetAttribute(int *v, int a, void *k, int d) { *v = a == 0 ? 1024 : a == 4 ? 16 : 0; return OK; }
 R cuKernelSetAttribute(int a, int v, void *k, int d) { if (a == 8) ((Kernel *)k)->max_shared = v; return OK; }
 
+// What is encoded here: base, two extents, a stride.
+R cuTensorMapEncodeTiled(u64 *map, unsigned type, unsigned rank, void *base, const u64 *dims, const u64 *strides, const unsigned *box,
+                         const unsigned *steps, unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
+    if ((u64)map % 64 || (u64)base % 16 || rank < 1 || rank > 5 || type > 12 || interleave || swizzle > 3 || promotion > 3 || fill) return INVALID_VALUE;
+    for (unsigned d = 0; d < rank; d++)
+        if (!dims[d] || dims[d] > 1ull << 32 || !box[d] || box[d] > 256 || steps[d] != 1 || (d && strides[d - 1] % 16)) return INVALID_VALUE;
+    memset(map, 0, 128);
+    map[0] = (u64)base, map[1] = dims[0], map[2] = rank > 1 ? dims[1] : 1, map[3] = rank > 1 ? strides[0] : 0;
+    return OK;
+}
+static int boxes(const Kernel *k) { return !strcmp(k->name, "add_boxes"); }
+
 static void run(const Node *n) {
     const Kernel *k = n->k;
+    if (boxes(k)) {
+        const u64 cols = n->map[1], rows = n->map[2], pitch = n->map[3];
+        for (u64 r = 0; r < rows; r++)
+            for (u64 c = 0; c < cols; c++) ((float *)n->slots[5])[r * cols + c] = ((const float *)(n->map[0] + r * pitch))[c] + k->add;
+        return;
+    }
     u64 end = (u64)n->grid * n->threads;
     for (u64 i = 0; i < end && i < n->slots[1] && i < n->slots[3]; i++)
         ((float *)n->slots[2])[i] = ((const float *)n->slots[0])[i] + k->add;
@@ -207,8 +225,12 @@ R cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, un
     CTX();
     if (!gx || !gy || !gz || bx * by * bz > 1024 || shared > ((Kernel *)f)->max_shared + 49152) return INVALID_VALUE;
     Node n = { .k = f, .threads = bx, .grid = gx };
-    for (int i = 0; i < 4; i++) n.slots[i] = *(u64 *)params[i];
-    if (n.slots[1] && (!known(n.slots[0], n.slots[1] * 4) || !known(n.slots[2], n.slots[3] * 4))) return 700;
+    const int boxed = boxes(f);
+    for (int i = 0; i < (boxed ? 7 : 4); i++) n.slots[i] = *(u64 *)params[i];
+    if (boxed) {
+        if ((u64)params[7] % 64) return INVALID_VALUE;
+        memcpy(n.map, params[7], 128);
+    } else if (n.slots[1] && (!known(n.slots[0], n.slots[1] * 4) || !known(n.slots[2], n.slots[3] * 4))) return 700;
     if (!st(s)->capturing) { run(&n); return OK; }
     Node *kept = malloc(sizeof n);
     *kept = n;

@@ -1,0 +1,85 @@
+//! Tensor maps: what a kernel takes after its slots to copy boxes of its views in one step each.
+
+use crate::error::Error;
+use kernel_core::{DType, KernelDesc, MapDesc, ParamKind};
+
+/// Dimensions of the largest map.
+pub(crate) const MAX_RANK: usize = 5;
+/// Maps of one entry.
+pub(crate) const MAX_MAPS: usize = 8;
+
+/// One map's geometry, the fastest dimension first, as the hardware wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// The view's name, for messages.
+    pub name: &'static str,
+    pub dtype: DType,
+    pub base: u64,
+    pub rank: usize,
+    pub dims: [u64; MAX_RANK],
+    /// Bytes from one index to the next, from the second dimension on: the first one's elements are neighbours.
+    pub strides: [u64; MAX_RANK - 1],
+    pub extents: [u32; MAX_RANK],
+    pub swizzle: u32,
+}
+
+impl Geometry {
+    /// Of a view as its slots have it; `None` where the descriptor is none of a view of 1 to 5 dimensions.
+    pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Option<Geometry> {
+        let param = desc.params.get(map.param)?;
+        let (ParamKind::View { rank } | ParamKind::ViewMut { rank }) = param.kind else { return None };
+        if !(1..=MAX_RANK).contains(&rank) || map.extents.len() != rank {
+            return None;
+        }
+        let of_view = slots.get(param.slot..param.slot + 1 + 2 * rank)?;
+        let (dims, strides) = of_view[1..].split_at(rank);
+        let size = param.dtype.size() as u64;
+        let mut g = Geometry {
+            name: param.name,
+            dtype: param.dtype,
+            base: of_view[0],
+            rank,
+            dims: [1; MAX_RANK],
+            strides: [0; MAX_RANK - 1],
+            extents: [1; MAX_RANK],
+            swizzle: map.swizzle,
+        };
+        for d in 0..rank {
+            g.dims[d] = dims[rank - 1 - d];
+            g.extents[d] = map.extents[rank - 1 - d];
+            if d > 0 {
+                g.strides[d - 1] = strides[rank - 1 - d].wrapping_mul(size);
+            }
+        }
+        Some(g)
+    }
+}
+
+/// The error for a descriptor that makes no sense; the compiler emits none.
+#[cold]
+pub(crate) fn malformed(desc: &KernelDesc) -> Error {
+    Error::BadBundle { kernel: desc.name, why: "a tensor map of it does not fit its parameters".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_core::ParamDesc;
+
+    #[test]
+    fn the_fastest_dimension_comes_first() {
+        const PARAMS: &[ParamDesc] = &[
+            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 0 },
+            ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, slot: 1 },
+        ];
+        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, configs: &[], bundle: None };
+        let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
+        let map = MapDesc { param: 1, extents: &[1, 16, 64], swizzle: 128 };
+        let g = Geometry::of(&desc, &map, &slots).unwrap();
+        assert_eq!((g.base, g.rank, g.dims[..3].to_vec()), (0x1000, 3, vec![64, 30, 2]));
+        assert_eq!((g.strides[..2].to_vec(), g.extents[..3].to_vec()), (vec![256, 8192], vec![64, 16, 1]));
+        assert_eq!(Geometry::of(&desc, &MapDesc { param: 0, ..map }, &slots), None);
+        assert_eq!(Geometry::of(&desc, &MapDesc { extents: &[16, 64], ..map }, &slots), None);
+        assert_eq!(Geometry::of(&desc, &map, &slots[..5]), None);
+    }
+}

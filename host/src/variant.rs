@@ -1,0 +1,125 @@
+//! Which variant of a configuration runs: the first that the device can run and that takes the arguments.
+
+use crate::error::Error;
+use crate::runtime::{Backend, Inner};
+use kernel_core::bundle::Arch;
+use kernel_core::{ConfigDesc, KernelDesc, ParamKind, Require, Test, VariantDesc};
+
+/// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind(u32);
+
+impl Kind {
+    const NONE: Kind = Kind(u32::MAX);
+
+    /// `v1`, or `c2v0` where the first configurations cannot run.
+    pub(crate) fn text(self) -> String {
+        match (self, self.0 >> 8, self.0 & 255) {
+            (Kind::NONE, ..) => "none".into(),
+            (_, 0, variant) => format!("v{variant}"),
+            (_, config, variant) => format!("c{config}v{variant}"),
+        }
+    }
+}
+
+impl Inner {
+    /// The variant of a configuration that these arguments take; `None` where it cannot run them here.
+    #[inline]
+    pub(crate) fn variant(&self, config: &ConfigDesc, slots: &[u64]) -> Option<usize> {
+        match self.backend {
+            // Its one function takes all arguments; which variant a device would run still tells them apart.
+            Backend::Cpu => Some(config.variant(slots, |_| true).unwrap_or(0)),
+            _ => config.variant(slots, |v| self.runs(v)),
+        }
+    }
+
+    #[inline]
+    fn runs(&self, variant: &VariantDesc) -> bool {
+        match &self.backend {
+            Backend::Cpu => true,
+            Backend::Emulator(_) => variant.emulated.is_some(),
+            // The comparison spares the launch path a parse.
+            Backend::Cuda(cuda) => variant.only.is_none_or(|t| t == cuda.target || t.parse::<Arch>().is_ok_and(|a| a.ptx_runs_on(cuda.compute))),
+        }
+    }
+
+    /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration
+    /// that can run. One of a later configuration's variants may still not take another call of the same kind.
+    #[inline]
+    pub(crate) fn kind(&self, desc: &KernelDesc, slots: &[u64]) -> Kind {
+        let with = |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, slots)? as u32));
+        desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
+    }
+
+    /// Why a configuration has no variant for these arguments here.
+    #[cold]
+    pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Error {
+        // The last one asks for the least.
+        let general = config.variants.iter().rfind(|v| self.runs(v));
+        let why = match general.and_then(|v| v.requires.iter().find(|r| !r.test.holds(slots[r.slot]))) {
+            Some(r) => requirement(desc, *r, slots[r.slot]),
+            None if matches!(self.backend, Backend::Emulator(_)) => return Error::NotEmulated { kernel: desc.name, config: config.id },
+            None => {
+                let mut targets: Vec<_> = config.variants.iter().filter_map(|v| v.only).collect();
+                targets.dedup();
+                format!("it needs {}", targets.join(" or "))
+            }
+        };
+        Error::CannotLaunch { kernel: desc.name, config: config.id, device: self.device.name.clone(), why }
+    }
+}
+
+/// ``stride 0 of `a` is 4099 and must be a multiple of 8``.
+fn requirement(desc: &KernelDesc, r: Require, found: u64) -> String {
+    let must = match r.test {
+        Test::Multiple(by) => format!("be a multiple of {by}"),
+        Test::Equal(to) => format!("be {to}"),
+        Test::Within(lo, hi) => format!("lie between {lo} and {hi}"),
+    };
+    format!("{} is {found} and must {must}", slot_name(desc, r.slot))
+}
+
+fn slot_name(desc: &KernelDesc, slot: usize) -> String {
+    let Some(p) = desc.params.iter().rfind(|p| p.slot <= slot) else { return format!("slot {slot}") };
+    let what = match (p.kind, slot - p.slot) {
+        (ParamKind::Scalar, _) => return format!("`{}`", p.name),
+        (_, 0) => "the address".into(),
+        (ParamKind::View { rank } | ParamKind::ViewMut { rank }, i) if i <= rank => format!("extent {}", i - 1),
+        (ParamKind::View { rank } | ParamKind::ViewMut { rank }, i) => format!("stride {}", i - 1 - rank),
+        _ => "the length".into(),
+    };
+    format!("{what} of `{}`", p.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_core::{DType, ParamDesc};
+
+    #[test]
+    fn requirements_name_what_is_wrong() {
+        const PARAMS: &[ParamDesc] = &[
+            ParamDesc { name: "a", kind: ParamKind::View { rank: 2 }, dtype: DType::F16, slot: 0 },
+            ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, slot: 5 },
+            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 7 },
+        ];
+        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, configs: &[], bundle: None };
+        let names: Vec<_> = (0..8).map(|s| slot_name(&desc, s)).collect();
+        assert_eq!(
+            names,
+            [
+                "the address of `a`", "extent 0 of `a`", "extent 1 of `a`", "stride 0 of `a`", "stride 1 of `a`", "the address of `x`",
+                "the length of `x`", "`n`"
+            ]
+        );
+        let text = |slot, test, found| requirement(&desc, Require { slot, test }, found);
+        assert_eq!(text(3, Test::Multiple(8), 4099), "stride 0 of `a` is 4099 and must be a multiple of 8");
+        assert_eq!(text(4, Test::Equal(1), 2), "stride 1 of `a` is 2 and must be 1");
+        assert_eq!(text(7, Test::Within(1, 9), 0), "`n` is 0 and must lie between 1 and 9");
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!([Kind(1).text(), Kind(2 << 8).text(), Kind::NONE.text()], ["v1", "c2v0", "none"]);
+    }
+}
