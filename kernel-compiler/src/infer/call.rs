@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 32;
 impl Infer<'_> {
     pub(super) fn call(&mut self, e: &Expr, name: &Ident, generics: &[Generic], args: &[Expr], method: bool) -> Result<Val> {
         if method && memory::is_option(&name.to_string()) {
-            return self.access_with_options(e);
+            return self.with_options(e);
         }
         if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
             return self.helper(&h, generics, args, e.span);
@@ -22,32 +22,44 @@ impl Infer<'_> {
         self.builtin(&ops::Call { name, generics, args, span: e.span, options: memory::Options::default() })
     }
 
-    /// `load(x, i).mask(m).other(v)`: the options belong to the access at the chain's start.
-    fn access_with_options(&mut self, e: &Expr) -> Result<Val> {
+    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's start.
+    fn with_options(&mut self, e: &Expr) -> Result<Val> {
         let mut options = memory::Options::default();
         let mut at = e;
         loop {
             let ExprKind::Call { name, generics, args, method } = &at.kind else {
-                return self.error(at.span, "access options follow `load`, `store`, `.tile` or an atomic: `load(x, i).mask(m).other(v)`");
+                return self.error(at.span, "options follow what they are of: `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or `dot(a, b, acc).tf32()`");
             };
             let n = name.to_string();
             if *method && memory::is_option(&n) {
-                self.access_option(&mut options, name, &args[1..])?;
+                self.option(&mut options, name, &args[1..])?;
                 at = &args[0];
-            } else if memory::is_access(&n) {
-                return self.builtin(&ops::Call { name, generics, args, span: e.span, options });
-            } else {
-                return self.error(name.span(), format!("`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic"));
+                continue;
             }
+            let (access, dot) = (memory::is_access(&n), n == "dot");
+            return match (&options.of_access, &options.precision) {
+                (_, Some((_, at))) if access => self.error(*at, format!("this is an option of `dot(a, b, acc)`, and `{n}` is none")),
+                (Some((option, at)), _) if dot => self.error(*at, format!("`.{option}` is for accesses; `dot` has `.tf32()` and `.tf32x3()`")),
+                (Some(_), _) if !access => self.error(name.span(), format!("`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic")),
+                _ if !access && !dot => self.error(name.span(), format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`")),
+                _ => self.builtin(&ops::Call { name, generics, args, span: e.span, options }),
+            };
         }
     }
 
-    fn access_option(&mut self, o: &mut memory::Options, name: &Ident, args: &[Expr]) -> Result<()> {
+    fn option(&mut self, o: &mut memory::Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
         if args.len() != wanted {
             return self.error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
         }
+        if let Some(p) = dot::precision(&n) {
+            if o.precision.replace((p, name.span())).is_some() {
+                return self.error(name.span(), "a `dot` has one precision");
+            }
+            return Ok(());
+        }
+        o.of_access = Some((n.clone(), name.span()));
         match n.as_str() {
             "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
             "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),

@@ -3,31 +3,88 @@
 use super::ops::Call;
 use super::*;
 
+/// The options of a `dot`, as written after it.
+pub(super) fn precision(name: &str) -> Option<Precision> {
+    match name {
+        "tf32" => Some(Precision::Tf32),
+        "tf32x3" => Some(Precision::Tf32x3),
+        _ => None,
+    }
+}
+
 impl Infer<'_> {
     /// `dot(a, b, acc)`: `acc + a·b`.
     pub(super) fn dot(&mut self, c: &Call) -> Result<Val> {
         let [a, b, acc] = self.args(c)?;
-        let [a, b] = [(a, c.args[0].span), (b, c.args[1].span)].map(|(v, at)| self.run(v, at));
+        let [at_a, at_b, at_acc] = [0, 1, 2].map(|i| c.args[i].span);
+        let (a, b) = (self.run(a, at_a), self.run(b, at_b));
         let (a, b) = (a?, b?);
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
-        let (m, n) = match (&ta.shape[..], &tb.shape[..]) {
-            ([m, k], [l, n]) if k == l => (*m, *n),
-            ([_, k], [l, _]) => return self.error(c.args[1].span, format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`")),
-            _ => return self.error(c.span, format!("`dot` multiplies tiles of rank 2, found {ta} and {tb}")),
-        };
+        for (t, at) in [(&ta, at_a), (&tb, at_b)] {
+            if t.shape.len() != 2 {
+                return self.error(at, format!("`dot` multiplies tiles of rank 2, found {t}: give a batch a program of its own, and `reshape` its tile [1, M, K] to [M, K]"));
+            }
+        }
         if ta.dtype != tb.dtype {
-            return self.error(c.args[1].span, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
+            return self.error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
         }
         let dtype = match ta.dtype {
             DType::F16 | DType::BF16 | DType::F32 => DType::F32,
             DType::I8 => DType::I32,
-            d => return self.error(c.args[0].span, format!("`dot` multiplies f16, bf16, f32 and i8, found {d}")),
+            d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32 and i8, found {d}")),
         };
-        let acc = self.run_as(acc, dtype, c.args[2].span)?;
-        if self.ty(acc).shape != [m, n] {
-            let found = self.ty(acc).clone();
-            return self.error(c.args[2].span, format!("the accumulator of this `dot` is {dtype}{:?}, found {found}", [m, n]));
+        let ([m, k], [l, n]) = ([ta.shape[0], ta.shape[1]], [tb.shape[0], tb.shape[1]]);
+        if k != l {
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"));
         }
-        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision: Precision::Ieee }, Type::tile(dtype, [m, n]), c.span)))
+        let precision = match c.options.precision {
+            Some((_, at)) if ta.dtype != DType::F32 => {
+                return self.error(at, format!("this rounds operands of f32, found {}, whose products are exact: leave it out", ta.dtype));
+            }
+            Some((p, _)) => p,
+            None => Precision::Ieee,
+        };
+        self.dot_extents([m, n, k], ta.dtype, precision, (at_a, at_b))?;
+        let acc = self.accumulator(acc, Type::tile(dtype, [m, n]), at_acc)?;
+        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, Type::tile(dtype, [m, n]), c.span)))
+    }
+
+    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
+    /// of f32 are made of multiply-adds and have any extents.
+    fn dot_extents(&self, [m, n, k]: [usize; 3], dtype: DType, precision: Precision, (at_a, at_b): (Span, Span)) -> Result<()> {
+        let least = match (dtype, precision) {
+            (DType::F32, Precision::Ieee) => [1, 1, 1],
+            _ => [16, 8, 32 / dtype.size()],
+        };
+        for (letter, extent, least, at) in [("M", m, least[0], at_a), ("K", k, least[2], at_a), ("N", n, least[1], at_b)] {
+            if extent < least {
+                let k = 32 / dtype.size();
+                return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+            }
+            if !extent.is_power_of_two() {
+                return self.error(at, format!("`dot` multiplies extents that are powers of two, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As any operand it is spread: `0.0` and a row of biases will do.
+    fn accumulator(&mut self, acc: Val, ty: Type, at: Span) -> Result<Value> {
+        if let Val::Run(v) = acc
+            && self.ty(v).dtype != ty.dtype
+        {
+            if self.retype(v, ty.dtype) {
+                return Err(Reported);
+            }
+            let (found, name) = (self.ty(v).clone(), ty.dtype.name());
+            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}: start it with `zeros::<{name}>({:?})` and convert the result", ty.shape));
+        }
+        let acc = self.run_as(acc, ty.dtype, at)?;
+        let found = self.ty(acc).clone();
+        let fits = found.is_scalar() || (found.shape.len() == 2 && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
+        if !fits {
+            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
+        }
+        Ok(self.spread(acc, &ty.shape, at))
     }
 }

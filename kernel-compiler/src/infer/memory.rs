@@ -3,9 +3,12 @@
 use super::ops::Call;
 use super::*;
 
-/// What follows an access: `.mask(m).other(v).streaming()`.
+/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`.
 #[derive(Default)]
 pub(super) struct Options {
+    /// The first one of an access.
+    pub of_access: Option<(String, Span)>,
+    pub precision: Option<(Precision, Span)>,
     pub mask: Option<(Val, Span)>,
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
@@ -15,7 +18,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn is_option(name: &str) -> bool {
-    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked")
+    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked") || dot::precision(name).is_some()
 }
 
 pub(super) fn is_access(name: &str) -> bool {
