@@ -14,7 +14,7 @@ mod access;
 mod atomics;
 mod debug;
 mod fold;
-mod hw;
+pub(crate) mod hw;
 mod mem;
 mod tensor;
 

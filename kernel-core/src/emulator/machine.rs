@@ -6,40 +6,14 @@ use std::ptr;
 
 use super::banks::Banks;
 use super::fiber::{Fibers, Suspend};
+use super::known::{Agent, Observer};
 use super::memory::{Fault, Global, Request, Shared};
 use super::order::{Order, Stamp};
 use super::random::Random;
 use super::report::{Failure, Kind, Options, Region, Report};
 use super::shadow::Touch;
-
-/// Where a thread is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    Running,
-    AtBarrier { site: u32 },
-    AtWarpBarrier { site: u32 },
-    AtShuffle { site: u32 },
-    Finished,
-}
-
-impl State {
-    fn site(self) -> u32 {
-        match self {
-            State::AtBarrier { site } | State::AtWarpBarrier { site } | State::AtShuffle { site } => site,
-            _ => 0,
-        }
-    }
-
-    fn describe(self) -> String {
-        match self {
-            State::Running => "runs".into(),
-            State::AtBarrier { site } => format!("waits at the barrier of line {site}"),
-            State::AtWarpBarrier { site } => format!("waits at the warp barrier of line {site}"),
-            State::AtShuffle { site } => format!("waits at the shuffle of line {site}"),
-            State::Finished => "has finished".into(),
-        }
-    }
-}
+pub use super::state::State;
+use super::tensor::Tensor;
 
 pub struct Machine {
     pub threads: u32,
@@ -48,19 +22,20 @@ pub struct Machine {
     /// The thread that runs.
     pub current: u32,
     options: Options,
-    states: Vec<State>,
+    pub states: Vec<State>,
     suspends: Vec<*const Suspend>,
     /// Threads that can go on; the last is next.
     runnable: Vec<u32>,
     finished: u32,
     at_barrier: u32,
-    in_warp: Vec<u32>,
+    pub in_warp: Vec<u32>,
     /// Each lane's word of a shuffle and the lane it wants; then what it gets.
     words: Vec<(u32, u32)>,
     results: Vec<u32>,
-    order: Order,
+    pub order: Order,
     global: Global,
     shared: Shared,
+    pub tensor: Tensor,
     pub banks: Banks,
     pub report: Report,
     failure: Option<Failure>,
@@ -78,6 +53,22 @@ struct Installed;
 impl Drop for Installed {
     fn drop(&mut self) {
         CURRENT.set(ptr::null_mut());
+    }
+}
+
+/// A step whose accesses an agent makes, after what certain threads have done.
+pub struct Asynchronous {
+    pub name: &'static str,
+    pub now: Stamp,
+    pub by: Observer,
+    /// Whether it belongs to the asynchronous proxy.
+    pub proxy: bool,
+}
+
+impl Asynchronous {
+    fn request<'a>(&'a self, order: &'a Order, touch: Touch, bytes: usize) -> Request<'a> {
+        let (name, proxy) = (Some(self.name), self.proxy && touch == Touch::Read);
+        Request { order, touch, now: self.now, by: &self.by, name, proxy, bytes, value: None }
     }
 }
 
@@ -118,6 +109,7 @@ impl Machine {
             order: Order::new(threads),
             global: Global::new(regions, options),
             shared: Shared::new(shared_bytes, options),
+            tensor: Tensor::new(threads),
             banks: Banks::new(threads, options.banks),
             report: Report::default(),
             failure: None,
@@ -137,6 +129,7 @@ impl Machine {
             // SAFETY: the caller of `launch` vouches for the code; the slots outlive the launch.
             unsafe { run(&*slots) };
             with(|m| {
+                m.finish_thread();
                 m.states[thread as usize] = State::Finished;
                 m.finished += 1;
             });
@@ -157,6 +150,7 @@ impl Machine {
                         (*machine).panicked(panic);
                     }
                 }
+                (*machine).finish_program();
                 if let Some(failure) = (*machine).failure.take() {
                     return Err(failure);
                 }
@@ -176,11 +170,12 @@ impl Machine {
         self.finished = 0;
         self.at_barrier = 0;
         self.in_warp.fill(0);
+        self.tensor.begin_program();
         self.make_runnable(0..self.threads);
         self.report.programs += 1;
     }
 
-    fn make_runnable(&mut self, threads: impl DoubleEndedIterator<Item = u32>) {
+    pub fn make_runnable(&mut self, threads: impl DoubleEndedIterator<Item = u32>) {
         let from = self.runnable.len();
         self.runnable.extend(threads.rev());
         self.random.shuffle(&mut self.runnable[from..]);
@@ -200,6 +195,9 @@ impl Machine {
 
     /// Nobody can go on: the threads wait for others that will not come.
     fn stuck(&mut self) {
+        if self.stuck_at_mbarrier() {
+            return;
+        }
         let waits = |s: &State| *s != State::Finished;
         let first = self.states.iter().position(waits).expect("somebody waits");
         // Among those that wait, the step that most others do not share tells most.
@@ -246,37 +244,17 @@ impl Machine {
 
     /// The current thread comes to a step of its warp with a word for others; whether it must wait.
     pub fn arrive_in_warp(&mut self, state: State, word: u32, from: u32) -> bool {
-        let warp = self.current / 32;
-        let lanes = warp * 32..(warp * 32 + 32).min(self.threads);
         self.words[self.current as usize] = (word, from);
-        self.states[self.current as usize] = state;
-        self.in_warp[warp as usize] += 1;
-        if self.in_warp[warp as usize] < lanes.len() as u32 {
-            return true;
-        }
-        if let Some(other) = lanes.clone().find(|&t| self.states[t as usize] != state) {
-            let message = format!(
-                "lanes of one warp meet at different steps: thread {} {}, thread {other} {}",
-                self.current,
-                state.describe(),
-                self.states[other as usize].describe()
-            );
-            let threads = vec![self.current, other];
-            self.fail_at(Kind::Divergence, state.site(), Some(self.states[other as usize].site()), threads, message);
-            return true;
-        }
-        self.in_warp[warp as usize] = 0;
+        let Some(lanes) = self.meet(state, 32) else { return true };
         for t in lanes.clone() {
             let source = (lanes.start + self.words[t as usize].1).min(lanes.end - 1);
             self.results[t as usize] = self.words[source as usize].0;
-            self.states[t as usize] = State::Running;
         }
         if matches!(state, State::AtWarpBarrier { .. }) || self.options.shuffles_order_memory {
-            self.order.pass_warp_barrier(warp);
+            self.order.pass_warp_barrier(lanes.start / 32);
         }
         self.report.warp_steps += 1;
-        let current = self.current;
-        self.make_runnable(lanes.filter(|&t| t != current));
+        self.leave(lanes);
         false
     }
 
@@ -293,7 +271,8 @@ impl Machine {
     pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
         self.report.global_bytes += bytes as u64;
         let now = self.order.stamp(touch == Touch::Atomic, self.current, site);
-        let request = Request { order: &self.order, touch, now, bytes, value };
+        let by = &Observer::new(self.current, 1);
+        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.global.check(addr, &request) {
             Ok(()) => true,
             Err(fault) => {
@@ -301,6 +280,35 @@ impl Machine {
                 false
             }
         }
+    }
+
+    /// As [`global`](Self::global), for a part of an asynchronous step.
+    pub fn global_async(&mut self, step: &Asynchronous, touch: Touch, addr: u64, bytes: usize) -> bool {
+        self.report.global_bytes += bytes as u64;
+        match self.global.check(addr, &step.request(&self.order, touch, bytes)) {
+            Ok(()) => true,
+            Err(fault) => {
+                self.fault(fault, step.now.site());
+                false
+            }
+        }
+    }
+
+    /// As [`shared`](Self::shared), for a part of an asynchronous step.
+    pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, off: u32, bytes: usize) -> Option<*mut u8> {
+        match self.shared.check(off, &step.request(&self.order, touch, bytes), self.order.program_start()) {
+            Ok(place) => Some(place),
+            Err(fault) => {
+                self.fault(fault, step.now.site());
+                None
+            }
+        }
+    }
+
+    /// An asynchronous step of an agent that `threads` from `first` on take.
+    pub fn asynchronous(&mut self, name: &'static str, agent: Agent, (first, threads): (u32, u32), site: u32) -> Asynchronous {
+        let agent = self.order.agent(agent);
+        Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
     /// An atomic that has been checked happens.
@@ -312,7 +320,8 @@ impl Machine {
     #[inline]
     pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
         let now = self.order.stamp(false, self.current, site);
-        let request = Request { order: &self.order, touch, now, bytes, value };
+        let by = &Observer::new(self.current, 1);
+        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.shared.check(off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {
@@ -327,7 +336,7 @@ impl Machine {
         let mut threads = vec![self.current];
         let mut message = format!("thread {}: {}", self.current, fault.message);
         if let Some(earlier) = fault.earlier {
-            threads.push(earlier.thread());
+            threads.extend((!earlier.is_async()).then(|| earlier.thread()));
             if !self.order.in_current_program(earlier) {
                 message += &format!(" of {}", self.name_of_program(earlier));
             }
@@ -350,7 +359,7 @@ impl Machine {
         self.fail_at(kind, site, None, vec![self.current], message);
     }
 
-    fn fail_at(&mut self, kind: Kind, site: u32, other_site: Option<u32>, threads: Vec<u32>, message: String) {
+    pub fn fail_at(&mut self, kind: Kind, site: u32, other_site: Option<u32>, threads: Vec<u32>, message: String) {
         let (program, seed) = (self.program, self.options.seed);
         self.failure.get_or_insert(Failure { kind, site, other_site, program, threads, message, seed });
     }

@@ -1,5 +1,6 @@
 //! Global and shared memory of a launch, with their checks.
 
+use super::known::{Agent, Observer};
 use super::order::{Order, Stamp};
 use super::report::{Kind, Options, Region};
 use super::shadow::{Check, Shadow, Touch, Trouble};
@@ -15,6 +16,33 @@ impl Fault {
     fn new(kind: Kind, message: String) -> Self {
         Fault { kind, message, earlier: None }
     }
+
+    /// An access to shared or global memory, `what`, that is not ordered after an earlier one.
+    fn race(kind: Kind, what: &str, earlier: Stamp, wrote: bool, r: &Request<'_>) -> Self {
+        let kind = if earlier.is_async() || r.now.is_async() { Kind::AsyncRace } else { kind };
+        let message = match r.order.agent_of(earlier) {
+            None => {
+                let verb = match (wrote, earlier.is_atomic()) {
+                    (_, true) => "atomic",
+                    (true, _) => "store",
+                    (false, _) => "load",
+                };
+                format!("{what} is not ordered with the {verb} by thread {} on line {}", earlier.thread(), earlier.site())
+            }
+            Some(agent) => {
+                let doing = if wrote { "write" } else { "read" };
+                let (name, wait) = match agent {
+                    Agent::Load { bar } => ("tma load", format!("no wait on its mbarrier (shared byte {bar}) comes before")),
+                    Agent::StoreRead { .. } => ("tma store", "no tma_store_wait_read that covers it comes before".into()),
+                    Agent::StoreWrite { .. } => ("tma store", "nothing waits for its writes".into()),
+                    Agent::Wgmma { .. } => ("wgmma", "no wgmma_wait that covers it comes before".into()),
+                    Agent::Copy { .. } => ("cp_async", "no cp_async_wait that covers it comes before".into()),
+                };
+                format!("{what} while the {name} of line {} may still {doing} there: {wait}", earlier.site())
+            }
+        };
+        Fault { kind, message, earlier: Some(earlier) }
+    }
 }
 
 /// One access by the current thread.
@@ -22,18 +50,29 @@ pub struct Request<'a> {
     pub order: &'a Order,
     pub touch: Touch,
     pub now: Stamp,
+    pub by: &'a Observer,
+    /// What an asynchronous step is called.
+    pub name: Option<&'static str>,
+    /// Reads by the asynchronous proxy.
+    pub proxy: bool,
     pub bytes: usize,
-    /// What a store writes: races of equal values are benign.
-    pub value: u128,
+    /// What a store of a thread writes: races of equal values are benign.
+    pub value: Option<u128>,
 }
 
 impl Request<'_> {
     fn verb(&self) -> &'static str {
         match self.touch {
+            _ if self.name.is_some() => self.name.unwrap_or_default(),
             Touch::Read => "load",
             Touch::Write => "store",
             Touch::Atomic => "atomic",
         }
+    }
+
+    /// The rules it is checked against, given since when memory has been used and, unless it always is, defined.
+    fn check(&self, epoch: u64, written_since: Option<u64>) -> Check<'_> {
+        Check { order: self.order, touch: self.touch, now: self.now, by: self.by, proxy: self.proxy, epoch, written_since }
     }
 }
 
@@ -96,11 +135,11 @@ impl Global {
         let Some((initialised, span)) = self.find(addr, r)? else { return Ok(()) };
         let span = &mut self.spans[span];
         let written_since = (!initialised && self.uninitialised).then_some(1);
-        let check = Check { order: r.order, touch: r.touch, now: r.now, epoch: 1, written_since };
+        let check = r.check(1, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
             // SAFETY: the address was found in a region.
-            let same = !forbid && unsafe { read(addr as *const u8, r.bytes) } == r.value;
+            let same = !forbid && unsafe { r.value == Some(read(addr as *const u8, r.bytes)) };
             *benign += same as u64;
             same
         };
@@ -140,9 +179,8 @@ impl Global {
         let what = format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr));
         match trouble {
             Trouble::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
-            Trouble::Race { earlier, wrote } => {
-                Fault { kind: Kind::GlobalRace, message: race(&what, earlier, wrote), earlier: Some(earlier) }
-            }
+            Trouble::Race { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
+            Trouble::Unfenced { .. } => unreachable!("only shared memory is read so"),
         }
     }
 
@@ -154,15 +192,6 @@ impl Global {
             None => format!("address {addr:#x}"),
         }
     }
-}
-
-fn race(what: &str, earlier: Stamp, wrote: bool) -> String {
-    let verb = match (wrote, earlier.is_atomic()) {
-        (_, true) => "atomic",
-        (true, _) => "store",
-        (false, _) => "load",
-    };
-    format!("{what} is not ordered with the {verb} by thread {} on line {}", earlier.thread(), earlier.site())
 }
 
 /// Up to 16 bytes, little-endian.
@@ -230,20 +259,27 @@ impl Shared {
         // SAFETY: in bounds.
         let place = unsafe { self.data.as_mut_ptr().cast::<u8>().add(at) };
         let written_since = self.uninitialised.then_some(program_start);
-        let check = Check { order: r.order, touch: r.touch, now: r.now, epoch: program_start, written_since };
+        let check = r.check(program_start, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
             // SAFETY: in bounds.
-            let same = !forbid && unsafe { read(place, r.bytes) } == r.value;
+            let same = !forbid && unsafe { r.value == Some(read(place, r.bytes)) };
             *benign += same as u64;
             same
         };
         match self.shadow.access(at, r.bytes, &check, tolerate) {
             Ok(()) => Ok(place),
             Err(Trouble::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
-            Err(Trouble::Race { earlier, wrote }) => {
-                Err(Fault { kind: Kind::SharedRace, message: race(&what(), earlier, wrote), earlier: Some(earlier) })
-            }
+            Err(Trouble::Race { earlier, wrote }) => Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r)),
+            Err(Trouble::Unfenced { earlier }) => Err(Fault {
+                kind: Kind::MissingProxyFence,
+                message: format!(
+                    "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
+                    what(),
+                    earlier.site()
+                ),
+                earlier: Some(earlier),
+            }),
         }
     }
 }

@@ -6,17 +6,30 @@
 
 mod banks;
 mod fiber;
+mod groups;
+mod known;
 mod machine;
+mod matrix;
+mod mbarrier;
 mod memory;
+mod named_barrier;
 mod order;
+mod product;
 mod random;
 mod report;
 mod shadow;
+mod state;
 pub(crate) mod step;
+pub(crate) mod step_tensor;
+mod tensor;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
+mod tma;
+mod wgmma;
 
 pub use report::{Failure, Kind, Options, Region, Report, SharedSite};
+pub use tensor_map::TensorMap;
 
 /// Threads of the largest program.
 pub const MAX_THREADS: u32 = 1024;

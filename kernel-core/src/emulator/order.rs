@@ -1,24 +1,31 @@
 //! Which accesses of a launch are ordered (happen before one another), whatever the schedule.
 //!
 //! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
-//! order means nothing by itself: accesses are ordered within a thread, by a barrier of their program or warp, or by
-//! release and acquire through an atomic.
+//! order means nothing by itself: accesses are ordered within a thread, by a barrier of their program or warp, by
+//! release and acquire through an atomic, or by what else the thread is known to have waited for ([`known`]).
+//!
+//! [`known`]: super::known
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::known::{Clocks, Known};
 
 /// When, by which thread and on which line an access happened. Zero: never.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stamp(u64);
 
 const SITE_BITS: u32 = 16;
-const THREAD_BITS: u32 = 10;
+const THREAD_BITS: u32 = 12;
 const ATOMIC: u64 = 1 << (SITE_BITS + THREAD_BITS);
+/// The first number that is not a thread's but an asynchronous agent's.
+pub const ASYNC: u32 = super::MAX_THREADS;
 
 impl Stamp {
     pub const NEVER: Stamp = Stamp(0);
 
     #[inline]
-    fn new(time: u64, atomic: bool, thread: u32, site: u32) -> Self {
+    pub fn new(time: u64, atomic: bool, thread: u32, site: u32) -> Self {
         let atomic = if atomic { ATOMIC } else { 0 };
         let site = site.min((1 << SITE_BITS) - 1) as u64;
         Stamp(time << (SITE_BITS + THREAD_BITS + 1) | atomic | (thread as u64) << SITE_BITS | site)
@@ -39,9 +46,15 @@ impl Stamp {
         (self.0 >> SITE_BITS) as u32 & ((1 << THREAD_BITS) - 1)
     }
 
+    /// Agents count as warps of their own.
     #[inline]
     pub fn warp(self) -> u32 {
-        self.thread() / 32
+        if self.is_async() { self.thread() } else { self.thread() / 32 }
+    }
+
+    #[inline]
+    pub fn is_async(self) -> bool {
+        self.thread() >= ASYNC
     }
 
     pub fn site(self) -> u32 {
@@ -50,26 +63,28 @@ impl Stamp {
 }
 
 /// A point in a thread, and what it knew then.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Point {
     thread: u32,
     time: u64,
     /// The last barriers of its program and its warp.
     barrier: u64,
     warp: u64,
+    known: Option<Rc<Known>>,
 }
 
 impl Point {
     /// Whether something of the same program, by `thread` at `time`, came before.
     fn after(&self, thread: u32, time: u64) -> bool {
         (thread == self.thread && time <= self.time)
-            || time < self.barrier
-            || (thread / 32 == self.thread / 32 && time < self.warp)
+            || (thread < ASYNC
+                && (time < self.barrier || (thread / 32 == self.thread / 32 && time < self.warp)))
+            || self.known.as_ref().is_some_and(|k| k.has(thread, time))
     }
 }
 
 /// An atomic at `time` publishes what came before `point`: the atomic itself, or its thread's last fence.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Release {
     time: u64,
     point: Point,
@@ -85,11 +100,12 @@ struct Acquire {
 }
 
 pub struct Order {
-    now: u64,
+    pub(super) now: u64,
     /// Of the current program: its start, its last barrier, the last barrier of each warp.
     start: u64,
-    barrier: u64,
-    warps: Vec<u64>,
+    pub(super) barrier: u64,
+    pub(super) warps: Vec<u64>,
+    pub(super) clocks: Clocks,
     /// Of every program so far: its start and its acquires. The current one is last.
     starts: Vec<u64>,
     acquired: Vec<Vec<Acquire>>,
@@ -108,6 +124,7 @@ impl Order {
             start: 0,
             barrier: 0,
             warps: vec![0; threads.div_ceil(32) as usize],
+            clocks: Clocks::new(threads),
             starts: Vec::new(),
             acquired: Vec::new(),
             fences: vec![None; threads as usize],
@@ -126,16 +143,23 @@ impl Order {
         self.acquired.push(Vec::new());
         self.fences.fill(None);
         self.relaxed.clear();
+        self.clocks.begin_program();
+    }
+
+    pub fn threads(&self) -> u32 {
+        self.fences.len() as u32
     }
 
     pub fn pass_barrier(&mut self) {
         self.now += 1;
         self.barrier = self.now;
+        self.clocks.pass_barrier();
     }
 
     pub fn pass_warp_barrier(&mut self, warp: u32) {
         self.now += 1;
         self.warps[warp as usize] = self.now;
+        self.clocks.pass_warp_barrier(warp);
     }
 
     /// When the current program started.
@@ -163,7 +187,8 @@ impl Order {
     }
 
     fn point(&self, thread: u32) -> Point {
-        Point { thread, time: self.now, barrier: self.barrier, warp: self.warps[thread as usize / 32] }
+        let known = self.clocks.of(thread).cloned();
+        Point { thread, time: self.now, barrier: self.barrier, warp: self.warps[thread as usize / 32], known }
     }
 
     /// A thread's fence makes its later relaxed atomics releases of what was before it, and earlier ones acquires.
@@ -191,7 +216,7 @@ impl Order {
             let acquires = if relaxed { &mut self.relaxed } else { self.acquired.last_mut().expect("a program runs") };
             acquires.push(Acquire { location, len, thread, time: self.now });
         }
-        let release = if relaxed { self.fences[thread as usize] } else { Some(self.point(thread)) };
+        let release = if relaxed { self.fences[thread as usize].clone() } else { Some(self.point(thread)) };
         if let Some(point) = release {
             self.releases[location as usize].push(Release { time: self.now, point });
         }
@@ -207,19 +232,23 @@ impl Order {
     #[inline]
     pub fn before_by_barriers(&self, s: Stamp, thread: u32) -> bool {
         let time = s.time();
-        time >= self.start
-            && (s.thread() == thread
-                || time < self.barrier
-                || (s.warp() == thread / 32 && time < self.warps[thread as usize / 32]))
+        let by_barrier = || {
+            !s.is_async()
+                && (time < self.barrier || (s.warp() == thread / 32 && time < self.warps[thread as usize / 32]))
+        };
+        time >= self.start && (s.thread() == thread || by_barrier() || self.clocks.has(thread, s.thread(), time))
     }
 
     #[inline(never)]
     fn before_by_atomics(&self, s: Stamp, thread: u32) -> bool {
         let program = self.starts.len() - 1;
+        if self.acquired[program].is_empty() {
+            return false;
+        }
         let here = self.point(thread);
         let known = |a: &&Acquire| here.after(a.thread, a.time);
         self.acquired[program].iter().filter(known).any(|a| self.covered(self.seen(a), s))
-            || (!self.acquired[program].is_empty() && self.before_by_chain(s, program, here))
+            || self.before_by_chain(s, program, here)
     }
 
     fn seen(&self, a: &Acquire) -> &[Release] {
@@ -240,7 +269,7 @@ impl Order {
                 }
                 // A location's log holds all that its own releases acquired there: only others lead further.
                 let leads = |of: usize| self.acquired[of].iter().any(|b| b.location != a.location);
-                open.extend(self.seen(a).iter().map(|r| (self.program_at(r.time), r.point)).filter(|r| leads(r.0)));
+                open.extend(self.seen(a).iter().map(|r| (self.program_at(r.time), r.point.clone())).filter(|r| leads(r.0)));
             }
         }
         false

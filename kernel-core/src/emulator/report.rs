@@ -113,7 +113,18 @@ pub enum Kind {
     GlobalOutOfBounds,
     Misaligned,
     ReadOnly,
-    /// Threads that must take a step together do not.
+    /// Unordered accesses of which one is part of an asynchronous step: a tensor load or store, an asynchronous copy,
+    /// a warpgroup's product.
+    AsyncRace,
+    /// The asynchronous proxy reads what a thread stored without a fence.
+    MissingProxyFence,
+    /// Asynchronous work that nobody waits for.
+    AsyncPending,
+    /// An mbarrier that is not initialised, or that more threads arrive at than it expects.
+    Mbarrier,
+    /// A tensor map, a matrix descriptor or a step's place in the protocol is not what hardware takes.
+    Protocol,
+    /// Threads that must take a step together do not, or wait for what does not come.
     Divergence,
     BankConflict,
     Assertion,
@@ -133,6 +144,11 @@ impl Kind {
             Kind::GlobalOutOfBounds => "global memory access out of bounds",
             Kind::Misaligned => "misaligned access",
             Kind::ReadOnly => "store to read-only memory",
+            Kind::AsyncRace => "race with an asynchronous step",
+            Kind::MissingProxyFence => "missing proxy fence",
+            Kind::AsyncPending => "asynchronous work is not waited for",
+            Kind::Mbarrier => "misuse of an mbarrier",
+            Kind::Protocol => "misuse of a tensor step",
             Kind::Divergence => "divergence",
             Kind::BankConflict => "bank conflict",
             Kind::Assertion => "assertion failed",

@@ -1,5 +1,6 @@
 //! Who last touched each piece of memory: finds unordered accesses and reads of what nobody wrote.
 
+use super::known::Observer;
 use super::order::{Order, Stamp};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,8 @@ pub enum Touch {
 pub enum Trouble {
     /// Not ordered with an earlier access.
     Race { earlier: Stamp, wrote: bool },
+    /// The asynchronous proxy reads what a thread wrote and did not fence.
+    Unfenced { earlier: Stamp },
     Uninitialised,
 }
 
@@ -38,6 +41,10 @@ pub struct Check<'a> {
     pub order: &'a Order,
     pub touch: Touch,
     pub now: Stamp,
+    /// Who makes it; `now` may be of an agent.
+    pub by: &'a Observer,
+    /// Reads of the asynchronous proxy, which sees only what was fenced.
+    pub proxy: bool,
     /// What happened earlier is past: another program's use of shared memory.
     pub epoch: u64,
     /// Oldest time at which a write makes memory initialised; `None` if it always is.
@@ -101,14 +108,16 @@ impl Cell {
             }
             return Ok(());
         }
-        let me = c.now.thread();
-        let ordered = |s: Stamp| s.time() < c.epoch || c.order.before(s, me);
+        let ordered = |s: Stamp| s.time() < c.epoch || c.by.after(c.order, s);
         let both_atomic = c.touch == Touch::Atomic && self.write.is_atomic();
-        let harmless = both_atomic || ordered(self.write) || (c.touch == Touch::Write && tolerate());
+        let harmless = both_atomic || ordered(self.write) || (c.touch == Touch::Write && !self.write.is_async() && tolerate());
         if !harmless {
             return Err(Trouble::Race { earlier: self.write, wrote: true });
         }
         if c.touch == Touch::Read {
+            if c.proxy && self.write.time() >= c.epoch && !c.by.after_fence(c.order, self.write) {
+                return Err(Trouble::Unfenced { earlier: self.write });
+            }
             self.note_read(c);
             return Ok(());
         }
@@ -125,7 +134,8 @@ impl Cell {
     #[inline]
     fn note_read(&mut self, c: &Check<'_>) {
         let now = c.now;
-        let older = |s: Stamp| s.time() < c.epoch || c.order.before_by_barriers(s, now.thread());
+        // An agent ends its reads in order.
+        let older = |s: Stamp| s.time() < c.epoch || s.thread() == now.thread() || c.by.after_barriers(c.order, s);
         let [a, b] = self.reads;
         self.reads = match (older(a), older(b)) {
             (true, true) => [now, Stamp::NEVER],

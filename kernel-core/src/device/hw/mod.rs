@@ -4,6 +4,8 @@ use super::mem::Words;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host_tensor;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 #[cfg(target_arch = "nvptx64")]
@@ -14,7 +16,7 @@ mod ptx_memory;
 mod ptx_tensor;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::*;
+pub use {host::*, host_tensor::*};
 #[cfg(target_arch = "nvptx64")]
 pub use {ptx::*, ptx_atomics::*, ptx_memory::*, ptx_tensor::*};
 

@@ -1,0 +1,124 @@
+//! Tensor steps and asynchronous copies on the emulated SM.
+//!
+//! Places in shared memory are byte offsets in the program's dynamic shared memory.
+
+use crate::device::Mem;
+use crate::emulator::step_tensor::{self as step, Shape};
+
+/// Makes an mbarrier of 8 bytes that takes `arrivals` a phase. One thread does it, then [`mbarriers_ready`], then a
+/// barrier lets others use it.
+pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
+    step::mbarrier_init(bar, arrivals, site)
+}
+
+/// Shows what this thread initialised to the asynchronous proxy.
+pub fn mbarriers_ready(_site: u32) {
+    step::mbarriers_ready()
+}
+
+/// Arrives, and lets the phase wait for so many more bytes.
+pub fn mbarrier_expect(bar: u32, bytes: u32, site: u32) {
+    step::mbarrier_arrive(bar, Some(bytes), site)
+}
+
+pub fn mbarrier_arrive(bar: u32, site: u32) {
+    step::mbarrier_arrive(bar, None, site)
+}
+
+/// Waits until the phase of that parity is complete, which it is when the current one has the other parity.
+pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
+    step::mbarrier_wait(bar, parity, site)
+}
+
+/// Starts to load a box of a tensor; its bytes, with the zeros outside of the tensor, count at the mbarrier.
+pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
+    step::tma_load(dst, map, &at, bar, site)
+}
+
+/// Starts to store what of a box lies in the tensor.
+pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], site: u32) {
+    step::tma_store(src, map, &at, site)
+}
+
+pub fn tma_store_commit(_site: u32) {
+    step::tma_store_commit()
+}
+
+/// Waits until all but `PENDING` groups of this thread's stores have read shared memory.
+pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
+    step::tma_store_wait(PENDING)
+}
+
+/// Shows this thread's stores to shared memory to the asynchronous proxy.
+pub fn proxy_fence(_site: u32) {
+    step::proxy_fence()
+}
+
+/// Waits for `threads` threads, in whole warps, at barrier `id` (1 to 15).
+pub fn group_barrier(id: u32, threads: u32, site: u32) {
+    step::group_barrier(id, threads, site)
+}
+
+/// Registers are not counted here.
+pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {}
+
+pub fn wgmma_fence(_site: u32) {
+    step::wgmma_fence()
+}
+
+pub fn wgmma_commit(_site: u32) {
+    step::wgmma_commit()
+}
+
+/// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then.
+pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(_acc: &mut [D; R], _site: u32) {
+    step::wgmma_wait(PENDING)
+}
+
+/// Adds a product of 64 rows and `N` columns to the accumulators of a warpgroup. Operands are given by matrix
+/// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`.
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, site: u32) {
+    let shape = const { shape::<A, D, N>(TA || TB) };
+    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], site)
+}
+
+/// As [`wgmma`], with the left operand in registers.
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, site: u32) {
+    let shape = const { shape::<A, D, N>(TB) };
+    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], site)
+}
+
+/// Columns that a warpgroup's product may have.
+const fn shape<A: Mem, D: Mem, const N: usize>(transposed: bool) -> usize {
+    assert!(N >= 8 && N <= 256 && N % 8 == 0, "8 to 256 columns, a multiple of 8");
+    assert!(!transposed || A::BYTES == 2, "only operands of 2 bytes may be transposed");
+    assert!(D::BYTES == 4, "accumulators are f32 or i32");
+    N
+}
+
+/// The product of fragments of 16 rows and 8 columns, plus `d`.
+pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], site: u32) -> [D; 4] {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
+    step::mma::<A>(d.map(|x| x.to_bits64() as u32), a, b, site).map(|bits| D::from_bits64(bits as u64))
+}
+
+/// Loads four matrices of 8 by 8 elements of 2 bytes. Lane `8 i + r` tells where row `r` of matrix `i` lies.
+pub fn ldmatrix<const TRANS: bool>(off: u32, site: u32) -> [u32; 4] {
+    step::ldmatrix(TRANS, off, site)
+}
+
+/// Starts to copy from global to shared memory; zeros if not `ok`.
+pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, site: u32) {
+    const { assert!(BYTES == 4 || BYTES == 8 || BYTES == 16, "copies of 4, 8 or 16 bytes") };
+    // SAFETY: lowered code names valid addresses where it allows an access.
+    unsafe { step::cp_async(dst, ok.then_some(src), BYTES as usize, site) }
+}
+
+pub fn cp_async_commit(_site: u32) {
+    step::cp_async_commit()
+}
+
+/// Waits until all but `PENDING` groups of this thread's copies are complete.
+pub fn cp_async_wait<const PENDING: u32>(_site: u32) {
+    step::cp_async_wait(PENDING)
+}

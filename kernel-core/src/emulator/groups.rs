@@ -1,0 +1,89 @@
+//! Groups of asynchronous operations, and the copies that threads make with them.
+
+use std::collections::VecDeque;
+
+use super::known::Agent;
+use super::machine::Machine;
+use super::report::Kind;
+use super::shadow::Touch;
+
+/// The groups of one thread and one kind of operation: what it began since the last commit, and what it committed.
+#[derive(Default)]
+pub struct Groups {
+    /// The line of an operation that is not committed yet.
+    open: Option<u32>,
+    /// The time by which each group was committed, and the line of an operation in it.
+    committed: VecDeque<(u64, Option<u32>)>,
+}
+
+impl Groups {
+    pub fn add(&mut self, site: u32) {
+        self.open = Some(site);
+    }
+
+    pub fn commit(&mut self, now: u64) {
+        self.committed.push_back((now, self.open.take()));
+    }
+
+    /// Waits until at most `pending` groups are open: what began before the time returned is complete.
+    pub fn wait(&mut self, pending: u32) -> Option<u64> {
+        let done = self.committed.len().saturating_sub(pending as usize);
+        self.committed.drain(..done).last().map(|group| group.0)
+    }
+
+    /// The line of an operation that has not been waited for.
+    pub fn unwaited(&self) -> Option<u32> {
+        self.committed.iter().find_map(|group| group.1).or(self.open)
+    }
+
+    pub fn clear(&mut self) {
+        self.open = None;
+        self.committed.clear();
+    }
+}
+
+impl Machine {
+    /// The current thread copies from global to shared memory, or zeros if there is no source; whether it may.
+    ///
+    /// # Safety
+    /// A source in a known region can be read.
+    pub unsafe fn copy_async(&mut self, dst: u32, src: Option<u64>, bytes: usize, site: u32) -> bool {
+        let thread = self.current;
+        if let Some(src) = src {
+            self.report.global_loads += 1;
+            if !self.global(Touch::Read, src, bytes, 0, site) {
+                return false;
+            }
+        }
+        let step = self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site);
+        let Some(place) = self.shared_async(&step, Touch::Write, dst, bytes) else { return false };
+        match src {
+            Some(src) => std::ptr::copy_nonoverlapping(src as *const u8, place, bytes),
+            None => place.write_bytes(0, bytes),
+        }
+        self.tensor.threads[thread as usize].copies.add(site);
+        true
+    }
+
+    pub fn commit_copies(&mut self) {
+        let now = self.order.tick();
+        self.tensor.threads[self.current as usize].copies.commit(now);
+    }
+
+    pub fn wait_copies(&mut self, pending: u32) {
+        if let Some(before) = self.tensor.threads[self.current as usize].copies.wait(pending) {
+            let agent = self.order.agent(Agent::Copy { thread: self.current });
+            self.order.complete(self.current, agent, before);
+        }
+    }
+
+    /// The current thread comes to its end: nothing of what it began may still run.
+    pub fn finish_thread(&mut self) {
+        let work = &self.tensor.threads[self.current as usize];
+        let kinds = [("wgmma", &work.products), ("tma store", &work.stores), ("cp_async", &work.copies)];
+        if let Some((name, site)) = kinds.iter().find_map(|(name, groups)| Some((name, groups.unwaited()?))) {
+            let message = format!("thread {} ends and has not waited for its {name}", self.current);
+            self.fail(Kind::AsyncPending, site, message);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What a thread knows of others beyond the barriers of its program and warp: vector clocks.
+//!
+//! Barriers among some threads and mbarriers order threads pairwise, and asynchronous copies and products end at
+//! times of their own. A thread keeps one time for each thread and for each asynchronous agent: everything that the
+//! other did before it, came before what the thread does now.
+
+use std::rc::Rc;
+
+use super::order::{ASYNC, Order, Stamp};
+
+/// Times, by thread and by agent; zero beyond the end.
+#[derive(Clone, Default)]
+pub struct Known {
+    threads: Vec<u64>,
+    agents: Vec<u64>,
+}
+
+/// The other thread or agent, `ASYNC` and above.
+pub type Actor = u32;
+
+fn raise(times: &mut Vec<u64>, at: usize, time: u64) {
+    if at >= times.len() {
+        times.resize(at + 1, 0);
+    }
+    times[at] = times[at].max(time);
+}
+
+fn join(into: &mut Vec<u64>, from: &[u64]) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    for (a, &b) in into.iter_mut().zip(from) {
+        *a = (*a).max(b);
+    }
+}
+
+impl Known {
+    #[inline]
+    pub fn has(&self, who: Actor, time: u64) -> bool {
+        let (times, at) = if who < ASYNC { (&self.threads, who) } else { (&self.agents, who - ASYNC) };
+        times.get(at as usize).is_some_and(|&known| time < known)
+    }
+
+    pub fn raise(&mut self, who: Actor, time: u64) {
+        if who < ASYNC {
+            raise(&mut self.threads, who as usize, time);
+        } else {
+            raise(&mut self.agents, (who - ASYNC) as usize, time);
+        }
+    }
+
+    pub fn join(&mut self, other: &Known) {
+        join(&mut self.threads, &other.threads);
+        join(&mut self.agents, &other.agents);
+    }
+}
+
+/// What runs beside the threads. Each ends its work in the order in which it began it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Agent {
+    /// Tensor loads that an mbarrier counts, by its offset.
+    Load { bar: u32 },
+    /// A thread's tensor stores: their reads of shared memory.
+    StoreRead { thread: u32 },
+    /// Their writes, which nothing here waits for.
+    StoreWrite { thread: u32 },
+    /// The products of a warpgroup.
+    Wgmma { group: u32 },
+    /// A thread's asynchronous copies.
+    Copy { thread: u32 },
+}
+
+/// Agents of the whole launch and what is known of them and of threads.
+#[derive(Default)]
+pub struct Clocks {
+    agents: Vec<Agent>,
+    known: Vec<Option<Rc<Known>>>,
+    used: bool,
+    /// By thread: its proxy fences.
+    proxy_fences: Vec<Vec<u64>>,
+    /// By agent: what began before the first time was complete for its thread at the second.
+    completions: Vec<Vec<(u64, u64)>>,
+}
+
+impl Clocks {
+    pub fn new(threads: u32) -> Self {
+        let n = threads as usize;
+        Clocks { known: vec![None; n], proxy_fences: vec![Vec::new(); n], ..Self::default() }
+    }
+
+    pub fn begin_program(&mut self) {
+        self.known.fill(None);
+        self.used = false;
+        self.proxy_fences.iter_mut().for_each(Vec::clear);
+        self.completions.iter_mut().for_each(Vec::clear);
+    }
+
+    #[inline]
+    pub fn of(&self, thread: u32) -> Option<&Rc<Known>> {
+        self.known[thread as usize].as_ref()
+    }
+
+    #[inline]
+    pub fn has(&self, thread: u32, who: Actor, time: u64) -> bool {
+        self.of(thread).is_some_and(|k| k.has(who, time))
+    }
+
+    fn of_mut(&mut self, thread: u32) -> &mut Known {
+        self.used = true;
+        Rc::make_mut(self.known[thread as usize].get_or_insert_default())
+    }
+
+    fn gather(&self, threads: impl Iterator<Item = u32>) -> Known {
+        let mut all = Known::default();
+        let mut last: Option<&Rc<Known>> = None;
+        for known in threads.filter_map(|t| self.of(t)) {
+            // Threads that met before often share what they know.
+            if last.is_none_or(|last| !Rc::ptr_eq(last, known)) {
+                all.join(known);
+            }
+            last = Some(known);
+        }
+        all
+    }
+
+    fn share(&mut self, threads: impl Iterator<Item = u32>, known: Known) {
+        self.used = true;
+        let known = Rc::new(known);
+        threads.for_each(|t| self.known[t as usize] = Some(known.clone()));
+    }
+
+    /// All threads meet. What they did themselves is known by the barrier's time.
+    pub fn pass_barrier(&mut self) {
+        if self.used {
+            let all = 0..self.known.len() as u32;
+            let mut known = self.gather(all.clone());
+            known.threads.clear();
+            self.share(all, known);
+        }
+    }
+
+    pub fn pass_warp_barrier(&mut self, warp: u32) {
+        if self.used {
+            let lanes = warp * 32..(warp * 32 + 32).min(self.known.len() as u32);
+            let known = self.gather(lanes.clone());
+            self.share(lanes, known);
+        }
+    }
+}
+
+impl Order {
+    /// The number of an agent.
+    pub fn agent(&mut self, agent: Agent) -> Actor {
+        let agents = &mut self.clocks.agents;
+        let at = agents.iter().position(|&a| a == agent).unwrap_or_else(|| {
+            agents.push(agent);
+            self.clocks.completions.push(Vec::new());
+            agents.len() - 1
+        });
+        ASYNC + at as u32
+    }
+
+    pub fn agent_of(&self, s: Stamp) -> Option<Agent> {
+        (s.is_async()).then(|| self.clocks.agents[(s.thread() - ASYNC) as usize])
+    }
+
+    /// A moment between what came before and what comes after.
+    pub fn tick(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    /// Adds what a thread has done and knows.
+    pub fn publish(&mut self, thread: u32, into: &mut Known) {
+        if let Some(known) = self.clocks.of(thread) {
+            into.join(known);
+        }
+        let warp = self.warps[thread as usize / 32];
+        if warp > self.barrier {
+            let first = thread & !31;
+            (first..(first + 32).min(self.threads())).for_each(|lane| into.raise(lane, warp));
+        }
+        into.raise(thread, self.tick());
+    }
+
+    /// A thread learns what was published.
+    pub fn learn(&mut self, thread: u32, from: &Rc<Known>) {
+        match self.clocks.of(thread) {
+            Some(known) if Rc::ptr_eq(known, from) => {}
+            Some(_) => self.clocks.of_mut(thread).join(from),
+            None => {
+                self.clocks.used = true;
+                self.clocks.known[thread as usize] = Some(from.clone());
+            }
+        }
+    }
+
+    /// Some threads, in whole warps, meet.
+    pub fn pass_group_barrier(&mut self, threads: &[u32]) {
+        let mut known = self.clocks.gather(threads.iter().copied());
+        let now = self.tick();
+        threads.iter().for_each(|&t| known.raise(t, now));
+        self.clocks.share(threads.iter().copied(), known);
+    }
+
+    /// A thread has waited for what an agent began before a time.
+    pub fn complete(&mut self, thread: u32, agent: Actor, before: u64) {
+        self.clocks.of_mut(thread).raise(agent, before);
+        let now = self.tick();
+        self.clocks.completions[(agent - ASYNC) as usize].push((before, now));
+    }
+
+    /// A thread makes its writes to shared memory visible to the asynchronous proxy.
+    pub fn proxy_fence(&mut self, thread: u32) {
+        let now = self.tick();
+        self.clocks.proxy_fences[thread as usize].push(now);
+        self.now += 1;
+    }
+
+    /// Whether a write of this program was made visible to the asynchronous proxy, by a fence of the thread that wrote
+    /// which came before what `thread` does now.
+    pub fn fenced(&self, s: Stamp, thread: u32) -> bool {
+        let (writer, time) = match self.agent_of(s) {
+            None => (s.thread(), s.time()),
+            Some(Agent::Copy { thread }) => {
+                let completions = &self.clocks.completions[(s.thread() - ASYNC) as usize];
+                match completions.iter().find(|c| s.time() < c.0) {
+                    Some(&(_, done)) => (thread, done),
+                    None => return false,
+                }
+            }
+            Some(_) => return true,
+        };
+        let fences = &self.clocks.proxy_fences[writer as usize];
+        let next = fences.partition_point(|&fence| fence <= time);
+        fences.get(next).is_some_and(|&fence| self.before(Stamp::new(fence, false, writer, 0), thread))
+    }
+}
+
+/// Who makes an access: an asynchronous product reads for all threads of its warpgroup, and a write must come before
+/// what each of them does.
+pub struct Observer {
+    first: u32,
+    count: u32,
+    /// What was found in order last: neighbouring words mostly have the same past.
+    ordered: std::cell::Cell<Stamp>,
+    fenced: std::cell::Cell<Stamp>,
+}
+
+impl Observer {
+    pub fn new(first: u32, count: u32) -> Self {
+        Observer { first, count, ordered: Stamp::NEVER.into(), fenced: Stamp::NEVER.into() }
+    }
+
+    #[inline]
+    pub fn after(&self, order: &Order, s: Stamp) -> bool {
+        if self.count == 1 {
+            return order.before(s, self.first);
+        }
+        let all = s == self.ordered.get() || self.all(|t| order.before(s, t));
+        if all {
+            self.ordered.set(s);
+        }
+        all
+    }
+
+    /// As [`after`](Self::after), but for what atomics order.
+    #[inline]
+    pub fn after_barriers(&self, order: &Order, s: Stamp) -> bool {
+        self.all(|t| order.before_by_barriers(s, t))
+    }
+
+    pub fn after_fence(&self, order: &Order, s: Stamp) -> bool {
+        let all = s == self.fenced.get() || self.all(|t| order.fenced(s, t));
+        if all {
+            self.fenced.set(s);
+        }
+        all
+    }
+
+    #[inline]
+    fn all(&self, f: impl FnMut(u32) -> bool) -> bool {
+        (self.first..self.first + self.count).all(f)
+    }
+}

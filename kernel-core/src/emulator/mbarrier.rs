@@ -1,0 +1,208 @@
+//! Mbarriers: phases that threads arrive at, that bytes of tensor loads complete, and that threads wait for.
+
+use std::rc::Rc;
+
+use super::known::{Agent, Known};
+use super::machine::{Machine, State};
+use super::order::Stamp;
+use super::report::Kind;
+use super::shadow::Touch;
+
+/// The most that hardware counts, of arrivals and of bytes.
+const MOST: u32 = (1 << 20) - 1;
+
+pub struct Mbarrier {
+    arrivals: u32,
+    /// Of the current phase: arrivals and bytes that are missing, and its parity.
+    pending: u32,
+    bytes: i64,
+    parity: u32,
+    /// What everybody who arrived so far knew, and what of it complete phases publish.
+    gathering: Known,
+    published: Rc<Known>,
+    initialised: Stamp,
+    /// Whether the asynchronous proxy sees it.
+    ready: bool,
+    waiting: Vec<u32>,
+    /// Lines of loads, in the current phase and in a complete one that nobody has waited for; of the last expectation.
+    loading: Option<u32>,
+    loaded: Option<u32>,
+    expected: u32,
+}
+
+impl Mbarrier {
+    /// What is missing to complete the phase.
+    fn missing(&self) -> String {
+        format!("{} of {} arrivals and {} bytes are missing", self.pending, self.arrivals, self.bytes)
+    }
+
+    /// At the end of a program: what of it still goes on, and on which line it began.
+    pub fn unwaited(&self) -> Option<(u32, String)> {
+        if let Some(site) = self.loading.or(self.loaded) {
+            return Some((site, "nobody has waited for this load by".into()));
+        }
+        (self.bytes != 0).then(|| (self.expected, format!("{} bytes have not come to", self.bytes)))
+    }
+}
+
+impl Machine {
+    /// Whether it may go on.
+    pub fn mbarrier_init(&mut self, off: u32, arrivals: u32, site: u32) -> bool {
+        if arrivals == 0 || arrivals > MOST {
+            self.fail(Kind::Mbarrier, site, format!("{arrivals} arrivals; from 1 to {MOST}"));
+            return false;
+        }
+        if let Some(bar) = self.tensor.mbarriers.get(&off)
+            && (!bar.waiting.is_empty() || bar.bytes != 0)
+        {
+            self.fail(Kind::Mbarrier, site, format!("the mbarrier at shared byte {off} is in use"));
+            return false;
+        }
+        if self.shared(Touch::Write, off, 8, 0, site).is_none() {
+            return false;
+        }
+        let bar = Mbarrier {
+            arrivals,
+            pending: arrivals,
+            bytes: 0,
+            parity: 0,
+            gathering: Known::default(),
+            published: Rc::default(),
+            initialised: self.order.stamp(false, self.current, site),
+            ready: false,
+            waiting: Vec::new(),
+            loading: None,
+            loaded: None,
+            expected: 0,
+        };
+        self.tensor.mbarriers.insert(off, bar);
+        true
+    }
+
+    /// What the current thread initialised is seen by the asynchronous proxy.
+    pub fn mbarriers_ready(&mut self) {
+        let current = self.current;
+        self.order.proxy_fence(current);
+        self.tensor.mbarriers.values_mut().filter(|b| b.initialised.thread() == current).for_each(|b| b.ready = true);
+    }
+
+    /// Whether the current thread may use an mbarrier.
+    fn mbarrier_known(&mut self, off: u32, site: u32) -> bool {
+        let trouble = match self.tensor.mbarriers.get(&off) {
+            None => "is not initialised".to_string(),
+            Some(bar) if !self.order.before(bar.initialised, self.current) => {
+                format!("was initialised on line {}, which is not ordered before this", bar.initialised.site())
+            }
+            Some(_) => return true,
+        };
+        self.fail(Kind::Mbarrier, site, format!("thread {}: the mbarrier at shared byte {off} {trouble}", self.current));
+        false
+    }
+
+    /// The current thread arrives, and more bytes are to come; whether it may go on.
+    pub fn mbarrier_arrive(&mut self, off: u32, bytes: Option<u32>, site: u32) -> bool {
+        if !self.mbarrier_known(off, site) {
+            return false;
+        }
+        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        if let Some(bytes) = bytes {
+            bar.bytes += bytes as i64;
+            bar.expected = site;
+        }
+        let trouble = if bar.pending == 0 {
+            format!("more than {} arrivals in a phase of", bar.arrivals)
+        } else if bar.bytes > MOST as i64 {
+            format!("more than {MOST} bytes are expected by")
+        } else {
+            bar.pending -= 1;
+            self.order.publish(self.current, &mut bar.gathering);
+            self.complete_phase(off);
+            return true;
+        };
+        self.fail(Kind::Mbarrier, site, format!("thread {}: {trouble} the mbarrier at shared byte {off}", self.current));
+        false
+    }
+
+    /// Ends the phase if nothing is missing: whoever waits knows what those who arrived knew, and sees what was loaded.
+    fn complete_phase(&mut self, off: u32) {
+        let agent = self.order.agent(Agent::Load { bar: off });
+        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        if bar.pending != 0 || bar.bytes != 0 {
+            return;
+        }
+        bar.gathering.raise(agent, self.order.tick());
+        bar.published = Rc::new(bar.gathering.clone());
+        bar.pending = bar.arrivals;
+        bar.parity ^= 1;
+        bar.loaded = bar.loading.take();
+        let waiting = std::mem::take(&mut bar.waiting);
+        if !waiting.is_empty() {
+            bar.loaded = None;
+        }
+        for &t in &waiting {
+            self.order.learn(t, &bar.published);
+            self.states[t as usize] = State::Running;
+        }
+        self.make_runnable(waiting.into_iter());
+    }
+
+    /// Whether the current thread must wait.
+    pub fn mbarrier_wait(&mut self, off: u32, parity: u32, site: u32) -> bool {
+        if !self.mbarrier_known(off, site) {
+            return true;
+        }
+        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        if bar.parity == parity & 1 {
+            bar.waiting.push(self.current);
+            self.states[self.current as usize] = State::AtMbarrier { bar: off, parity, site };
+            return true;
+        }
+        bar.loaded = None;
+        self.order.learn(self.current, &bar.published);
+        false
+    }
+
+    /// A load is about to be counted by an mbarrier; whether it may.
+    pub fn mbarrier_begin_load(&mut self, off: u32, site: u32) -> bool {
+        if !self.mbarrier_known(off, site) {
+            return false;
+        }
+        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        bar.loading = Some(site);
+        if !bar.ready {
+            let message = format!("no mbarriers_ready after the mbarrier at shared byte {off} was initialised");
+            self.fail(Kind::Mbarrier, site, message);
+            return false;
+        }
+        true
+    }
+
+    /// A load that [`mbarrier_begin_load`](Self::mbarrier_begin_load) admitted has ended.
+    pub fn mbarrier_end_load(&mut self, off: u32, bytes: u32) {
+        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        bar.bytes -= bytes as i64;
+        self.complete_phase(off);
+    }
+
+    /// Nobody can go on: tells of a thread that waits at an mbarrier, if there is one.
+    pub fn stuck_at_mbarrier(&mut self) -> bool {
+        let waiting = |s: &State| matches!(s, State::AtMbarrier { .. });
+        let Some(first) = self.states.iter().position(waiting) else { return false };
+        let here = self.states[first];
+        let State::AtMbarrier { bar, site, .. } = here else { unreachable!() };
+        let threads: Vec<u32> = (0..self.threads).filter(|&t| self.states[t as usize] == here).collect();
+        let mut message = format!(
+            "thread {first} {} (with {} others), but {}",
+            here.describe(),
+            threads.len() - 1,
+            self.tensor.mbarriers[&bar].missing()
+        );
+        let there = self.states.iter().position(|s| *s != here && *s != State::Finished);
+        if let Some(there) = there {
+            message += &format!("; thread {there} {}", self.states[there].describe());
+        }
+        let other_site = there.map(|t| self.states[t].site());
+        self.fail_at(Kind::Divergence, site, other_site, threads, message);
+        true
+    }
+}

@@ -1,0 +1,43 @@
+//! Where a thread is.
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Running,
+    AtBarrier { site: u32 },
+    AtWarpBarrier { site: u32 },
+    AtShuffle { site: u32 },
+    AtGroupBarrier { id: u32, site: u32 },
+    AtMbarrier { bar: u32, parity: u32, site: u32 },
+    /// At a tensor-core step, which a warp or a warpgroup takes together.
+    AtMatrix { name: &'static str, site: u32 },
+    Finished,
+}
+
+impl State {
+    pub fn site(self) -> u32 {
+        match self {
+            State::Running | State::Finished => 0,
+            State::AtBarrier { site }
+            | State::AtWarpBarrier { site }
+            | State::AtShuffle { site }
+            | State::AtGroupBarrier { site, .. }
+            | State::AtMbarrier { site, .. }
+            | State::AtMatrix { site, .. } => site,
+        }
+    }
+
+    pub fn describe(self) -> String {
+        match self {
+            State::Running => "runs".into(),
+            State::AtBarrier { site } => format!("waits at the barrier of line {site}"),
+            State::AtWarpBarrier { site } => format!("waits at the warp barrier of line {site}"),
+            State::AtShuffle { site } => format!("waits at the shuffle of line {site}"),
+            State::AtGroupBarrier { id, site } => format!("waits at named barrier {id} of line {site}"),
+            State::AtMbarrier { bar, parity, site } => {
+                format!("waits on line {site} for parity {parity} of the mbarrier at shared byte {bar}")
+            }
+            State::AtMatrix { name, site } => format!("waits at the {name} of line {site}"),
+            State::Finished => "has finished".into(),
+        }
+    }
+}

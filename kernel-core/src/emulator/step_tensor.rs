@@ -1,0 +1,111 @@
+//! Tensor steps of a thread, and those of asynchronous memory: what the device library calls on the host.
+
+use super::machine::{Machine, suspend, with};
+use super::product::Operand;
+use super::tensor::Operands;
+pub use super::wgmma::Shape;
+use crate::device::Mem;
+
+/// Takes a step after which the thread may have to wait, or to stop: then nobody resumes it.
+fn take(step: impl FnOnce(&mut Machine) -> bool) {
+    if with(step) {
+        suspend();
+    }
+}
+
+pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
+    take(|m| !m.mbarrier_init(bar, arrivals, site));
+}
+
+pub fn mbarriers_ready() {
+    with(|m| m.mbarriers_ready());
+}
+
+pub fn mbarrier_arrive(bar: u32, bytes: Option<u32>, site: u32) {
+    take(|m| !m.mbarrier_arrive(bar, bytes, site));
+}
+
+pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
+    take(|m| m.mbarrier_wait(bar, parity, site));
+}
+
+pub unsafe fn tma_load(dst: u32, map: u64, at: &[i32], bar: u32, site: u32) {
+    take(|m| !m.tma_load(dst, map, at, bar, site));
+}
+
+pub unsafe fn tma_store(src: u32, map: u64, at: &[i32], site: u32) {
+    take(|m| !m.tma_store(src, map, at, site));
+}
+
+pub fn tma_store_commit() {
+    with(|m| m.commit_stores());
+}
+
+pub fn tma_store_wait(pending: u32) {
+    with(|m| m.wait_stores(pending));
+}
+
+pub fn proxy_fence() {
+    with(|m| m.order.proxy_fence(m.current));
+}
+
+pub fn group_barrier(id: u32, threads: u32, site: u32) {
+    take(|m| m.arrive_in_group(id, threads, site));
+}
+
+pub fn wgmma_fence() {
+    with(|m| m.wgmma_fence());
+}
+
+pub fn wgmma_commit() {
+    with(|m| m.commit_products());
+}
+
+pub fn wgmma_wait(pending: u32) {
+    with(|m| m.wait_products(pending));
+}
+
+/// # Safety
+/// The accumulators can be read and written, and the descriptors are of shared memory.
+pub unsafe fn wgmma(shape: Shape, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], site: u32) {
+    take(|m| {
+        m.tensor.operands[m.current as usize] = Operands { acc, a, descriptors, ..Operands::default() };
+        m.wgmma(shape, site)
+    });
+}
+
+pub fn mma<A: Mem>(d: [u32; 4], a: [u32; 4], b: [u32; 2], site: u32) -> [u32; 4] {
+    take(|m| {
+        m.tensor.operands[m.current as usize] = Operands { d, a, b, ..Operands::default() };
+        m.mma(Operand::of::<A>(), site)
+    });
+    result()
+}
+
+pub fn ldmatrix(transposed: bool, off: u32, site: u32) -> [u32; 4] {
+    take(|m| !m.read_row(off, site));
+    take(|m| m.ldmatrix(transposed, site));
+    result()
+}
+
+fn result() -> [u32; 4] {
+    with(|m| m.tensor.operands[m.current as usize].d)
+}
+
+/// # Safety
+/// A source in a known region can be read.
+pub unsafe fn cp_async(dst: u32, src: Option<u64>, bytes: usize, site: u32) {
+    take(|m| !m.copy_async(dst, src, bytes, site));
+}
+
+pub fn cp_async_commit() {
+    with(|m| m.commit_copies());
+}
+
+pub fn cp_async_wait(pending: u32) {
+    with(|m| m.wait_copies(pending));
+}
+
+pub fn operand<A: Mem>() -> Operand {
+    Operand::of::<A>()
+}

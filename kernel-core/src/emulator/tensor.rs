@@ -1,0 +1,127 @@
+//! What the machine keeps for tensor steps: mbarriers, groups of asynchronous work, operands of collective steps.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::ptr;
+
+use super::groups::Groups;
+use super::machine::{Machine, State};
+use super::mbarrier::Mbarrier;
+use super::named_barrier::Named;
+use super::report::Kind;
+
+/// Asynchronous work that one thread has begun.
+#[derive(Default)]
+pub struct Work {
+    pub products: Groups,
+    /// Whether accumulators were fenced since the last wait for products.
+    pub fenced: bool,
+    pub stores: Groups,
+    pub copies: Groups,
+}
+
+/// What a thread brings to a step of tensor cores, and what it gets.
+#[derive(Clone, Copy)]
+pub struct Operands {
+    /// Accumulators of a warpgroup's product, on the thread's stack; descriptors of its operands.
+    pub acc: *mut u32,
+    pub descriptors: [u64; 2],
+    /// Fragments in registers.
+    pub a: [u32; 4],
+    pub b: [u32; 2],
+    pub d: [u32; 4],
+    /// A matrix row that was read from shared memory.
+    pub row: u128,
+}
+
+impl Default for Operands {
+    fn default() -> Self {
+        Operands { acc: ptr::null_mut(), descriptors: [0; 2], a: [0; 4], b: [0; 2], d: [0; 4], row: 0 }
+    }
+}
+
+pub struct Tensor {
+    /// By offset in shared memory.
+    pub mbarriers: BTreeMap<u32, Mbarrier>,
+    pub named: [Named; 16],
+    pub threads: Vec<Work>,
+    pub operands: Vec<Operands>,
+    /// Threads of each warpgroup that have come to its step.
+    in_group: Vec<u32>,
+}
+
+/// Threads of a warpgroup.
+pub const WARPGROUP: u32 = 128;
+
+impl Tensor {
+    pub fn new(threads: u32) -> Self {
+        Tensor {
+            mbarriers: BTreeMap::new(),
+            named: Default::default(),
+            threads: (0..threads).map(|_| Work::default()).collect(),
+            operands: vec![Operands::default(); threads as usize],
+            in_group: vec![0; threads.div_ceil(WARPGROUP) as usize],
+        }
+    }
+
+    pub fn begin_program(&mut self) {
+        self.mbarriers.clear();
+        self.named.iter_mut().for_each(Named::clear);
+        self.in_group.fill(0);
+        for t in &mut self.threads {
+            t.fenced = false;
+            [&mut t.products, &mut t.stores, &mut t.copies].into_iter().for_each(Groups::clear);
+        }
+    }
+}
+
+impl Machine {
+    /// The current thread comes to a step of its warp or warpgroup (`size` threads): these threads if it is the last
+    /// of them, else it must wait.
+    pub fn meet(&mut self, state: State, size: u32) -> Option<Range<u32>> {
+        let first = self.current / size * size;
+        let lanes = first..(first + size).min(self.threads);
+        self.states[self.current as usize] = state;
+        let counters = if size == WARPGROUP { &mut self.tensor.in_group } else { &mut self.in_warp };
+        let come = &mut counters[(first / size) as usize];
+        *come += 1;
+        if *come < lanes.len() as u32 {
+            return None;
+        }
+        *come = 0;
+        if let Some(other) = lanes.clone().find(|&t| self.states[t as usize] != state) {
+            let group = if size == WARPGROUP { "threads of one warpgroup" } else { "lanes of one warp" };
+            let message = format!(
+                "{group} meet at different steps: thread {} {}, thread {other} {}",
+                self.current,
+                state.describe(),
+                self.states[other as usize].describe()
+            );
+            let threads = vec![self.current, other];
+            self.fail_at(Kind::Divergence, state.site(), Some(self.states[other as usize].site()), threads, message);
+            return None;
+        }
+        if matches!(state, State::AtMatrix { .. }) && lanes.len() as u32 != size {
+            let message = format!("it takes {size} threads, but there are {} here", lanes.len());
+            self.fail(Kind::Protocol, state.site(), message);
+            return None;
+        }
+        Some(lanes)
+    }
+
+    /// Those who met go on; the current thread does already.
+    pub fn leave(&mut self, lanes: Range<u32>) {
+        let current = self.current;
+        lanes.clone().for_each(|t| self.states[t as usize] = State::Running);
+        self.make_runnable(lanes.filter(|&t| t != current));
+    }
+
+    /// A program comes to its end: no copy may still run.
+    pub fn finish_program(&mut self) {
+        let pending = self.tensor.mbarriers.iter().find_map(|(off, bar)| Some((off, bar.unwaited()?)));
+        if let Some((off, (site, what))) = pending {
+            let message = format!("the program ends, but {what} the mbarrier at shared byte {off}");
+            self.fail_at(Kind::AsyncPending, site, None, vec![], message);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Tensor loads and stores: boxes of a tensor in global memory, row by row.
+
+use super::known::Agent;
+use super::machine::{Asynchronous, Machine};
+use super::report::Kind;
+use super::shadow::Touch;
+use super::tensor_map::{TensorMap, swizzled};
+
+/// One row of a box.
+struct Row {
+    /// Its place in the box.
+    off: u32,
+    /// The bytes of it that lie in the tensor, and the address of the first; none if all of it is outside.
+    inside: std::ops::Range<usize>,
+    addr: u64,
+}
+
+impl TensorMap {
+    fn rows(&self, at: [i32; 5]) -> impl Iterator<Item = Row> + use<'_> {
+        let rows = self.extents[1..].iter().product::<u32>();
+        let elem = self.elem_bytes as i64;
+        (0..rows).map(move |row| {
+            let (mut rest, mut addr, mut within) = (row, self.base, true);
+            for d in 1..5 {
+                let x = at[d] as i64 + (rest % self.extents[d]) as i64;
+                rest /= self.extents[d];
+                within &= (0..self.dims[d] as i64).contains(&x);
+                addr = addr.wrapping_add((x as u64).wrapping_mul(self.strides[d - 1]));
+            }
+            let first = at[0] as i64;
+            let from = first.clamp(0, self.dims[0] as i64);
+            let to = (first + self.extents[0] as i64).clamp(from, self.dims[0] as i64);
+            let inside = if within && from < to { (from - first) * elem..(to - first) * elem } else { 0..0 };
+            let inside = inside.start as usize..inside.end as usize;
+            Row { off: row * self.row_bytes(), inside, addr: addr.wrapping_add((from * elem) as u64) }
+        })
+    }
+}
+
+/// The accesses that a stretch of global memory takes: aligned, of up to 16 bytes.
+fn pieces(addr: u64, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let left = bytes - done;
+        let aligned = 1 << (addr + done as u64).trailing_zeros().min(4);
+        let piece = if left == 0 { return None } else { aligned.min(1 << left.ilog2()) };
+        done += piece;
+        Some((done - piece, piece))
+    })
+}
+
+impl Machine {
+    /// The map, if a box at `off` in shared memory lies as hardware takes it.
+    unsafe fn tensor_map(&mut self, address: u64, rank: usize, off: u32, site: u32) -> Option<TensorMap> {
+        match TensorMap::at(address, rank) {
+            Ok(map) => {
+                let align = if map.swizzle == 0 { 128 } else { 8 * map.swizzle };
+                if off % align == 0 {
+                    return Some(map);
+                }
+                let message = format!("a box with a swizzle of {} bytes at shared byte {off}; it takes a multiple of {align}", map.swizzle);
+                self.fail(Kind::Misaligned, site, message);
+            }
+            Err(message) => self.fail(Kind::Protocol, site, message),
+        }
+        None
+    }
+
+    /// Loads a box; whether it may.
+    ///
+    /// # Safety
+    /// `map` can be read as [`TensorMap::at`] does, and its tensor in known regions.
+    pub unsafe fn tma_load(&mut self, dst: u32, map: u64, at: &[i32], bar: u32, site: u32) -> bool {
+        if !self.mbarrier_begin_load(bar, site) {
+            return false;
+        }
+        let Some(map) = self.tensor_map(map, at.len(), dst, site) else { return false };
+        let step = self.asynchronous("tma load", Agent::Load { bar }, (self.current, 1), site);
+        let mut bytes = vec![0; map.row_bytes() as usize];
+        for row in map.rows(padded(at)) {
+            bytes.fill(0);
+            for (from, n) in pieces(row.addr, row.inside.len()) {
+                let addr = row.addr + from as u64;
+                if !self.global_async(&step, Touch::Read, addr, n) {
+                    return false;
+                }
+                std::ptr::copy_nonoverlapping(addr as *const u8, bytes[row.inside.start + from..].as_mut_ptr(), n);
+            }
+            for (i, chunk) in bytes.chunks(16).enumerate() {
+                let off = swizzled(dst + row.off + 16 * i as u32, map.swizzle);
+                let Some(place) = self.shared_async(&step, Touch::Write, off, 16) else { return false };
+                std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, 16);
+            }
+        }
+        self.mbarrier_end_load(bar, map.box_bytes());
+        true
+    }
+
+    /// Stores a box; whether it may.
+    ///
+    /// # Safety
+    /// As [`tma_load`](Self::tma_load), and the tensor may be written.
+    pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
+        let Some(map) = self.tensor_map(map, at.len(), src, site) else { return false };
+        let (thread, me) = (self.current, (self.current, 1));
+        let reads: Asynchronous = self.asynchronous("tma store", Agent::StoreRead { thread }, me, site);
+        let writes: Asynchronous = self.asynchronous("tma store", Agent::StoreWrite { thread }, me, site);
+        let mut bytes = vec![0; map.row_bytes() as usize];
+        for row in map.rows(padded(at)).filter(|row| !row.inside.is_empty()) {
+            for (i, chunk) in bytes.chunks_mut(16).enumerate() {
+                if row.inside.end <= 16 * i || row.inside.start >= 16 * i + 16 {
+                    continue;
+                }
+                let off = swizzled(src + row.off + 16 * i as u32, map.swizzle);
+                let Some(place) = self.shared_async(&reads, Touch::Read, off, 16) else { return false };
+                std::ptr::copy_nonoverlapping(place, chunk.as_mut_ptr(), 16);
+            }
+            for (from, n) in pieces(row.addr, row.inside.len()) {
+                let addr = row.addr + from as u64;
+                if !self.global_async(&writes, Touch::Write, addr, n) {
+                    return false;
+                }
+                std::ptr::copy_nonoverlapping(bytes[row.inside.start + from..].as_ptr(), addr as *mut u8, n);
+            }
+        }
+        self.tensor.threads[thread as usize].stores.add(site);
+        true
+    }
+
+    pub fn commit_stores(&mut self) {
+        let now = self.order.tick();
+        self.tensor.threads[self.current as usize].stores.commit(now);
+    }
+
+    pub fn wait_stores(&mut self, pending: u32) {
+        if let Some(before) = self.tensor.threads[self.current as usize].stores.wait(pending) {
+            let agent = self.order.agent(Agent::StoreRead { thread: self.current });
+            self.order.complete(self.current, agent, before);
+        }
+    }
+}
+
+fn padded(at: &[i32]) -> [i32; 5] {
+    std::array::from_fn(|d| at.get(d).copied().unwrap_or(0))
+}

@@ -1,0 +1,164 @@
+//! Products of a warpgroup: operands in shared memory by their descriptors, accumulators in registers.
+
+use super::known::Agent;
+use super::machine::{Asynchronous, Machine, State};
+use super::product::{Operand, d_place, multiply, spread_a};
+use super::report::Kind;
+use super::shadow::Touch;
+use super::tensor::WARPGROUP;
+use super::tensor_map::swizzled;
+
+/// A product of 64 rows and `n` columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub kind: Operand,
+    pub n: usize,
+    /// Whether the left operand comes in registers.
+    pub registers: bool,
+    /// Whether the operands lie with rows (left) or columns (right) side by side, instead of `k`.
+    pub transposed: [bool; 2],
+}
+
+const ROWS: usize = 64;
+
+/// A matrix descriptor, decoded.
+#[derive(Clone, Copy)]
+struct Descriptor {
+    start: u32,
+    leading: u32,
+    stride: u32,
+    swizzle: u32,
+}
+
+impl Descriptor {
+    fn decode(bits: u64) -> Result<Self, String> {
+        let field = |at: u32| (bits >> at & 0x3fff) as u32 * 16;
+        let base = bits >> 49 & 7;
+        if base != 0 {
+            return Err(format!("a matrix descriptor with base offset {base}: patterns start at multiples of their size here"));
+        }
+        let swizzle = [0, 128, 64, 32][(bits >> 62) as usize];
+        Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
+    }
+
+    /// Where 16 bytes lie whose first element has number `mn` (row or column) and `k`.
+    fn chunk(&self, kind: Operand, mn: usize, k: usize, transposed: bool) -> u32 {
+        let (m, k, per_chunk) = (mn as u32, k as u32, kind.per_chunk() as u32);
+        let off = match (transposed, self.swizzle) {
+            (false, 0) => m / 8 * self.stride + m % 8 * 16 + k / per_chunk * self.leading,
+            (false, row) => m / 8 * self.stride + m % 8 * row + k / per_chunk * 16,
+            (true, 0) => m / per_chunk * self.stride + k % 8 * 16 + k / 8 * self.leading,
+            (true, row) => {
+                let per_row = row / 16 * per_chunk;
+                m / per_row * self.leading + m % per_row / per_chunk * 16 + k % 8 * row + k / 8 * self.stride
+            }
+        };
+        swizzled(self.start + off, self.swizzle)
+    }
+}
+
+impl Machine {
+    pub fn wgmma_fence(&mut self) {
+        self.tensor.threads[self.current as usize].fenced = true;
+    }
+
+    pub fn commit_products(&mut self) {
+        let now = self.order.tick();
+        self.tensor.threads[self.current as usize].products.commit(now);
+    }
+
+    pub fn wait_products(&mut self, pending: u32) {
+        let work = &mut self.tensor.threads[self.current as usize];
+        work.fenced = false;
+        if let Some(before) = work.products.wait(pending) {
+            let agent = self.order.agent(Agent::Wgmma { group: self.current / WARPGROUP });
+            self.order.complete(self.current, agent, before);
+        }
+    }
+
+    /// The current thread comes with its operands; whether it must wait.
+    ///
+    /// # Safety
+    /// Each thread's accumulators can be read and written until it goes on.
+    pub unsafe fn wgmma(&mut self, shape: Shape, site: u32) -> bool {
+        let work = &mut self.tensor.threads[self.current as usize];
+        work.products.add(site);
+        if !work.fenced {
+            let message = format!("thread {}: no wgmma_fence since the last wgmma_wait", self.current);
+            self.fail(Kind::Protocol, site, message);
+            return true;
+        }
+        let Some(threads) = self.meet(State::AtMatrix { name: "wgmma", site }, WARPGROUP) else { return true };
+        let first = threads.start as usize;
+        let descriptors = self.tensor.operands[self.current as usize].descriptors;
+        if let Some(other) = threads.clone().find(|&t| self.tensor.operands[t as usize].descriptors != descriptors) {
+            let message = format!("threads {} and {other} come with different descriptors", self.current);
+            self.fail_at(Kind::Divergence, site, None, vec![self.current, other], message);
+            return true;
+        }
+        let group = threads.start / WARPGROUP;
+        let step = self.asynchronous("wgmma", Agent::Wgmma { group }, (threads.start, WARPGROUP), site);
+        let Shape { kind, n, registers, transposed } = shape;
+        let k = 2 * kind.per_chunk();
+        let (mut a, mut b, mut d) = (vec![0; ROWS * k], vec![0; k * n], vec![0; ROWS * n]);
+        if registers {
+            for (t, operands) in self.tensor.operands[first..first + WARPGROUP as usize].iter().enumerate() {
+                spread_a(kind, t % 32, operands.a, k, &mut a[t / 32 * 16 * k..]);
+            }
+        } else if !self.read_operand(&step, kind, descriptors[0], (ROWS, k), transposed[0], |m, k_at, x| a[m * k + k_at] = x) {
+            return true;
+        }
+        if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
+            return true;
+        }
+        let accumulators = |m: &Machine, mut f: Box<dyn FnMut(*mut u32, usize) + '_>| {
+            for t in 0..WARPGROUP as usize {
+                let acc = m.tensor.operands[first + t].acc;
+                for i in 0..n / 2 {
+                    let (row, column) = d_place(t % 32, i);
+                    f(acc.add(i), (t / 32 * 16 + row) * n + column);
+                }
+            }
+        };
+        accumulators(self, Box::new(|acc, at| d[at] = *acc));
+        multiply(kind, n, k, &a, &b, &mut d);
+        accumulators(self, Box::new(|acc, at| *acc = d[at]));
+        self.report.warp_steps += 4;
+        self.leave(threads);
+        false
+    }
+
+    /// Gives every element of an operand in shared memory to `put`; whether they may be read.
+    fn read_operand(
+        &mut self,
+        step: &Asynchronous,
+        kind: Operand,
+        descriptor: u64,
+        (rows, k): (usize, usize),
+        transposed: bool,
+        mut put: impl FnMut(usize, usize, u32),
+    ) -> bool {
+        let descriptor = match Descriptor::decode(descriptor) {
+            Ok(descriptor) => descriptor,
+            Err(message) => {
+                self.fail(Kind::Protocol, step.now.site(), message);
+                return false;
+            }
+        };
+        let per_chunk = kind.per_chunk();
+        let (row_step, k_step) = if transposed { (per_chunk, 1) } else { (1, per_chunk) };
+        for row in (0..rows).step_by(row_step) {
+            for k in (0..k).step_by(k_step) {
+                let off = descriptor.chunk(kind, row, k, transposed);
+                let Some(place) = self.shared_async(step, Touch::Read, off, 16) else { return false };
+                // SAFETY: in the program's shared memory.
+                let bytes = unsafe { super::memory::read(place, 16) };
+                for e in 0..per_chunk {
+                    let (row, k) = if transposed { (row + e, k) } else { (row, k + e) };
+                    put(row, k, kind.element(bytes, e));
+                }
+            }
+        }
+        true
+    }
+}
