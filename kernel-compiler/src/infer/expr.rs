@@ -44,7 +44,7 @@ impl Infer<'_> {
             },
             ExprKind::Range(lo, hi) => {
                 let (lo, hi) = (self.expr(lo)?, self.expr(hi)?);
-                Val::Range(Rc::new(Range { lo, hi, step: Val::Int(1, None), unrolled: false }))
+                Val::Range(Rc::new(Range { lo, hi, step: Val::Int(1, None), unrolled: false, options: LoopOptions::default() }))
             }
             ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure { params: params.clone(), body: (**body).clone(), scopes: self.scopes.clone() })),
             ExprKind::Block(b) => self.block(b)?,

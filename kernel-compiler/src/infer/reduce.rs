@@ -26,7 +26,7 @@ impl Infer<'_> {
         let custom = name == "reduce";
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
-            let usage = ops::BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1);
+            let usage = ops::usage(name);
             return self.error(c.span, format!("usage: {usage}"));
         }
         let t = self.expr(&c.args[0])?;
