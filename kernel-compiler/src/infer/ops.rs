@@ -165,6 +165,7 @@ impl Infer<'_> {
                 let [a, b, x] = self.args(c)?;
                 let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`fma`", c.span)?;
                 let dtype = self.ty(a).dtype;
+                self.computes(a, "`fma`", c.span)?;
                 if !dtype.is_float() {
                     return self.error(c.span, format!("`fma` takes floats, found {dtype}"));
                 }
@@ -239,6 +240,7 @@ impl Infer<'_> {
     }
 
     fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
+        self.computes(v, &format!("`{what}`"), span)?;
         if self.ty(v).dtype == DType::Bool { self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v))) } else { Ok(()) }
     }
 
@@ -246,6 +248,7 @@ impl Infer<'_> {
         let [x] = self.args(c)?;
         let x = self.run(x, c.args[0].span)?;
         let ty = self.ty(x).clone();
+        self.computes(x, &format!("`{}`", op.name()), c.args[0].span)?;
         let ok = ty.dtype.is_float() || (op == Unary::Abs && ty.dtype.is_int());
         if !ok {
             return self.error(c.args[0].span, format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()));
