@@ -17,14 +17,16 @@ pub enum DType {
     U32,
     U64,
     Bool,
+    F8E4M3,
+    F8E5M2,
 }
 
 use DType::*;
 
 impl DType {
-    pub const ALL: [DType; 13] = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool];
+    pub const ALL: [DType; 15] = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool, F8E4M3, F8E5M2];
     /// What an error message lists.
-    pub const NAMES: &'static str = "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool";
+    pub const NAMES: &'static str = "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
 
     /// The dtype of a name in kernel source.
     pub fn parse(name: &str) -> Option<DType> {
@@ -50,6 +52,8 @@ impl DType {
             U32 => "u32",
             U64 => "u64",
             Bool => "bool",
+            F8E4M3 => "f8e4m3",
+            F8E5M2 => "f8e5m2",
         }
     }
 
@@ -58,6 +62,8 @@ impl DType {
         match self {
             F16 => "F16",
             BF16 => "BF16",
+            F8E4M3 => "s::F8E4M3",
+            F8E5M2 => "s::F8E5M2",
             d => d.name(),
         }
     }
@@ -69,7 +75,7 @@ impl DType {
 
     pub fn size(self) -> usize {
         match self {
-            I8 | U8 | Bool => 1,
+            I8 | U8 | Bool | F8E4M3 | F8E5M2 => 1,
             F16 | BF16 | I16 | U16 => 2,
             F32 | I32 | U32 => 4,
             F64 | I64 | U64 => 8,
@@ -77,7 +83,12 @@ impl DType {
     }
 
     pub fn is_float(self) -> bool {
-        matches!(self, F32 | F64 | F16 | BF16)
+        matches!(self, F32 | F64 | F16 | BF16) || self.is_float8()
+    }
+
+    /// Only loaded, stored, converted and multiplied by `dot`.
+    pub fn is_float8(self) -> bool {
+        matches!(self, F8E4M3 | F8E5M2)
     }
 
     pub fn is_int(self) -> bool {

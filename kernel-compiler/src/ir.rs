@@ -114,13 +114,26 @@ pub enum Stmt {
     Assign(Var, Value),
     Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, span: Span },
     If { cond: Value, then: Vec<Stmt>, other: Vec<Stmt> },
-    For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt> },
+    For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt>, options: LoopOptions },
     Loop { body: Vec<Stmt> },
     Break,
     Continue,
     Return,
     Assert { cond: Value, message: String, span: Span },
     Print { message: String, value: Value, span: Span },
+}
+
+/// How a loop is to be carried out, by its source; it means the same without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct LoopOptions {
+    /// Buffers of its copies ahead; 0 leaves it to [`Func::stages`].
+    pub stages: u32,
+    /// Iterations laid out in a row; 0 lets the compiler choose.
+    pub unroll: u32,
+    /// One pipeline through this loop and the ones inside it.
+    pub flatten: bool,
+    /// Whether some warps copy while others compute; `None` lets the compiler choose.
+    pub warp_specialise: Option<bool>,
 }
 
 /// Where a memory operation goes.

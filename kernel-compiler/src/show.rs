@@ -3,7 +3,7 @@
 use crate::analyse::analyse;
 use crate::diag::Diagnostics;
 use crate::emit::{config_id, types_id};
-use crate::ir::{Func, Stmt};
+use crate::ir::{Func, LoopOptions, Stmt};
 use crate::lower::Variant;
 use std::fmt::Write;
 
@@ -81,7 +81,10 @@ fn print(f: &Func, stmts: &[Stmt], depth: usize, note: &impl Fn(crate::ir::Value
             Stmt::Assert { cond, message, .. } => (format!("assert {cond:?} {message:?}"), vec![]),
             Stmt::Print { message, value, .. } => (format!("print {message:?} {value:?}"), vec![]),
             Stmt::If { cond, then, other } => (format!("if {cond:?}"), vec![("", then), ("else", other)]),
-            Stmt::For { iv, lo, hi, step, body } => (format!("for {iv:?} in {lo:?}..{hi:?} step {step:?}"), vec![("", body)]),
+            Stmt::For { iv, lo, hi, step, body, options } => {
+                let how = if *options == LoopOptions::default() { String::new() } else { format!(" {options:?}") };
+                (format!("for {iv:?} in {lo:?}..{hi:?} step {step:?}{how}"), vec![("", body)])
+            },
             Stmt::Loop { body } => ("loop".into(), vec![("", body)]),
         };
         let pad = "  ".repeat(depth);

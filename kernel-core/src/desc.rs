@@ -22,13 +22,15 @@ pub enum DType {
     U32,
     U64,
     Bool,
+    F8E4M3,
+    F8E5M2,
 }
 
 impl DType {
     /// Size in bytes.
     pub const fn size(self) -> usize {
         match self {
-            DType::I8 | DType::U8 | DType::Bool => 1,
+            DType::I8 | DType::U8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 => 1,
             DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 2,
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F64 | DType::I64 | DType::U64 => 8,
@@ -51,6 +53,8 @@ impl DType {
             DType::U32 => "u32",
             DType::U64 => "u64",
             DType::Bool => "bool",
+            DType::F8E4M3 => "f8e4m3",
+            DType::F8E5M2 => "f8e5m2",
         }
     }
 }
@@ -62,7 +66,8 @@ pub trait Element: Copy + Send + Sync + 'static {
 
 macro_rules! elements { ($($t:ty => $d:ident),* $(,)?) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* } }
 elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => I8, i16 => I16, i32 => I32, i64 => I64,
-isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool }
+isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
+crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
 
 /// The CPU meaning of one instance: one program, arguments as slots.
 pub type CpuFn = unsafe fn(&crate::cpu::Program, &[u64]);

@@ -28,6 +28,8 @@ pub use desc::{
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use half::{bf16, f16};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use scalar::{F8E4M3 as f8e4m3, F8E5M2 as f8e5m2};
 
 /// The folder of this crate's sources: `kernel-build` compiles them for the device.
 #[cfg(not(target_arch = "nvptx64"))]

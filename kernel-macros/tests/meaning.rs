@@ -1,7 +1,7 @@
 //! What kernels mean: their CPU functions, on small cases whose results are known.
 
 use kernel_core::cpu::launch;
-use kernel_core::{Call, GridCtx};
+use kernel_core::{Call, GridCtx, f8e4m3, f8e5m2};
 use kernel_macros::tile_kernel;
 
 fn run(call: Call) {
@@ -31,4 +31,21 @@ fn swizzled_tiles() {
         }
         assert_eq!(at, expected, "{rows} by {columns}");
     }
+}
+
+#[tile_kernel(types(T = [f8e4m3, f8e5m2]), grid = [1])]
+fn halves<T>(x: &[T], y: &mut [T]) {
+    let i = arange(256);
+    store(y, i, (load(x, i).to::<f32>() * 0.5).to::<T>());
+}
+
+#[test]
+fn bytes_of_floats() {
+    let x: Vec<f8e4m3> = (0..=255).map(f8e4m3::from_bits).collect();
+    let mut y = vec![f8e4m3::default(); 256];
+    run(halves(&x, &mut y));
+    assert!(x.iter().zip(&y).all(|(x, y)| y.to_bits() == f8e4m3::from_f32(x.to_f32() * 0.5).to_bits()));
+    let mut z = vec![f8e5m2::default(); 2];
+    run(halves(&[f8e5m2::from_f32(f32::INFINITY), f8e5m2::from_f32(3.0)][..], &mut z));
+    assert_eq!((z[0].to_f32(), z[1].to_f32()), (28672.0, 1.5));
 }

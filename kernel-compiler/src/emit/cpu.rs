@@ -118,7 +118,7 @@ impl Cpu<'_> {
                     self.line("}");
                 }
             }
-            Stmt::For { iv, lo, hi, step, body } => {
+            Stmt::For { iv, lo, hi, step, body, .. } => {
                 let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
                 self.line(format!("let mut {i}: {t} = {};", name(*lo)));
                 let head = format!("loop {{ if {i} >= {} {{ break; }} let {}: {t} = {i}; {i} = s::add({i}, {});", name(*hi), name(*iv), name(*step));

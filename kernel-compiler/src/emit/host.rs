@@ -96,6 +96,8 @@ fn host_type(t: DType) -> TokenStream {
     match t {
         DType::F16 => quote! { ::kernel_core::f16 },
         DType::BF16 => quote! { ::kernel_core::bf16 },
+        DType::F8E4M3 => quote! { ::kernel_core::f8e4m3 },
+        DType::F8E5M2 => quote! { ::kernel_core::f8e5m2 },
         t => {
             let name = format_ident!("{}", t.name());
             quote! { #name }

@@ -4,7 +4,7 @@ use super::*;
 use crate::ast::{Block, ExprKind, Pattern};
 
 /// Iterations that `static_range` may unroll.
-const MAX_UNROLL: i128 = 1024;
+pub(super) const MAX_UNROLL: i128 = 1024;
 
 impl Infer<'_> {
     pub(super) fn block(&mut self, b: &Block) -> Result<Val> {
@@ -248,15 +248,15 @@ impl Infer<'_> {
         }
         let iv = self.define(Op::LoopVar, Type::scalar(dtype), span);
         self.loops += 1;
-        let (stmts, r) = self.nested(|cx| {
+        let (stmts, done) = self.nested(|cx| {
             cx.scopes.push(HashMap::new());
             let r = cx.bind_pattern(pattern, Val::Run(iv), span).and_then(|_| cx.block(body));
             cx.scopes.pop();
             r
         });
         self.loops -= 1;
-        r?;
-        self.emit(Stmt::For { iv, lo, hi, step, body: stmts });
+        done?;
+        self.emit(Stmt::For { iv, lo, hi, step, body: stmts, options: r.options });
         Ok(Val::Unit)
     }
 

@@ -29,9 +29,9 @@ impl Infer<'_> {
             return self.error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
         }
         let dtype = match ta.dtype {
-            DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+            DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
             DType::I8 => DType::I32,
-            d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32 and i8, found {d}")),
+            d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32, i8, f8e4m3 and f8e5m2, found {d}")),
         };
         let ([m, k], [l, n]) = ([ta.shape[0], ta.shape[1]], [tb.shape[0], tb.shape[1]]);
         if k != l {

@@ -44,7 +44,7 @@ impl Infer<'_> {
             },
             ExprKind::Range(lo, hi) => {
                 let (lo, hi) = (self.expr(lo)?, self.expr(hi)?);
-                Val::Range(Rc::new(Range { lo, hi, step: Val::Int(1, None), unrolled: false }))
+                Val::Range(Rc::new(Range { lo, hi, step: Val::Int(1, None), unrolled: false, options: LoopOptions::default() }))
             }
             ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure { params: params.clone(), body: (**body).clone(), scopes: self.scopes.clone() })),
             ExprKind::Block(b) => self.block(b)?,
@@ -113,9 +113,12 @@ impl Infer<'_> {
                 DType::F64 => (f64::MAX, f64::EPSILON, f64::MIN_POSITIVE),
                 DType::F16 => (65504.0, 2f64.powi(-10), 2f64.powi(-14)),
                 DType::BF16 => (3.3895313892515355e38, 2f64.powi(-7), f32::MIN_POSITIVE as f64),
+                DType::F8E4M3 => (448.0, 2f64.powi(-3), 2f64.powi(-6)),
+                DType::F8E5M2 => (57344.0, 2f64.powi(-2), 2f64.powi(-14)),
                 _ => (f32::MAX as f64, f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
             };
             return match n {
+                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("{d} is converted to without infinities: `{}::MAX` is its greatest number", t.name)),
                 "INFINITY" => float(f64::INFINITY),
                 "NEG_INFINITY" => float(f64::NEG_INFINITY),
                 "NAN" => float(f64::NAN),
@@ -157,6 +160,7 @@ impl Infer<'_> {
         }
         let v = self.run(v, x.span)?;
         let ty = self.ty(v).clone();
+        self.computes(v, if op == UnaryOp::Neg { "`-`" } else { "`!`" }, span)?;
         let op = match op {
             UnaryOp::Neg if ty.dtype.is_float() || ty.dtype.is_signed() => Unary::Neg,
             UnaryOp::Neg => return self.error(span, format!("cannot negate {ty}: it is not signed")),
@@ -268,6 +272,7 @@ impl Infer<'_> {
             self.unify(a, b, (ea.span, eb.span), &what, span)?
         };
         let dtype = self.ty(x).dtype;
+        self.computes(x, &what, span)?;
         let allowed = match op {
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !dtype.is_float(),
             BinaryOp::Shl | BinaryOp::Shr => dtype.is_int(),
@@ -289,6 +294,14 @@ impl Infer<'_> {
         match contracted {
             Some(v) => Ok(Val::Run(v)),
             None => self.binary(ir_op(op), x, y, span).map(Val::Run),
+        }
+    }
+
+    /// 8-bit floats are no numbers to compute with.
+    pub(super) fn computes(&self, v: Value, what: &str, span: Span) -> Result<()> {
+        match self.ty(v).dtype {
+            d if d.is_float8() => self.error(span, format!("{what} of {d}: convert with `.to::<f32>()` first; {d} is loaded, stored, converted and multiplied by `dot`")),
+            _ => Ok(()),
         }
     }
 

@@ -118,7 +118,7 @@ impl Infer<'_> {
                 Ok(Val::Run(self.push(Op::Atomic { op, place, value, mask, relaxed: c.options.relaxed }, Type { dtype, shape }, c.span)))
             }
             _ => {
-                let usage = ops::BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1);
+                let usage = ops::usage(name);
                 self.error(c.span, format!("wrong number of arguments: {usage}"))
             }
         }

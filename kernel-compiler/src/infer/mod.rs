@@ -11,6 +11,7 @@ mod memory;
 mod ops;
 mod programs;
 mod prune;
+mod range;
 mod reduce;
 
 pub use ops::BUILTINS;
@@ -72,7 +73,9 @@ struct Range {
     lo: Val,
     hi: Val,
     step: Val,
+    /// Laid out in a row at compile time.
     unrolled: bool,
+    options: LoopOptions,
 }
 
 #[derive(Debug)]

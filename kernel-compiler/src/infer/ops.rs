@@ -73,6 +73,10 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("range", "range(a, b, step)"),
     ("static_range", "static_range(a..b)"),
     ("step_by", "(a..b).step_by(s)"),
+    ("stages", "range(a, b, step).stages(n)"),
+    ("unroll", "range(a, b, step).unroll(n)"),
+    ("flatten", "range(a, b, step).flatten()"),
+    ("warp_specialise", "range(a, b, step).warp_specialise(true)"),
     ("static_assert", "static_assert!(c, \"message\")"),
     ("device_assert", "device_assert!(c, \"message\")"),
     ("device_print", "device_print!(\"label\", v)"),
@@ -80,6 +84,11 @@ pub const BUILTINS: &[(&str, &str)] = &[
 
 pub(super) fn is_builtin(name: &str) -> bool {
     BUILTINS.iter().any(|(n, _)| *n == name)
+}
+
+/// How an operation is called.
+pub(super) fn usage(name: &str) -> &'static str {
+    BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1)
 }
 
 impl Infer<'_> {
@@ -156,6 +165,7 @@ impl Infer<'_> {
                 let [a, b, x] = self.args(c)?;
                 let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`fma`", c.span)?;
                 let dtype = self.ty(a).dtype;
+                self.computes(a, "`fma`", c.span)?;
                 if !dtype.is_float() {
                     return self.error(c.span, format!("`fma` takes floats, found {dtype}"));
                 }
@@ -176,29 +186,8 @@ impl Infer<'_> {
                 self.pointer_add(p, i, c.args[1].span)
             }
             "len" | "dim" | "stride" => self.extent_of(&name, c),
-            "range" => {
-                if !(2..=3).contains(&c.args.len()) {
-                    return self.error(c.span, "`range(a, b, step)` takes two or three arguments");
-                }
-                let mut v = self.exprs(c.args)?.into_iter();
-                let (lo, hi) = (v.next().expect("two"), v.next().expect("two"));
-                Ok(Val::Range(Rc::new(Range { lo, hi, step: v.next().unwrap_or(Val::Int(1, None)), unrolled: false })))
-            }
-            "static_range" => {
-                let r = match &self.exprs(c.args)?[..] {
-                    [Val::Range(r)] => Range { lo: r.lo.clone(), hi: r.hi.clone(), step: r.step.clone(), unrolled: true },
-                    [hi] => Range { lo: Val::Int(0, None), hi: hi.clone(), step: Val::Int(1, None), unrolled: true },
-                    [lo, hi] => Range { lo: lo.clone(), hi: hi.clone(), step: Val::Int(1, None), unrolled: true },
-                    [lo, hi, step] => Range { lo: lo.clone(), hi: hi.clone(), step: step.clone(), unrolled: true },
-                    _ => return self.error(c.span, "`static_range(a..b)` takes a range"),
-                };
-                Ok(Val::Range(Rc::new(r)))
-            }
-            "step_by" => {
-                let [r, step] = self.args(c)?;
-                let Val::Range(r) = r else { return self.error(c.span, "`.step_by` follows a range: `(a..b).step_by(s)`") };
-                Ok(Val::Range(Rc::new(Range { lo: r.lo.clone(), hi: r.hi.clone(), step, unrolled: r.unrolled })))
-            }
+            "range" | "static_range" | "step_by" => self.range(&name, c),
+            "stages" | "unroll" | "flatten" | "warp_specialise" => self.range_option(&name, c),
             "static_assert" | "device_assert" | "device_print" => self.debug(&name, c),
             "num_sms" => self.error(c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`"),
             _ => self.unknown(&name, c),
@@ -226,7 +215,7 @@ impl Infer<'_> {
     pub(super) fn args<const N: usize>(&mut self, c: &Call) -> Result<[Val; N]> {
         if c.args.len() != N {
             let name = c.name.to_string();
-            let usage = BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1);
+            let usage = usage(&name);
             return self.error(c.span, format!("`{usage}` takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()));
         }
         let vals = self.exprs(c.args)?;
@@ -251,6 +240,7 @@ impl Infer<'_> {
     }
 
     fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
+        self.computes(v, &format!("`{what}`"), span)?;
         if self.ty(v).dtype == DType::Bool { self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v))) } else { Ok(()) }
     }
 
@@ -258,6 +248,7 @@ impl Infer<'_> {
         let [x] = self.args(c)?;
         let x = self.run(x, c.args[0].span)?;
         let ty = self.ty(x).clone();
+        self.computes(x, &format!("`{}`", op.name()), c.args[0].span)?;
         let ok = ty.dtype.is_float() || (op == Unary::Abs && ty.dtype.is_int());
         if !ok {
             return self.error(c.args[0].span, format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()));
@@ -420,7 +411,7 @@ impl Infer<'_> {
                 }
             }
             _ => {
-                let usage = BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1);
+                let usage = usage(name);
                 return self.error(c.span, format!("usage: {usage}"));
             }
         }

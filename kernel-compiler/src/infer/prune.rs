@@ -33,7 +33,7 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
                 mark_effects(f, then, live);
                 mark_effects(f, other, live);
             }
-            Stmt::For { lo, hi, step, iv, body } => {
+            Stmt::For { lo, hi, step, iv, body, .. } => {
                 [lo, hi, step, iv].into_iter().for_each(|v| mark(f, *v, live));
                 mark_effects(f, body, live);
             }
@@ -48,7 +48,7 @@ fn sweep(stmts: Vec<Stmt>, live: &[bool]) -> Vec<Stmt> {
         .filter_map(|s| match s {
             Stmt::Let(v) if !live[v.0 as usize] => None,
             Stmt::If { cond, then, other } => Some(Stmt::If { cond, then: sweep(then, live), other: sweep(other, live) }),
-            Stmt::For { iv, lo, hi, step, body } => Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live) }),
+            Stmt::For { iv, lo, hi, step, body, options } => Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live), options }),
             Stmt::Loop { body } => Some(Stmt::Loop { body: sweep(body, live) }),
             s => Some(s),
         })

@@ -26,7 +26,7 @@ impl Infer<'_> {
         let custom = name == "reduce";
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
-            let usage = ops::BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1);
+            let usage = ops::usage(name);
             return self.error(c.span, format!("usage: {usage}"));
         }
         let t = self.expr(&c.args[0])?;
@@ -35,6 +35,7 @@ impl Infer<'_> {
         if ty.is_scalar() {
             return self.error(c.args[0].span, format!("`{name}` reduces a tile, found a scalar {ty}"));
         }
+        self.computes(t, &format!("`{name}`"), c.args[0].span)?;
         let (axis, closure) = match (custom, c.args.len()) {
             (true, n) => {
                 let Val::Closure(f) = self.expr(&c.args[n - 1])? else { return self.error(c.args[n - 1].span, "a closure is expected: `reduce(t, axis, |a, b| a + b)`") };

@@ -228,7 +228,7 @@ impl Lower<'_> {
                 let (then, other) = (self.nested(then, None), self.nested(other, None));
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
-            Stmt::For { iv, lo, hi, step, body } => {
+            Stmt::For { iv, lo, hi, step, body, .. } => {
                 let i = format!("i{}", iv.0);
                 let ty = f.ty(*iv).dtype.rust();
                 self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));

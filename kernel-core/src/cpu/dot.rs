@@ -7,7 +7,7 @@ use super::panels::{Number, WIDTH};
 use super::pool::Buffer;
 use super::shape::Shape;
 use super::tile::{Tile, each, fill};
-use crate::scalar::{BF16, F16, Scalar};
+use crate::scalar::{BF16, F8E4M3, F8E5M2, F16, Scalar};
 
 /// What is done to operands of `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ operands! {
     f32 f32 |x| x;
     F16 f32 |x| x.to_f32();
     BF16 f32 |x| x.to_f32();
+    F8E4M3 f32 |x| x.to_f32();
+    F8E5M2 f32 |x| x.to_f32();
     i8 i32 |x| x as i32;
 }
 

@@ -12,6 +12,8 @@ pub enum Repr {
     Signed,
     Unsigned,
     Bool,
+    E4M3,
+    E5M2,
 }
 
 /// How the bits of `T` are read; a constant once compiled.
@@ -21,6 +23,8 @@ pub const fn repr<T: Mem>() -> Repr {
         b"bf16" => Repr::BF16,
         b"f32" => Repr::F32,
         b"f64" => Repr::F64,
+        b"f8e4m3" => Repr::E4M3,
+        b"f8e5m2" => Repr::E5M2,
         b"bool" => Repr::Bool,
         [b'i', ..] => Repr::Signed,
         _ => Repr::Unsigned,
@@ -66,6 +70,8 @@ pub fn widen<T: Mem>(v: T) -> Wide {
     match const { repr::<T>() } {
         Repr::F16 => Wide::Float(crate::scalar::F16(bits as u16).to_f32() as f64),
         Repr::BF16 => Wide::Float(crate::scalar::BF16(bits as u16).to_f32() as f64),
+        Repr::E4M3 => Wide::Float(crate::scalar::F8E4M3(bits as u8).to_f32() as f64),
+        Repr::E5M2 => Wide::Float(crate::scalar::F8E5M2(bits as u8).to_f32() as f64),
         Repr::F32 => Wide::Float(f32::from_bits(bits as u32) as f64),
         Repr::F64 => Wide::Float(f64::from_bits(bits)),
         Repr::Signed => Wide::Signed((bits << unused) as i64 >> unused),

@@ -1,6 +1,6 @@
 //! Conversions between all types.
 
-use super::{BF16, F16};
+use super::{BF16, F8E4M3, F8E5M2, F16};
 
 /// `cast::<Self, B>`.
 pub trait Cast<B>: Copy {
@@ -48,7 +48,7 @@ impl Cast<bool> for bool {
 macro_rules! halves {
     ($($h:ident)+) => { $(
         halves! { @out $h: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool }
-        // What is exact in f32, or beyond the 16-bit type's range where it is not.
+        // What is exact in f32, or beyond the small type's range where it is not.
         halves! { @via_f32 $h: f32 i8 i16 u8 u16 bool }
         // Exact in f64.
         halves! { @via_f64 $h: f64 i32 u32 }
@@ -97,23 +97,27 @@ macro_rules! halves {
         }
     )+ };
 }
-halves! { F16 BF16 }
+halves! { F16 BF16 F8E4M3 F8E5M2 }
 
-impl Cast<BF16> for F16 {
-    #[inline(always)]
-    fn cast(self) -> BF16 {
-        BF16::from_f32(self.to_f32())
-    }
+macro_rules! small_floats {
+    ($($a:ident => $($b:ident)+;)+) => { $($(
+        impl Cast<$b> for $a {
+            #[inline(always)]
+            fn cast(self) -> $b {
+                $b::from_f32(self.to_f32())
+            }
+        }
+    )+)+ };
 }
-impl Cast<F16> for BF16 {
-    #[inline(always)]
-    fn cast(self) -> F16 {
-        F16::from_f32(self.to_f32())
-    }
+small_floats! {
+    F16 => BF16 F8E4M3 F8E5M2;
+    BF16 => F16 F8E4M3 F8E5M2;
+    F8E4M3 => F16 BF16 F8E5M2;
+    F8E5M2 => F16 BF16 F8E4M3;
 }
 
 /// `x` exactly representable in f64: beyond 53 bits, the lowest kept bit says whether any dropped one was set, so that
-/// a later rounding to 16 bits is that of `x`.
+/// a later rounding to fewer bits is that of `x`.
 #[inline(always)]
 fn odd53(x: u64) -> u64 {
     let dropped = x & 0x7ff;

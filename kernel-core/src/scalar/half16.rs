@@ -159,7 +159,7 @@ common! { F16 f16 BF16 bf16 }
 /// `x` as an `f32` that is exact, or else the neighbour with the odd last bit: a further rounding to a narrower type
 /// (two bits or more) gives what one rounding of `x` would.
 #[inline(always)]
-fn round_to_odd(x: f64) -> f32 {
+pub(super) fn round_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     let back = nearest as f64;
     let bits = nearest.to_bits();

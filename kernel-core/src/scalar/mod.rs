@@ -15,6 +15,7 @@
 pub mod approx;
 pub mod approx64;
 mod cast;
+mod float8;
 mod half16;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
@@ -26,6 +27,7 @@ mod ptx;
 mod tests;
 
 pub use cast::Cast;
+pub use float8::{F8E4M3, F8E5M2};
 pub use half16::{BF16, F16};
 pub use math::Float;
 
@@ -40,7 +42,7 @@ pub mod atomic_op {
     pub const XCHG: u32 = 6;
 }
 
-/// An element of a tile: `f32 f64 F16 BF16 i8 i16 i32 i64 u8 u16 u32 u64 bool`.
+/// An element of a tile: `f32 f64 F16 BF16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 bool`.
 pub trait Scalar: Copy + PartialEq + PartialOrd + core::fmt::Debug + Send + Sync + 'static {
     const ZERO: Self;
     const ONE: Self;

@@ -25,6 +25,13 @@ instructions! {
     bf16_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.bf16.f32 {r}, {x};";
 }
 
+// Two at a time; the second is 0.
+#[cfg(target_feature = "sm_90")]
+instructions! {
+    e4m3_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e4m3x2.f32 {r}, 0f00000000, {x};";
+    e5m2_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e5m2x2.f32 {r}, 0f00000000, {x};";
+}
+
 pub mod f16 {
     use super::*;
     instructions! {

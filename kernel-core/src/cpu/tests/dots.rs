@@ -1,7 +1,7 @@
 //! `dot` against sums written out.
 
 use crate::cpu::*;
-use crate::scalar::{self, BF16, F16};
+use crate::scalar::{self, BF16, F8E4M3, F8E5M2, F16};
 use std::time::Instant;
 
 const SHAPES: [[usize; 3]; 9] = [[1, 1, 1], [2, 1, 8], [1, 16, 4], [4, 16, 1], [8, 8, 8], [3, 5, 7], [16, 32, 16], [13, 33, 20], [64, 64, 32]];
@@ -37,6 +37,8 @@ fn sums_in_the_order_of_k() {
     check(|x| x, Precision::Ieee, |x| x);
     check(F16::from_f32, Precision::Ieee, F16::to_f32);
     check(BF16::from_f32, Precision::Ieee, BF16::to_f32);
+    check(F8E4M3::from_f32, Precision::Ieee, F8E4M3::to_f32);
+    check(F8E5M2::from_f32, Precision::Ieee, F8E5M2::to_f32);
     check(|x| x, Precision::Tf32, scalar::tf32);
 }
 

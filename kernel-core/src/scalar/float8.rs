@@ -1,0 +1,170 @@
+//! `F8E4M3` and `F8E5M2`: storage types. They are loaded, stored, converted and multiplied by `dot`; no arithmetic.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+use super::Scalar;
+
+/// 4 bits of exponent, 3 of fraction: up to 448, NaN, no infinities.
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct F8E4M3(pub u8);
+
+/// 5 bits of exponent, 2 of fraction: the upper half of an [`F16`](super::F16).
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct F8E5M2(pub u8);
+
+/// How numbers lie in the bits.
+struct Format {
+    fraction: u32,
+    bias: u32,
+    /// The bits of the greatest number.
+    greatest: u32,
+}
+
+const E4M3: Format = Format { fraction: 3, bias: 7, greatest: 0x7e };
+const E5M2: Format = Format { fraction: 2, bias: 15, greatest: 0x7b };
+const NAN: u32 = 0x7f;
+
+impl Format {
+    /// Round to nearest even; what is too large, and infinity, becomes the greatest number: `cvt.rn.satfinite`. Selects
+    /// instead of branches, so that loops over tiles are vectorised.
+    #[inline(always)]
+    const fn of(&self, x: f32) -> u8 {
+        let (dropped, bits) = (23 - self.fraction, x.to_bits());
+        let (sign, abs) = (bits >> 24 & 0x80, bits & 0x7fff_ffff);
+        // A number whose ulp is that of a denormal.
+        let magic = (127 + 23 + 1 - self.bias - self.fraction) << 23;
+        let denormal = (f32::from_bits(abs) + f32::from_bits(magic)).to_bits().wrapping_sub(magic);
+        let half = (1 << (dropped - 1)) - 1 + (abs >> dropped & 1);
+        let normal = abs.wrapping_sub((127 - self.bias) << 23).wrapping_add(half) >> dropped;
+        let rounded = if abs < (128 - self.bias) << 23 { denormal } else { normal };
+        let finite = if rounded > self.greatest { self.greatest } else { rounded };
+        (sign | if abs > 0x7f80_0000 { NAN } else { finite }) as u8
+    }
+
+    /// Exact, for numbers.
+    #[inline(always)]
+    const fn number(&self, bits: u8) -> f32 {
+        let scale = f32::from_bits((254 - self.bias) << 23);
+        let abs = f32::from_bits(((bits & 0x7f) as u32) << (23 - self.fraction)) * scale;
+        f32::from_bits(abs.to_bits() | ((bits & 0x80) as u32) << 24)
+    }
+}
+
+impl F8E4M3 {
+    /// Round to nearest even; what is too large, and infinity, becomes 448 of its sign.
+    #[inline(always)]
+    pub fn from_f32(x: f32) -> Self {
+        #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
+        return F8E4M3(super::ptx::e4m3_from_f32(x) as u8);
+        #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
+        F8E4M3(E4M3.of(x))
+    }
+
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        let number = E4M3.number(self.0);
+        if self.0 & 0x7f == NAN as u8 { f32::NAN } else { number }
+    }
+}
+
+impl F8E5M2 {
+    /// Round to nearest even; what is too large, and infinity, becomes 57344 of its sign.
+    #[inline(always)]
+    pub fn from_f32(x: f32) -> Self {
+        #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
+        return F8E5M2(super::ptx::e5m2_from_f32(x) as u8);
+        #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
+        F8E5M2(E5M2.of(x))
+    }
+
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        super::F16((self.0 as u16) << 8).to_f32()
+    }
+}
+
+macro_rules! common {
+    ($($t:ident $name:literal $one:literal $highest:literal;)+) => { $(
+        impl $t {
+            pub const fn from_bits(bits: u8) -> Self {
+                $t(bits)
+            }
+
+            pub const fn to_bits(self) -> u8 {
+                self.0
+            }
+
+            /// Rounds once.
+            #[inline(always)]
+            pub fn from_f64(x: f64) -> Self {
+                Self::from_f32(super::half16::round_to_odd(x))
+            }
+
+            #[inline(always)]
+            pub fn to_f64(self) -> f64 {
+                self.to_f32() as f64
+            }
+        }
+
+        impl PartialEq for $t {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                self.to_f32() == other.to_f32()
+            }
+        }
+
+        impl PartialOrd for $t {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                self.to_f32().partial_cmp(&other.to_f32())
+            }
+        }
+
+        impl fmt::Debug for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.to_f32(), f)
+            }
+        }
+
+        impl fmt::Display for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.to_f32(), f)
+            }
+        }
+
+        impl Scalar for $t {
+            const ZERO: Self = $t(0);
+            const ONE: Self = $t($one);
+            const LOWEST: Self = $t($highest | 0x80);
+            const HIGHEST: Self = $t($highest);
+            const NAME: &'static str = $name;
+            const BYTES: usize = 1;
+            const IS_FLOAT: bool = true;
+
+            #[inline(always)]
+            fn min(a: Self, b: Self) -> Self {
+                Self::from_f32(f32::min(a.to_f32(), b.to_f32()))
+            }
+            #[inline(always)]
+            fn max(a: Self, b: Self) -> Self {
+                Self::from_f32(f32::max(a.to_f32(), b.to_f32()))
+            }
+            #[inline(always)]
+            fn to_bits64(self) -> u64 {
+                self.0 as u64
+            }
+            #[inline(always)]
+            fn from_bits64(bits: u64) -> Self {
+                $t(bits as u8)
+            }
+            #[inline(always)]
+            fn atomic_add(a: Self, b: Self) -> Self {
+                Self::from_f32(a.to_f32() + b.to_f32())
+            }
+        }
+    )+ };
+}
+common! { F8E4M3 "f8e4m3" 0x38 0x7e; F8E5M2 "f8e5m2" 0x3c 0x7c; }
