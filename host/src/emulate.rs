@@ -2,20 +2,18 @@
 
 use crate::error::{Error, Result};
 use crate::stream::Stream;
-use kernel_core::emulator::{self, Kind, Options, Region};
-use kernel_core::{Call, ConfigDesc, VariantDesc};
+use crate::tensor_map::{Geometry, malformed};
+use kernel_core::emulator::{self, Kind, Options, Region, TensorMap};
+use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
 pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: &VariantDesc, grid: [u64; 3], options: &Options) -> Result<()> {
     let desc = call.desc();
     let Some(emulated) = variant.emulated else { return Err(Error::NotEmulated { kernel: desc.name, config: config.id }) };
     let regions = regions(stream, call);
-    if !variant.maps.is_empty() {
-        // TODO: append the addresses of emulator::TensorMap::new(base, elem_bytes, dims, strides_bytes, box, swizzle).
-        let why = "its tensor maps are not emulated".into();
-        return Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why });
-    }
+    let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
+    let slots: Vec<u64> = call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(emulated.run, emulated.threads, emulated.shared_bytes, grid, call.slots(), &regions, options) };
+    let ran = unsafe { emulator::launch(emulated.run, emulated.threads, emulated.shared_bytes, grid, &slots, &regions, options) };
     match ran {
         Ok(report) => {
             report.printed.iter().for_each(|line| println!("{line}"));
@@ -31,6 +29,11 @@ pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, 
             })
         }
     }
+}
+
+fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorMap> {
+    let g = Geometry::of(desc, map, slots).ok_or_else(|| malformed(desc))?;
+    Ok(TensorMap::new(g.base, g.dtype.size() as u32, &g.dims[..g.rank], &g.strides[..g.rank - 1], &g.extents[..g.rank], g.swizzle))
 }
 
 /// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.

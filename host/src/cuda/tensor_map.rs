@@ -18,7 +18,7 @@ const L2_256B: u32 = 3;
 
 fn data_type(d: DType) -> u32 {
     match d {
-        DType::U8 | DType::I8 | DType::Bool => 0,
+        DType::F8E4M3 | DType::F8E5M2 | DType::U8 | DType::I8 | DType::Bool => 0,
         DType::U16 | DType::I16 => 1,
         DType::U32 => 2,
         DType::I32 => 3,
