@@ -28,6 +28,69 @@ fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA
     }
 }
 
+/// Operands that lie along the depth, of 8-bit floats.
+#[tile_kernel(
+    types(T = [f8e4m3, f8e5m2]),
+    tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1],
+)]
+fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let y = trans(b.tile([j, at], [BN, BK]));
+        acc = dot(a.tile([i, at], [BM, BK]), y, acc);
+    }
+    c.store([i, j], acc);
+}
+
+/// Operands that lie along the depth, of 8 bits.
+#[tile_kernel(
+    tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1],
+)]
+fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<f32, 2>) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<i32>([BM, BN]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let y = trans(b.tile([j, at], [BN, BK]));
+        acc = dot(a.tile([i, at], [BM, BK]), y, acc);
+    }
+    c.store([i, j], acc.to::<f32>());
+}
+
+/// f32 in all precisions: 0 IEEE, 1 tf32, 2 tf32x3, 3 tf32x3 of parts that were split before.
+#[tile_kernel(
+    tune(P = [1, 3], BM = [64], BN = [32], BK = [32], warps = [4], arch = [90]),
+    tune(P = [0, 1, 2], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
+    tune(P = [0], BM = [8], BN = [4], BK = [4], warps = [1], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1, 2, 3, 4, 5],
+)]
+fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros([BM, BN]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let x = a.tile([i, at], [BM, BK]);
+        let y = trans(b.tile([j, at], [BN, BK]));
+        acc = if P == 0 {
+            dot(x, y, acc)
+        } else if P == 1 {
+            dot(x, y, acc).tf32()
+        } else if P == 2 {
+            dot(x, y, acc).tf32x3()
+        } else {
+            let z = trans(b.tile([j, at], [BN, BK]));
+            dot(x, z, dot(x, y, acc).tf32()).tf32() * 0.5
+        };
+    }
+    c.store([i, j], acc);
+}
+
 fn values<T: Element>(n: usize, seed: u32, of: impl Fn(f32) -> T) -> Vec<T> {
     let mut s = seed;
     let mut next = move || {
@@ -101,6 +164,46 @@ where
             }
         }
     }
+}
+
+macro_rules! along_depth {
+    ($desc:expr, $kernel:expr, $of:expr, $tolerance:expr) => {
+        for config in $desc.configs {
+            for ([m, n, k], pad) in [([64, 32, 64], 0), ([72, 80, 160], 0), ([65, 33, 48], 16), ([17, 5, 31], 1)] {
+                let a = Matrix::new([m, k], k + pad, 1, $of);
+                let b = Matrix::new([n, k], k + pad, 2, $of);
+                let run = |rt: &Runtime| {
+                    let mut c = Matrix::new([m, n], n + pad, 3, |x| x);
+                    let call = $kernel(view!(a), view!(b), view_mut!(c));
+                    rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| c.data)
+                };
+                let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
+                let found = match run(&Runtime::emulator(7)) {
+                    Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                        assert!(config.id.contains("arch=90") && k % 4 != 0, "{}: {why}", config.id);
+                        continue;
+                    }
+                    r => r.unwrap_or_else(|e| panic!("{} {m} {n} {k} {pad}: {e}", config.id)),
+                };
+                for (i, (x, y)) in found.iter().zip(&wanted).enumerate() {
+                    assert!((x - y).abs() <= $tolerance(config.id) * y.abs().max(1.0), "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}", config.id);
+                }
+            }
+        }
+    };
+}
+
+#[test]
+fn bytes() {
+    along_depth!(integers::DESCS[0], integers, |x| (x * 127.0) as i8, |_| 0.0);
+    along_depth!(<(kernel_core::f8e4m3,) as narrow::Types>::DESC, narrow::<kernel_core::f8e4m3>, kernel_core::f8e4m3::from_f32, |_| 1e-5);
+    along_depth!(<(kernel_core::f8e5m2,) as narrow::Types>::DESC, narrow::<kernel_core::f8e5m2>, kernel_core::f8e5m2::from_f32, |_| 1e-5);
+}
+
+#[test]
+fn singles() {
+    let tolerance = |id: &str| if id.contains("P=0") { 1e-6 } else if id.contains("P=2") { 1e-5 } else { 1e-2 };
+    along_depth!(single::DESCS[0], single, |x| x, tolerance);
 }
 
 #[test]

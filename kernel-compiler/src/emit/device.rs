@@ -38,7 +38,7 @@ const PROLOGUE: &str = "#![no_std]
 #![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals)]
 extern crate kernel_core;
 use kernel_core::device as d;
-use kernel_core::scalar::{self as s, BF16, F16};
+use kernel_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
 kernel_core::device_prelude!();
 ";
 

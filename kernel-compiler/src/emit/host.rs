@@ -140,7 +140,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
             #[inline(always)]
             unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
                 use __k::cpu as c;
-                use __k::scalar::{self as s, BF16, F16};
+                use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
                 #body
             }
             unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
@@ -173,7 +173,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
-                    use __k::scalar::{self as s, BF16, F16};
+                    use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
                     #(#slots)*
                     #(#maps)*
                     let tid: u32 = d::thread();

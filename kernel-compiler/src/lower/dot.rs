@@ -34,11 +34,13 @@ impl Lower<'_> {
     /// By warpgroups, from buffers in shared memory.
     fn wgmma(&mut self, v: Value, p: Product) {
         let f = self.f;
-        let Op::Dot { a, .. } = *f.op(v) else { unreachable!("a dot") };
+        let Op::Dot { a, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
         let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
         let g = p.groups;
         let layout = g.accumulator(f.shape(v));
         let acc = self.accumulator(v, &layout);
+        let chained = |v: Value| self.role.pipeline().is_some_and(|p| p.chained.contains(&v));
+        let (first, last) = (!chained(before), !chained(v));
         let steps = f.shape(a)[1] / depth(dtype);
         // Which part is this warpgroup's.
         let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
@@ -47,7 +49,7 @@ impl Lower<'_> {
         let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let call = format!(
-            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {site})",
+            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, d::Chain {{ first: {first}, last: {last} }}, {site})",
             dtype.rust(),
             f.ty(v).dtype.rust(),
             layout.regs(),

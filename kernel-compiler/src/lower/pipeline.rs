@@ -67,6 +67,8 @@ pub struct Pipeline {
     pub loads: HashMap<Value, (usize, usize)>,
     /// Channels to release after a statement, by its address.
     pub release: HashMap<*const Stmt, Vec<usize>>,
+    /// Products whose accumulators go straight into the next product.
+    pub chained: HashSet<Value>,
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
@@ -92,7 +94,7 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
     if dots.is_empty() {
         return None;
     }
-    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
+    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
     let mut sources = HashMap::new();
     for &d in &dots {
         sources.insert(d, operands(f, d)?);
@@ -144,7 +146,7 @@ fn operands(f: &Func, dot: Value) -> Option<(Source, Source, Groups)> {
     let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
     let dtype = f.ty(*a).dtype;
     let fits = match dtype {
-        DType::F16 | DType::BF16 | DType::I8 => true,
+        DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => true,
         DType::F32 => *precision == Precision::Tf32,
         _ => false,
     };
@@ -252,7 +254,31 @@ impl Pipeline {
             }
             self.release.entry(&raw const stmts[last]).or_default().push(channel);
         }
+        self.chain(f, stmts, sources);
         Some(())
+    }
+
+    /// Finds products that follow each other on the same accumulators, with no buffer given back between them.
+    fn chain(&mut self, f: &Func, stmts: &[Stmt], sources: &HashMap<Value, (Source, Source, Groups)>) {
+        let uses = super::uses(f);
+        let mut open: Option<Value> = None;
+        for s in stmts {
+            match s {
+                Stmt::Let(d) if sources.contains_key(d) => {
+                    let Op::Dot { acc, .. } = *f.op(*d) else { unreachable!("a dot") };
+                    if open == Some(acc) && uses[acc.0 as usize] == 1 {
+                        self.chained.insert(acc);
+                    }
+                    open = Some(*d);
+                }
+                // Scalars, and loads that are waited for.
+                Stmt::Let(v) if f.ty(*v).is_scalar() || self.loads.contains_key(v) || f.op(*v).is_view() => {}
+                _ => open = None,
+            }
+            if self.release.contains_key(&std::ptr::from_ref(s)) {
+                open = None;
+            }
+        }
     }
 
     fn add(&mut self, f: &Func, channel: usize, load: Value) {

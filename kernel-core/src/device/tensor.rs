@@ -58,6 +58,14 @@ impl Matrix {
     }
 }
 
+/// Where a product stands among those that follow each other on the same accumulators: only between the first and the last are
+/// these the instructions' alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Chain {
+    pub first: bool,
+    pub last: bool,
+}
+
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
 /// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows.
 ///
@@ -70,9 +78,12 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     b: impl Fn(u32, u32) -> u32,
     of_a: Matrix,
     of_b: Matrix,
+    chain: Chain,
     site: u32,
 ) -> [D; R] {
-    hw::wgmma_fence(site);
+    if chain.first {
+        hw::wgmma_fence(site);
+    }
     let mut k = 0;
     while k < KB {
         let mut i = 0;
@@ -84,8 +95,10 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
         }
         k += 1;
     }
-    hw::wgmma_commit(site);
-    hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    if chain.last {
+        hw::wgmma_commit(site);
+        hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    }
     acc
 }
 

@@ -1,7 +1,7 @@
 //! Products of tensor cores on dense matrices, and how operands lie in the registers of a warp.
 
 use crate::device::Mem;
-use crate::scalar::{BF16, F16};
+use crate::scalar::{BF16, F8E4M3, F8E5M2, F16};
 
 /// Elements of the operands; accumulators are `i32` for `I8`, else `f32`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,6 +10,8 @@ pub enum Operand {
     BF16,
     Tf32,
     I8,
+    E4M3,
+    E5M2,
 }
 
 impl Operand {
@@ -19,6 +21,8 @@ impl Operand {
             "bf16" => Operand::BF16,
             "f32" => Operand::Tf32,
             "i8" => Operand::I8,
+            "f8e4m3" => Operand::E4M3,
+            "f8e5m2" => Operand::E5M2,
             other => panic!("tensor cores take no {other} here"),
         }
     }
@@ -27,7 +31,7 @@ impl Operand {
         match self {
             Operand::F16 | Operand::BF16 => 2,
             Operand::Tf32 => 4,
-            Operand::I8 => 1,
+            Operand::I8 | Operand::E4M3 | Operand::E5M2 => 1,
         }
     }
 
@@ -46,6 +50,8 @@ impl Operand {
         match self {
             Operand::F16 => F16(bits as u16).to_f32(),
             Operand::BF16 => BF16(bits as u16).to_f32(),
+            Operand::E4M3 => F8E4M3(bits as u8).to_f32(),
+            Operand::E5M2 => F8E5M2(bits as u8).to_f32(),
             // 8 bits of exponent and 10 of fraction; the rest is not looked at.
             _ => f32::from_bits(bits & !0x1fff),
         }

@@ -236,6 +236,8 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
                 Repr::BF16 => columns!($n, product, "k16.f32.bf16.bf16", ", 1, 1, {ta}, {tb}", ta = TA, tb = TB),
                 Repr::F32 => columns!($n, product, "k8.f32.tf32.tf32", ", 1, 1"),
                 Repr::Signed => columns!($n, product, "k32.s32.s8.s8", ""),
+                Repr::E4M3 => columns!($n, product, "k32.f32.e4m3.e4m3", ", 1, 1"),
+                Repr::E5M2 => columns!($n, product, "k32.f32.e5m2.e5m2", ", 1, 1"),
                 _ => unreachable!(),
             }
         };
@@ -278,6 +280,8 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut
                 Repr::BF16 => columns!($n, product, "k16.f32.bf16.bf16", ", 1, 1, {tb}", tb = TB),
                 Repr::F32 => columns!($n, product, "k8.f32.tf32.tf32", ", 1, 1"),
                 Repr::Signed => columns!($n, product, "k32.s32.s8.s8", ""),
+                Repr::E4M3 => columns!($n, product, "k32.f32.e4m3.e4m3", ", 1, 1"),
+                Repr::E5M2 => columns!($n, product, "k32.f32.e5m2.e5m2", ", 1, 1"),
                 _ => unreachable!(),
             }
         };
