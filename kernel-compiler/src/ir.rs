@@ -112,7 +112,8 @@ pub enum Stmt {
     /// Compute a value here.
     Let(Value),
     Assign(Var, Value),
-    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, span: Span },
+    /// `tile` as in [`Op::Load`].
+    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, tile: Option<Vec<Value>>, span: Span },
     If { cond: Value, then: Vec<Stmt>, other: Vec<Stmt> },
     For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt>, options: LoopOptions },
     Loop { body: Vec<Stmt> },

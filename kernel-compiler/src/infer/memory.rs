@@ -103,7 +103,7 @@ impl Infer<'_> {
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
-                self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, span: c.span });
+                self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, tile: None, span: c.span });
                 Ok(Val::Unit)
             }
             ("atomic_cas", [expected, new]) => {
@@ -260,7 +260,8 @@ impl Infer<'_> {
         let place = Place::Raw { param, index };
         match value {
             Some(value) => {
-                self.emit(Stmt::Store { place, value, mask: Some(mask), hint: c.options.hint, span });
+                let tile = c.options.mask.is_none().then_some(starts);
+                self.emit(Stmt::Store { place, value, mask: Some(mask), hint: c.options.hint, tile, span });
                 Ok(Val::Unit)
             }
             None => {

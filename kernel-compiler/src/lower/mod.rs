@@ -5,6 +5,7 @@
 //! cheap ones on demand, in the layout that asks.
 
 mod affine;
+mod box_store;
 mod dot;
 mod memory;
 pub mod pipeline;
@@ -51,20 +52,20 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let a = analyse(f, variant.assume());
     let homes = assign(f, &a, pipeline.as_ref());
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false };
+        let mut cx = Lower { f, a: &a, homes: &homes, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0 };
         cx.stmts(&f.body);
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
         let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
         let (body, shared_bytes) = schedule::schedule(body);
-        Lowered { consts: cx.consts, prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: vec![], vectors: cx.vectors }
+        Lowered { consts: cx.consts, prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: cx.maps, vectors: cx.vectors, staging: cx.staging }
     };
     let Some(p) = &pipeline else { return Some(lower(Role::Whole)) };
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.shared_bytes);
-    Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, p, out.requires), maps: p.maps.clone(), ..out })
+    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.shared_bytes, out.staging);
+    Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
 }
 
 /// How often each value is an operand or a statement's.
@@ -111,6 +112,11 @@ struct Lower<'a> {
     uses: Vec<u32>,
     /// Whether any access is wider than an element.
     vectors: bool,
+    /// Whether stores may go by tensor maps.
+    boxes: bool,
+    maps: Vec<pipeline::Map>,
+    /// Shared memory for such stores.
+    staging: usize,
 }
 
 impl Lower<'_> {
@@ -223,7 +229,12 @@ impl Lower<'_> {
                     self.line(format!("m{i} = {};", each(&regs.at("r"))));
                 }
             }
-            Stmt::Store { place, value, mask, hint, span } => self.store(place, *value, *mask, *hint, *span),
+            Stmt::Store { place, value, mask, hint, tile, span } => {
+                let copied = tile.as_ref().is_some_and(|t| self.box_store(place, *value, t, *span));
+                if !copied {
+                    self.store(place, *value, *mask, *hint, *span);
+                }
+            }
             Stmt::If { cond, then, other } => {
                 let (then, other) = (self.nested(then, None), self.nested(other, None));
                 self.node(Node::If { cond: scalar(*cond), then, other });

@@ -117,8 +117,8 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
 }
 
 /// What tensor maps ask of the views, beside what is asked already.
-pub fn requires(f: &Func, p: &Pipeline, mut known: Vec<Require>) -> Vec<Require> {
-    for m in &p.maps {
+pub fn requires(f: &Func, maps: &[Map], mut known: Vec<Require>) -> Vec<Require> {
+    for m in maps {
         let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
         let rank = m.extents.len();
         let (dims, strides) = (param.slot + 1, param.slot + 1 + rank);

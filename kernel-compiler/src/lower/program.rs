@@ -39,6 +39,8 @@ pub struct Lowered {
     pub requires: Vec<Require>,
     /// Tensor maps, called `map0, map1, ..` in the code.
     pub maps: Vec<Map>,
+    /// Shared memory for stores by tensor maps, beside that.
+    pub staging: usize,
     /// Whether any access is wider than one element: else the variants do not differ.
     pub vectors: bool,
 }

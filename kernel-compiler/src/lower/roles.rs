@@ -32,14 +32,15 @@ const WARPGROUP: u32 = 128;
 const PRODUCERS: u32 = WARPGROUP;
 
 /// Puts the roles of a specialised program together.
-pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, exchange_bytes: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
+pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
-    let first = exchange_bytes.next_multiple_of(ALIGN);
+    let staged = exchange_bytes.next_multiple_of(ALIGN);
+    let first = staged + staging;
     let room = (SHARED_BYTES / blocks - RESERVED_BYTES).min(MAX_SHARED_BYTES).saturating_sub(first + p.channels.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
-    let (mut consts, mut at) = (vec![], first);
+    let (mut consts, mut at) = (vec![format!("const STAGING: u32 = {staged};")], first);
     for (i, (c, n)) in p.channels.iter().zip(&stages).enumerate() {
         consts.push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", c.bytes));
         at += c.bytes * n;
@@ -57,7 +58,10 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
     let copies = Node::If { cond: format!("tid == {consumers}"), then: with(None, producer), other: vec![] };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
-    let consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers));
+    // Shared memory must last until it was read.
+    let leave = if staging > 0 { format!("if tid % {WARPGROUP} == 0 {{ d::tma_store_wait_read::<0>(0); }}") } else { String::new() };
+    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
+    consume.push(Node::Line(leave.clone()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
     (consts, body, at, threads)
 }
@@ -86,15 +90,16 @@ fn registers(consumers: u32, threads: u32, blocks: u32) -> Option<(u32, u32)> {
     (consumer > at_start).then_some((producer, consumer))
 }
 
-/// Barriers of the consumers leave the producer out.
-fn among(nodes: Vec<Node>, threads: u32) -> Vec<Node> {
+/// Barriers of the consumers leave the producer out; `leave` comes before they end.
+fn among(nodes: Vec<Node>, threads: u32, leave: &str) -> Vec<Node> {
     let each = |n: Node| match n {
-        Node::Barrier { site } => Node::Line(format!("d::group_barrier(1, {threads}, {site});")),
-        Node::If { cond, then, other } => Node::If { cond, then: among(then, threads), other: among(other, threads) },
-        Node::Loop { body } => Node::Loop { body: among(body, threads) },
-        n => n,
+        Node::Barrier { site } => vec![Node::Line(format!("d::group_barrier(1, {threads}, {site});"))],
+        Node::If { cond, then, other } => vec![Node::If { cond, then: among(then, threads, leave), other: among(other, threads, leave) }],
+        Node::Loop { body } => vec![Node::Loop { body: among(body, threads, leave) }],
+        Node::Return => vec![Node::Line(leave.into()), Node::Return],
+        n => vec![n],
     };
-    nodes.into_iter().map(each).collect()
+    nodes.into_iter().flat_map(each).collect()
 }
 
 impl Lower<'_> {
