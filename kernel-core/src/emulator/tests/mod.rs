@@ -7,6 +7,7 @@ mod memory;
 mod races;
 mod results;
 mod schedule;
+mod tensor;
 
 use super::{Failure, Kind, Options, Region, Report, launch};
 
