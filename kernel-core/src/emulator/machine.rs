@@ -305,6 +305,11 @@ impl Machine {
         }
     }
 
+    /// The line of a write to some bytes of shared memory since the one that `initial` made.
+    pub fn overwritten(&self, off: u32, bytes: u32, initial: Stamp) -> Option<u32> {
+        self.shared.overwritten(off, bytes, initial).map(Stamp::site)
+    }
+
     /// An asynchronous step of an agent that `threads` from `first` on take.
     pub fn asynchronous(&mut self, name: &'static str, agent: Agent, (first, threads): (u32, u32), site: u32) -> Asynchronous {
         let agent = self.order.agent(agent);

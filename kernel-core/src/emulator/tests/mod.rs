@@ -1,6 +1,7 @@
 //! Hand-written kernels in the style of lowered code: each detector against a kernel that has the defect, and against
 //! its twin that has not.
 
+mod asynchronous;
 mod banks;
 mod divergence;
 mod memory;
