@@ -1,7 +1,8 @@
 //! Products of a warpgroup: operands in shared memory by their descriptors, accumulators in registers.
 
+use super::access::Asynchronous;
 use super::known::Agent;
-use super::machine::{Asynchronous, Machine, State};
+use super::machine::{Machine, State};
 use super::product::{Operand, d_place, multiply, spread_a};
 use super::report::Kind;
 use super::shadow::Touch;

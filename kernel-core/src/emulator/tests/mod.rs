@@ -7,6 +7,7 @@ mod divergence;
 mod memory;
 mod races;
 mod results;
+mod ring;
 mod schedule;
 mod tensor;
 
@@ -95,4 +96,9 @@ impl<'a> Launch<'a> {
         assert_eq!((f.kind, f.site), (kind, site), "{f}");
         f
     }
+}
+
+/// The matrix descriptor of a tile at `start`: rows of 128 bytes along `k`, swizzled.
+fn tile(start: u32) -> u64 {
+    (start as u64 >> 4) | 1 << 16 | 64 << 32 | 1 << 62
 }

@@ -74,11 +74,11 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
     assert_eq!(k / 4 * T::BYTES as u32, 32);
     h::wgmma_commit(20);
     h::wgmma_wait::<D, 0, 128>(&mut acc, 21);
-    for i in 0..N / 2 {
+    for (i, &x) in acc[..N / 2].iter().enumerate() {
         let row = 16 * (t / 32) + t % 32 / 4 + 8 * (i as u32 / 2 % 2);
         let column = 8 * (i as u32 / 4) + 2 * (t % 4) + i as u32 % 2;
         let at = out + ((row * N as u32 + column) * 4) as u64;
-        d::store::<D, 1, 1, false>(|_| at, true, |_| true, |_| acc[i], 0, 22);
+        d::store::<D, 1, 1, false>(|_| at, true, |_| true, |_| x, 0, 22);
     }
 }
 
