@@ -28,7 +28,7 @@ impl Groups {
     /// Waits until at most `pending` groups are open: what began before the time returned is complete.
     pub fn wait(&mut self, pending: u32) -> Option<u64> {
         let done = self.committed.len().saturating_sub(pending as usize);
-        self.committed.drain(..done).last().map(|group| group.0)
+        self.committed.drain(..done).next_back().map(|group| group.0)
     }
 
     /// The line of an operation that has not been waited for.

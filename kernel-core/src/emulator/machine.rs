@@ -6,12 +6,10 @@ use std::ptr;
 
 use super::banks::Banks;
 use super::fiber::{Fibers, Suspend};
-use super::known::{Agent, Observer};
-use super::memory::{Fault, Global, Request, Shared};
+use super::memory::{Global, Shared};
 use super::order::{Order, Stamp};
 use super::random::Random;
 use super::report::{Failure, Kind, Options, Region, Report};
-use super::shadow::Touch;
 pub use super::state::State;
 use super::tensor::Tensor;
 
@@ -33,8 +31,8 @@ pub struct Machine {
     words: Vec<(u32, u32)>,
     results: Vec<u32>,
     pub order: Order,
-    global: Global,
-    shared: Shared,
+    pub global: Global,
+    pub shared: Shared,
     pub tensor: Tensor,
     pub banks: Banks,
     pub report: Report,
@@ -53,22 +51,6 @@ struct Installed;
 impl Drop for Installed {
     fn drop(&mut self) {
         CURRENT.set(ptr::null_mut());
-    }
-}
-
-/// A step whose accesses an agent makes, after what certain threads have done.
-pub struct Asynchronous {
-    pub name: &'static str,
-    pub now: Stamp,
-    pub by: Observer,
-    /// Whether it belongs to the asynchronous proxy.
-    pub proxy: bool,
-}
-
-impl Asynchronous {
-    fn request<'a>(&'a self, order: &'a Order, touch: Touch, bytes: usize) -> Request<'a> {
-        let (name, proxy) = (Some(self.name), self.proxy && touch == Touch::Read);
-        Request { order, touch, now: self.now, by: &self.by, name, proxy, bytes, value: None }
     }
 }
 
@@ -266,86 +248,8 @@ impl Machine {
         self.order.fence(self.current);
     }
 
-    /// Checks an access to global memory; `false` if it must not happen.
-    #[inline]
-    pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
-        self.report.global_bytes += bytes as u64;
-        let now = self.order.stamp(touch == Touch::Atomic, self.current, site);
-        let by = &Observer::new(self.current, 1);
-        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
-        match self.global.check(addr, &request) {
-            Ok(()) => true,
-            Err(fault) => {
-                self.fault(fault, site);
-                false
-            }
-        }
-    }
-
-    /// As [`global`](Self::global), for a part of an asynchronous step.
-    pub fn global_async(&mut self, step: &Asynchronous, touch: Touch, addr: u64, bytes: usize) -> bool {
-        self.report.global_bytes += bytes as u64;
-        match self.global.check(addr, &step.request(&self.order, touch, bytes)) {
-            Ok(()) => true,
-            Err(fault) => {
-                self.fault(fault, step.now.site());
-                false
-            }
-        }
-    }
-
-    /// As [`shared`](Self::shared), for a part of an asynchronous step.
-    pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, off: u32, bytes: usize) -> Option<*mut u8> {
-        match self.shared.check(off, &step.request(&self.order, touch, bytes), self.order.program_start()) {
-            Ok(place) => Some(place),
-            Err(fault) => {
-                self.fault(fault, step.now.site());
-                None
-            }
-        }
-    }
-
-    /// An asynchronous step of an agent that `threads` from `first` on take.
-    pub fn asynchronous(&mut self, name: &'static str, agent: Agent, (first, threads): (u32, u32), site: u32) -> Asynchronous {
-        let agent = self.order.agent(agent);
-        Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
-    }
-
-    /// An atomic that has been checked happens.
-    pub fn synchronise(&mut self, addr: u64, relaxed: bool) {
-        self.order.atomic(self.current, addr, relaxed);
-    }
-
-    /// Checks an access to shared memory and says where to carry it out; `None` if it must not happen.
-    #[inline]
-    pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
-        let now = self.order.stamp(false, self.current, site);
-        let by = &Observer::new(self.current, 1);
-        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
-        match self.shared.check(off, &request, self.order.program_start()) {
-            Ok(place) => Some(place),
-            Err(fault) => {
-                self.fault(fault, site);
-                None
-            }
-        }
-    }
-
-    #[cold]
-    fn fault(&mut self, fault: Fault, site: u32) {
-        let mut threads = vec![self.current];
-        let mut message = format!("thread {}: {}", self.current, fault.message);
-        if let Some(earlier) = fault.earlier {
-            threads.extend((!earlier.is_async()).then(|| earlier.thread()));
-            if !self.order.in_current_program(earlier) {
-                message += &format!(" of {}", self.name_of_program(earlier));
-            }
-        }
-        self.fail_at(fault.kind, site, fault.earlier.map(Stamp::site), threads, message);
-    }
-
     /// Programs are numbered in the order in which they ran: the same permutation again tells which one it was.
-    fn name_of_program(&self, s: Stamp) -> String {
+    pub fn name_of_program(&self, s: Stamp) -> String {
         let run = self.order.program_of(s);
         let programs = self.grid.iter().product::<u64>() as usize;
         let number = Random::new(self.options.seed).order(programs)[run] as u64;

@@ -93,7 +93,10 @@ impl Machine {
             Some(bar) if !self.order.before(bar.initialised, self.current) => {
                 format!("was initialised on line {}, which is not ordered before this", bar.initialised.site())
             }
-            Some(_) => return true,
+            Some(bar) => match self.overwritten(off, 8, bar.initialised) {
+                Some(line) => format!("was overwritten on line {line}"),
+                None => return true,
+            },
         };
         self.fail(Kind::Mbarrier, site, format!("thread {}: the mbarrier at shared byte {off} {trouble}", self.current));
         false

@@ -245,6 +245,11 @@ impl Shared {
         }
     }
 
+    /// The last write to some bytes other than `initial`.
+    pub fn overwritten(&self, off: u32, bytes: u32, initial: Stamp) -> Option<Stamp> {
+        (off..off + bytes).map(|at| self.shadow.written(at as usize)).find(|&s| s != initial)
+    }
+
     /// Checks an access; where to carry it out.
     #[inline]
     pub fn check(&mut self, off: u32, r: &Request<'_>, program_start: u64) -> Result<*mut u8, Fault> {

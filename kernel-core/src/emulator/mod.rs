@@ -3,7 +3,11 @@
 //! Programs run one after another, the threads of a program until each comes to a step that it takes with others.
 //! Which of them goes first is a matter of the seed; what is reported is not, for most detectors: two accesses race
 //! when nothing orders them, whether or not this run happened to interleave them.
+//!
+//! Asynchronous steps (tensor loads and stores, copies, products of warpgroups) take effect at once, but their accesses
+//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them.
 
+mod access;
 mod banks;
 mod fiber;
 mod groups;

@@ -82,6 +82,12 @@ impl Shadow {
         Ok(())
     }
 
+    /// The last write of a byte.
+    pub fn written(&self, at: usize) -> Stamp {
+        let split = self.split[at / 4 / 64] >> (at / 4 % 64) & 1 == 1;
+        if split { self.bytes[at].write } else { self.words[at / 4].write }
+    }
+
     fn split_word(&mut self, word: usize) {
         if self.split[word / 64] >> (word % 64) & 1 == 0 {
             if self.bytes.is_empty() {
@@ -135,7 +141,8 @@ impl Cell {
     fn note_read(&mut self, c: &Check<'_>) {
         let now = c.now;
         // An agent ends its reads in order.
-        let older = |s: Stamp| s.time() < c.epoch || s.thread() == now.thread() || c.by.after_barriers(c.order, s);
+        let same_agent = |s: Stamp| s.thread() == now.thread() && c.order.in_current_program(s);
+        let older = |s: Stamp| s.time() < c.epoch || same_agent(s) || c.by.after_barriers(c.order, s);
         let [a, b] = self.reads;
         self.reads = match (older(a), older(b)) {
             (true, true) => [now, Stamp::NEVER],

@@ -1,7 +1,7 @@
 //! Tensor loads and stores: boxes of a tensor in global memory, row by row.
 
 use super::known::Agent;
-use super::machine::{Asynchronous, Machine};
+use super::machine::Machine;
 use super::report::Kind;
 use super::shadow::Touch;
 use super::tensor_map::{TensorMap, swizzled};
@@ -21,11 +21,11 @@ impl TensorMap {
         let elem = self.elem_bytes as i64;
         (0..rows).map(move |row| {
             let (mut rest, mut addr, mut within) = (row, self.base, true);
-            for d in 1..5 {
+            for (d, stride) in (1..).zip(self.strides) {
                 let x = at[d] as i64 + (rest % self.extents[d]) as i64;
                 rest /= self.extents[d];
                 within &= (0..self.dims[d] as i64).contains(&x);
-                addr = addr.wrapping_add((x as u64).wrapping_mul(self.strides[d - 1]));
+                addr = addr.wrapping_add((x as u64).wrapping_mul(stride));
             }
             let first = at[0] as i64;
             let from = first.clamp(0, self.dims[0] as i64);
@@ -103,8 +103,8 @@ impl Machine {
     pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
         let Some(map) = self.tensor_map(map, at.len(), src, site) else { return false };
         let (thread, me) = (self.current, (self.current, 1));
-        let reads: Asynchronous = self.asynchronous("tma store", Agent::StoreRead { thread }, me, site);
-        let writes: Asynchronous = self.asynchronous("tma store", Agent::StoreWrite { thread }, me, site);
+        let reads = self.asynchronous("tma store", Agent::StoreRead { thread }, me, site);
+        let writes = self.asynchronous("tma store", Agent::StoreWrite { thread }, me, site);
         let mut bytes = vec![0; map.row_bytes() as usize];
         for row in map.rows(padded(at)).filter(|row| !row.inside.is_empty()) {
             for (i, chunk) in bytes.chunks_mut(16).enumerate() {

@@ -1,7 +1,8 @@
 //! Products of a warpgroup: operands in shared memory by their descriptors, accumulators in registers.
 
+use super::access::Asynchronous;
 use super::known::Agent;
-use super::machine::{Asynchronous, Machine, State};
+use super::machine::{Machine, State};
 use super::product::{Operand, d_place, multiply, spread_a};
 use super::report::Kind;
 use super::shadow::Touch;
@@ -111,18 +112,18 @@ impl Machine {
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
             return true;
         }
-        let accumulators = |m: &Machine, mut f: Box<dyn FnMut(*mut u32, usize) + '_>| {
-            for t in 0..WARPGROUP as usize {
-                let acc = m.tensor.operands[first + t].acc;
-                for i in 0..n / 2 {
+        let accumulators: Vec<*mut u32> = (first..first + WARPGROUP as usize).map(|t| self.tensor.operands[t].acc).collect();
+        let places = || {
+            accumulators.iter().enumerate().flat_map(|(t, &acc)| {
+                (0..n / 2).map(move |i| {
                     let (row, column) = d_place(t % 32, i);
-                    f(acc.add(i), (t / 32 * 16 + row) * n + column);
-                }
-            }
+                    (acc.wrapping_add(i), (t / 32 * 16 + row) * n + column)
+                })
+            })
         };
-        accumulators(self, Box::new(|acc, at| d[at] = *acc));
+        places().for_each(|(acc, at)| d[at] = *acc);
         multiply(kind, n, k, &a, &b, &mut d);
-        accumulators(self, Box::new(|acc, at| *acc = d[at]));
+        places().for_each(|(acc, at)| *acc = d[at]);
         self.report.warp_steps += 4;
         self.leave(threads);
         false

@@ -1,12 +1,15 @@
 //! Hand-written kernels in the style of lowered code: each detector against a kernel that has the defect, and against
 //! its twin that has not.
 
+mod asynchronous;
 mod banks;
 mod divergence;
 mod memory;
 mod races;
 mod results;
+mod ring;
 mod schedule;
+mod tensor;
 
 use super::{Failure, Kind, Options, Region, Report, launch};
 
@@ -93,4 +96,9 @@ impl<'a> Launch<'a> {
         assert_eq!((f.kind, f.site), (kind, site), "{f}");
         f
     }
+}
+
+/// The matrix descriptor of a tile at `start`: rows of 128 bytes along `k`, swizzled.
+fn tile(start: u32) -> u64 {
+    (start as u64 >> 4) | 1 << 16 | 64 << 32 | 1 << 62
 }
