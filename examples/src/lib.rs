@@ -1,8 +1,11 @@
 //! The kernels one learns from, each the plain way. `device-kernels` has the fast ones.
 //!
-//! Read them in this order: [`vector_add`], [`gelu`], [`softmax`], [`transpose`], [`reduction`], [`softmax_array`].
+//! Read them in this order: [`vector_add`], [`gelu`], [`softmax`], [`transpose`], [`reduction`], [`softmax_array`],
+//! [`matmul`], [`matmul_activation`].
 
 pub mod gelu;
+pub mod matmul;
+pub mod matmul_activation;
 pub mod reduction;
 pub mod softmax;
 pub mod softmax_array;

@@ -1,7 +1,7 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
-use kernel_core::Call;
-use tile_examples::{gelu, reduction, softmax, softmax_array, transpose, vector_add};
+use kernel_core::{Call, f16};
+use tile_examples::{gelu, matmul, matmul_activation, reduction, softmax, softmax_array, transpose, vector_add};
 use tile_host::conformance::{data, reference};
 use tile_host::{Buffer, Runtime};
 
@@ -155,6 +155,75 @@ fn softmax_of_an_array() {
             launch(rt, atomic_exp_sum(&input, &max, &mut sum));
             launch(rt, normalize(&input, &max, &sum, &mut out));
             close(&out.to_vec().unwrap(), &wanted, 1e-5);
+        }
+    });
+}
+
+/// C in f64, of A (m by k) and B (k by n).
+fn product(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Vec<f64> {
+    let sum = |i: usize| (0..k).map(|l| a[i / n * k + l] as f64 * b[l * n + i % n] as f64).sum();
+    (0..m * n).map(sum).collect()
+}
+
+/// Errors of sums in f32 are relative to the sizes of all terms, here some 6 each; those of results, to the results.
+fn close_sums(found: &[f32], wanted: &[f64], k: usize, rounding: f64) {
+    assert_eq!(found.len(), wanted.len());
+    for (i, (&f, &w)) in found.iter().zip(wanted).enumerate() {
+        assert!((f as f64 - w).abs() <= rounding * w.abs() + 6e-6 * k as f64, "element {i}: {f} for {w}");
+    }
+}
+
+#[test]
+fn products_of_matrices() {
+    use matmul::*;
+    everywhere(|rt| {
+        for [m, n, k] in [[1, 1, 1], [16, 16, 16], [65, 70, 33], [128, 64, 100], [40, 24, 0]] {
+            let (a, b) = (floats(m * k), data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0));
+            let wanted = product(&a, &b, [m, n, k]);
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            let [p, q, r] = [m, n, k].map(|e| e as u64);
+            for kernel in 0..4 {
+                let out = Buffer::<f32>::zeros(rt, m * n).unwrap();
+                let (x, y, z) = (x.raw(), y.raw(), out.raw());
+                // SAFETY: row-major matrices of these extents.
+                launch(rt, unsafe {
+                    match kernel {
+                        0 => matmul_rank_1(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                        1 => matmul_blocked(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                        2 => matmul_grouped(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                        _ => matmul_persistent(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                    }
+                });
+                close_sums(&out.to_vec().unwrap(), &wanted, k, 0.0);
+            }
+            let mut out = Buffer::<f32>::zeros(rt, m * n).unwrap();
+            launch(rt, matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), out.view_mut([m, n]).unwrap()));
+            close_sums(&out.to_vec().unwrap(), &wanted, k, 0.0);
+        }
+    });
+}
+
+#[test]
+fn products_with_an_activation() {
+    use matmul_activation::*;
+    everywhere(|rt| {
+        for ([m, n, k], relu) in [([128, 128, 64], true), ([65, 33, 40], false), ([64, 128, 96], false)] {
+            let halves = |x: Vec<f32>| x.into_iter().map(f16::from_f32).collect::<Vec<_>>();
+            let (a, b) = (halves(floats(m * k)), halves(data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
+            let wide = |x: &[f16]| x.iter().map(|v| v.to_f32()).collect::<Vec<_>>();
+            let slope = if relu { 0.0 } else { 0.01 };
+            let wanted: Vec<f64> = product(&wide(&a), &wide(&b), [m, n, k]).into_iter().map(|v| if v < 0.0 { slope * v } else { v }).collect();
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            let out = Buffer::<f16>::zeros(rt, m * n).unwrap();
+            let ((x, y, z), [p, q, r]) = ((x.raw(), y.raw(), out.raw()), [m, n, k].map(|e| e as u64));
+            // SAFETY: row-major matrices of these extents.
+            launch(rt, unsafe {
+                match relu {
+                    true => matmul_relu(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                    false => matmul_leaky_relu(x, y, z, p, q, r, r, 1, q, 1, q, 1),
+                }
+            });
+            close_sums(&wide(&out.to_vec().unwrap()), &wanted, k, 5e-4);
         }
     });
 }

@@ -3,12 +3,12 @@
 mod common;
 
 use common::{indices, kernel, masks};
-use kernel_compiler::analyse::{Along, Info, Require, analyse};
+use kernel_compiler::analyse::{Along, Assume, Info, Require, Test, analyse};
 
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> Info {
     let f = kernel("f32", body);
-    analyse(&f, true).info(&f, indices(&f)[0])
+    analyse(&f, Assume::Vectors).info(&f, indices(&f)[0])
 }
 
 fn along(body: &str) -> Along {
@@ -19,9 +19,9 @@ fn along(body: &str) -> Along {
 fn vector(types: &str, body: &str) -> (usize, bool) {
     let f = kernel(types, body);
     let (index, bytes) = (indices(&f)[0], f.params[0].dtype.size());
-    let general = analyse(&f, false);
+    let general = analyse(&f, Assume::Nothing);
     assert_eq!(general.vector(&f, index, general.order(&f, index)[0], bytes), (1, false), "nothing is assumed of any argument");
-    let a = analyse(&f, true);
+    let a = analyse(&f, Assume::Vectors);
     a.vector(&f, index, a.order(&f, index)[0], bytes)
 }
 
@@ -100,14 +100,14 @@ fn rows_of_a_matrix() {
     let i = info(row_major);
     assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
     let f = kernel("f32", row_major);
-    let a = analyse(&f, true);
+    let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [1, 0]);
     assert_eq!(vector("f32", row_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 64);
 
     let column_major = "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
     let f = kernel("f32", column_major);
-    let a = analyse(&f, true);
+    let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [0, 1]);
     assert_eq!(vector("f32", column_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 1);
@@ -122,7 +122,7 @@ fn permuted_indices() {
 #[test]
 fn masks_are_constant_along_what_they_do_not_depend_on() {
     let f = kernel("f32", "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));");
-    let m = analyse(&f, true).info(&f, masks(&f)[0]);
+    let m = analyse(&f, Assume::Vectors).info(&f, masks(&f)[0]);
     assert_eq!((m.along[0].constant, m.along[1].constant), (1, 64));
 }
 
@@ -144,19 +144,19 @@ fn loops() {
 fn data_is_unknown() {
     assert_eq!(vector("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);").0, 4, "of the load of the indices");
     let f = kernel("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);");
-    let a = analyse(&f, true);
+    let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.vector(&f, indices(&f)[1], 0, 4), (1, false));
 }
 
 #[test]
 fn what_the_launcher_checks() {
     // x: slots 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
-    let requires = |types: &str, body: &str| analyse(&kernel(types, body), true).requires;
-    let address = |slot| Require { slot, by: 16 };
+    let requires = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).requires;
+    let address = |slot| Require { slot, test: Test::Multiple(16) };
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(requires("f32", f32s), [address(0), address(2)]);
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
-    assert_eq!(requires("f32", row), [address(0), address(2), Require { slot: 8, by: 4 }], "n moves no address");
-    assert_eq!(requires("f16", row), [address(0), address(2), Require { slot: 8, by: 8 }]);
+    assert_eq!(requires("f32", row), [address(0), address(2), Require { slot: 8, test: Test::Multiple(4) }], "n moves no address");
+    assert_eq!(requires("f16", row), [address(0), address(2), Require { slot: 8, test: Test::Multiple(8) }]);
     assert_eq!(requires("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
 }

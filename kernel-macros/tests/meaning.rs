@@ -1,7 +1,7 @@
 //! What kernels mean: their CPU functions, on small cases whose results are known.
 
 use kernel_core::cpu::launch;
-use kernel_core::{Call, GridCtx, f8e4m3, f8e5m2};
+use kernel_core::{AsSlice, AsSliceMut, Call, Element, GridCtx, f8e4m3, f8e5m2, f16};
 use kernel_macros::tile_kernel;
 
 fn run(call: Call) {
@@ -48,4 +48,38 @@ fn bytes_of_floats() {
     let mut z = vec![f8e5m2::default(); 2];
     run(halves(&[f8e5m2::from_f32(f32::INFINITY), f8e5m2::from_f32(3.0)][..], &mut z));
     assert_eq!((z[0].to_f32(), z[1].to_f32()), (28672.0, 1.5));
+}
+
+/// `b` lies by columns.
+#[tile_kernel(types(T = [f32, f16, f8e4m3]), grid = [1])]
+fn products<T>(a: View<T, 2>, b: View<T, 2>, bias: &[f32], mut c: ViewMut<f32, 2>) {
+    let mut acc = broadcast(load(bias, arange(16)).expand(0), [16, 16]);
+    for k in range(0, a.dim(1), 32).stages(2).unroll(2) {
+        acc = dot(a.tile([0, k], [16, 32]), trans(b.tile([0, k], [16, 32])), acc);
+    }
+    c.store([0, 0], dot(acc, acc, 0.0));
+}
+
+/// Sums of small integers are exact.
+fn check_products<T: Element>(of: impl Fn(f32) -> T)
+where
+    (T,): products::Types,
+{
+    let (x, y) = (|i: usize, k: usize| ((i * 5 + k * 3) % 7) as f32 - 3.0, |k: usize, j: usize| ((k * 2 + j) % 5) as f32 - 2.0);
+    let a: Vec<T> = (0..16 * 40).map(|i| of(x(i / 40, i % 40))).collect();
+    let b: Vec<T> = (0..16 * 40).map(|i| of(y(i % 40, i / 40))).collect();
+    let bias: Vec<f32> = (0..16).map(|j| j as f32).collect();
+    let mut c = vec![0.0; 256];
+    let view = |v| <&[T]>::as_slice_arg(v).view([16, 40]).expect("16 rows");
+    run(products(view(&a), view(&b), &bias, <&mut [f32]>::as_slice_mut_arg(&mut c).view([16, 16]).expect("256 of them")));
+    let once = |i: usize, j: usize| (0..40).map(|k| x(i, k) * y(k, j)).sum::<f32>() + j as f32;
+    let twice: Vec<f32> = (0..256).map(|i| (0..16).map(|l| once(i / 16, l) * once(l, i % 16)).sum()).collect();
+    assert_eq!(c, twice);
+}
+
+#[test]
+fn products_of_tiles() {
+    check_products(|x| x);
+    check_products(f16::from_f32);
+    check_products(f8e4m3::from_f32);
 }

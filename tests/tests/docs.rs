@@ -67,8 +67,8 @@ fn outer_names(code: &str) -> Vec<String> {
     out
 }
 
-/// What follows `load`, `store` and atomics, with a kernel that uses it.
-const OPTIONS: [(&str, &str); 7] = [
+/// What follows `load`, `store`, atomics and `dot`, with a kernel that uses it.
+const OPTIONS: [(&str, &str); 9] = [
     ("mask", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }"),
     ("other", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n).other(1.0)); }"),
     ("streaming", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).streaming()).streaming(); }"),
@@ -76,6 +76,8 @@ const OPTIONS: [(&str, &str); 7] = [
     ("no_l1", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).no_l1()); }"),
     ("unchecked", "pub unsafe fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).unchecked()); }"),
     ("relaxed", "pub fn k(y: &mut [u32]) { atomic_add(y, arange(32), 1).relaxed(); }"),
+    ("tf32", "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32()); }"),
+    ("tf32x3", "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32x3()); }"),
 ];
 
 /// What is wrong with the kernels of a text, of which there must be some.
@@ -94,7 +96,7 @@ fn mistakes(text: &str) -> Vec<String> {
             let _ = kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d);
         }
         if d.is_empty() {
-            let _ = kernel_compiler::emit::device::unit(&kernel, &d);
+            let _ = kernel_compiler::emit::device::units(&kernel, &d);
         }
     }
     out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.start().line, e.message)));
