@@ -3,17 +3,23 @@
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
 
+pub mod batched_matmul;
 pub mod color_inversion;
 pub mod convolution_1d;
 pub mod count_2d_array_element;
 pub mod count_array_element;
+pub mod dot_product;
 pub mod gelu;
+pub mod gemm;
 pub mod leaky_relu;
+pub mod matmul;
+pub mod matmul_int8;
 pub mod matrix_copy;
 pub mod matrix_transpose;
 pub mod rainbow_table;
 pub mod reduction;
 pub mod relu;
+pub mod repack;
 pub mod reverse_array;
 pub mod softmax_1d;
 pub mod softmax_rows;
@@ -27,19 +33,43 @@ use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 19] = [
+    let kernels: [&[&'static KernelDesc]; 43] = [
+        batched_matmul::batched::batched_matmul::DESCS,
+        batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,
         color_inversion::color_inversion_bytes::DESCS,
         convolution_1d::convolution::convolution_1d::DESCS,
         count_2d_array_element::count_2d_array_element::DESCS,
         count_array_element::count_array_element::DESCS,
+        dot_product::dot_product::DESCS,
         gelu::gelu::DESCS,
+        gemm::gemm::DESCS,
         leaky_relu::leaky_relu::DESCS,
+        matmul::products::matmul_nn::DESCS,
+        matmul::products::matmul_nt::DESCS,
+        matmul::products::matmul_tn::DESCS,
+        matmul::products::matmul_tt::DESCS,
+        matmul::products::matmul_f32_nn::DESCS,
+        matmul::products::matmul_f32_nt::DESCS,
+        matmul::products::matmul_f32_tn::DESCS,
+        matmul::products::matmul_f32_tt::DESCS,
+        matmul::products::matmul_tf32_nn::DESCS,
+        matmul::products::matmul_tf32_nt::DESCS,
+        matmul::products::matmul_tf32_tn::DESCS,
+        matmul::products::matmul_tf32_tt::DESCS,
+        matmul::products::matmul_i8_nn::DESCS,
+        matmul::products::matmul_i8_nt::DESCS,
+        matmul::products::matmul_i8_tn::DESCS,
+        matmul::products::matmul_i8_tt::DESCS,
+        matmul_int8::int8_row_sums::DESCS,
+        matmul_int8::matmul_int8::DESCS,
         matrix_copy::matrix_copy::DESCS,
         matrix_transpose::matrix_transpose::DESCS,
         rainbow_table::rainbow::rainbow_table::DESCS,
         reduction::reduction::DESCS,
         relu::relu::DESCS,
+        repack::repack::DESCS,
+        repack::repack_transposed::DESCS,
         reverse_array::reverse_array::DESCS,
         softmax_1d::softmax_1d_partial::DESCS,
         softmax_1d::softmax_1d_apply::DESCS,
