@@ -137,6 +137,18 @@ pub struct LoopOptions {
     pub warp_specialise: Option<bool>,
 }
 
+impl Stmt {
+    /// The values that a statement uses itself, not through those inside it; to be replaced.
+    pub fn uses_mut(&mut self) -> Vec<&mut Value> {
+        match self {
+            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![v],
+            Stmt::Store { place, value, mask, tile, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().chain(tile.iter_mut().flatten()).collect(),
+            Stmt::For { lo, hi, step, .. } => vec![lo, hi, step],
+            Stmt::Let(_) | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => vec![],
+        }
+    }
+}
+
 /// Where a memory operation goes.
 #[derive(Clone, Debug)]
 pub enum Place {
@@ -156,6 +168,12 @@ impl Place {
     pub fn index(&self) -> Value {
         match self {
             Place::Slice { index, .. } | Place::Raw { index, .. } => *index,
+        }
+    }
+
+    fn index_mut(&mut self) -> &mut Value {
+        match self {
+            Place::Slice { index, .. } | Place::Raw { index, .. } => index,
         }
     }
 }
@@ -355,6 +373,21 @@ impl Op {
             Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
             Op::Atomic { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
             Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index()), Some(*expected), Some(*new), *mask].into_iter().flatten().collect(),
+        }
+    }
+
+    /// The same, to be replaced.
+    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+        match self {
+            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
+            Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![v],
+            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
+            Op::Binary(_, a, b) => vec![a, b],
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
+            Op::Load { place, mask, other, tile, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()].into_iter().flatten().chain(tile.iter_mut().flatten()).collect(),
+            Op::Dot { a, b, acc, .. } => vec![a, b, acc],
+            Op::Atomic { place, value, mask, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().collect(),
+            Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index_mut()), Some(expected), Some(new), mask.as_mut()].into_iter().flatten().collect(),
         }
     }
 

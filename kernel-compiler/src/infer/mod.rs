@@ -7,6 +7,7 @@ mod call;
 mod control;
 mod dot;
 mod expr;
+mod forward;
 mod memory;
 mod ops;
 mod programs;
@@ -42,6 +43,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
         }
         done?;
         let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages };
+        forward::variables(&mut func);
         prune::dead_values(&mut func);
         return Ok(func);
     }

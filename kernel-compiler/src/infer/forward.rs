@@ -1,0 +1,82 @@
+//! Reads of a variable right after it was assigned are reads of the value; assignments that nobody reads go.
+//!
+//! `acc = dot(..); acc = dot(.., acc)` is then one chain of products, without a stop in a variable between them.
+
+use crate::analyse::walk;
+use crate::ir::*;
+use std::collections::HashMap;
+
+pub fn variables(f: &mut Func) {
+    let mut body = std::mem::take(&mut f.body);
+    let mut alias = HashMap::new();
+    block(f, &mut body, &mut HashMap::new(), &mut alias);
+    f.body = body;
+    super::prune::dead_values(f);
+    let mut body = std::mem::take(&mut f.body);
+    overwritten(f, &mut body);
+    f.body = body;
+}
+
+/// `known` is what variables hold here, `alias` what stands for a value.
+fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alias: &mut HashMap<Value, Value>) {
+    for s in stmts {
+        s.uses_mut().into_iter().for_each(|v| *v = *alias.get(v).unwrap_or(v));
+        match s {
+            Stmt::Let(v) => {
+                let op = &mut f.values[v.0 as usize].op;
+                op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
+                if let Op::ReadVar(var) = op
+                    && let Some(&value) = known.get(var)
+                {
+                    alias.insert(*v, value);
+                }
+            }
+            Stmt::Assign(var, v) => {
+                known.insert(*var, *v);
+            }
+            Stmt::If { then, other, .. } => {
+                for branch in [&mut *then, &mut *other] {
+                    block(f, branch, &mut known.clone(), alias);
+                }
+                forget(then, known);
+                forget(other, known);
+            }
+            Stmt::For { body, .. } | Stmt::Loop { body } => {
+                // A round begins with what the one before left.
+                forget(body, known);
+                block(f, body, &mut known.clone(), alias);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
+    for s in walk(stmts) {
+        if let Stmt::Assign(var, _) = s {
+            known.remove(var);
+        }
+    }
+}
+
+/// Removes assignments that another one in the same block follows, with no read and no way out between them.
+fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
+    let reads = |s: &Stmt, var: Var| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(r) if *r == var)));
+    let leaves = |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Break | Stmt::Continue | Stmt::Return));
+    // From the end: reads that an assignment was kept for are still there.
+    for i in (0..stmts.len()).rev() {
+        let Stmt::Assign(var, _) = stmts[i] else {
+            if let Stmt::If { then, other, .. } = &mut stmts[i] {
+                overwritten(f, then);
+                overwritten(f, other);
+            } else if let Stmt::For { body, .. } | Stmt::Loop { body } = &mut stmts[i] {
+                overwritten(f, body);
+            }
+            continue;
+        };
+        let next = stmts[i + 1..].iter().find(|s| reads(s, var) || leaves(s) || matches!(s, Stmt::Assign(v, _) if *v == var));
+        if matches!(next, Some(Stmt::Assign(v, _)) if *v == var) {
+            stmts.remove(i);
+        }
+    }
+}
