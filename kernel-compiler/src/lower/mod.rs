@@ -64,7 +64,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.shared_bytes, out.staging);
+    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.maps.len(), out.shared_bytes, out.staging);
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
 }
 

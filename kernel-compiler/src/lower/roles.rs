@@ -32,7 +32,7 @@ const WARPGROUP: u32 = 128;
 const PRODUCERS: u32 = WARPGROUP;
 
 /// Puts the roles of a specialised program together.
-pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
+pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, maps: usize, exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
@@ -51,7 +51,8 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     }
     let (channels, arrivals) = (0..p.channels.len(), consumers / WARPGROUP);
     let init: String = channels.map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {arrivals}, 0); s += 1; }} ")).collect();
-    let mut body = vec![Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line("d::barrier(0);".into())];
+    let fetch: String = (0..maps).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
+    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line("d::barrier(0);".into())];
     let registers = registers(consumers, threads, blocks as u32);
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.channels.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
@@ -81,13 +82,14 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
 fn registers(consumers: u32, threads: u32, blocks: u32) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
     const MOST: u32 = 255;
+    // Below this the producer's few scalars spill.
+    const PRODUCER: u32 = 40;
     let at_start = REGISTERS / (threads * blocks) / 8 * 8;
     if at_start >= MOST - 7 {
         return None;
     }
-    let producer = if at_start > 128 { 40 } else { 24 };
-    let consumer = ((at_start * threads - producer * PRODUCERS) / consumers / 8 * 8).min(240);
-    (consumer > at_start).then_some((producer, consumer))
+    let consumer = ((at_start * threads - PRODUCER * PRODUCERS) / consumers / 8 * 8).min(240);
+    (consumer > at_start).then_some((PRODUCER, consumer))
 }
 
 /// Barriers of the consumers leave the producer out; `leave` comes before they end.

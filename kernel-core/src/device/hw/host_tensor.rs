@@ -12,6 +12,8 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
 }
 
 /// Shows what this thread initialised to the asynchronous proxy.
+pub fn prefetch_map(_map: u64) {}
+
 pub fn mbarriers_ready(_site: u32) {
     step::mbarriers_ready()
 }

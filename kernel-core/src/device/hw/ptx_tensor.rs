@@ -23,7 +23,7 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, _site: u32) {
 #[inline(always)]
 pub fn mbarriers_ready(_site: u32) {
     // SAFETY: orders memory.
-    unsafe { asm!("fence.mbarrier_init.release.cluster;", "fence.proxy.async;", options(nostack)) }
+    unsafe { asm!("fence.mbarrier_init.release.cluster;", options(nostack)) }
 }
 
 #[inline(always)]
@@ -84,6 +84,13 @@ pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {
 }
 
 // --- asynchronous copies ---
+
+/// Fetches a tensor map before it is needed.
+#[inline(always)]
+pub fn prefetch_map(map: u64) {
+    // SAFETY: lowered code gives the address of one.
+    unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
+}
 
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read; the box fits at `dst`.
