@@ -98,7 +98,7 @@ pub unsafe fn matmul_blocked<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
 /// # Safety
 /// As [`matmul_rank_1`].
 #[tile_kernel(
-    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], GROUP_SIZE_M = [8], warps = [8]),
+    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], GROUP_SIZE_M = [8]),
     grid = [cdiv(m, BLOCK_SIZE_M) * cdiv(n, BLOCK_SIZE_N)]
 )]
 pub unsafe fn matmul_grouped<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize, const GROUP_SIZE_M: usize>(
@@ -154,7 +154,7 @@ pub unsafe fn matmul_grouped<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
 /// # Safety
 /// As [`matmul_rank_1`].
 #[tile_kernel(
-    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], GROUP_SIZE_M = [8], warps = [8]),
+    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], GROUP_SIZE_M = [8]),
     grid = [min(num_sms(), cdiv(m, BLOCK_SIZE_M) * cdiv(n, BLOCK_SIZE_N))]
 )]
 pub unsafe fn matmul_persistent<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize, const GROUP_SIZE_M: usize>(

@@ -55,7 +55,8 @@ macro_rules! number {
             }
         }
 
-        unsafe fn $rows<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
+        /// For other processors.
+        pub(super) unsafe fn $rows<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
             let k = b.len() / WIDTH;
             let mut sums = [[<$t>::default(); WIDTH]; R];
             for (r, sums) in sums.iter_mut().enumerate() {

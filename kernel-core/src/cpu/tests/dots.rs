@@ -103,3 +103,23 @@ fn speeds() {
     speed("bf16", BF16::from_f32, 0.0, Precision::Ieee);
     speed("i8", |x| x as i8, 0, Precision::Ieee);
 }
+
+#[test]
+fn rows_without_vectors() {
+    use crate::cpu::panels::{Number, WIDTH, f32_rows, i32_rows};
+    let (k, m) = (9, 4);
+    let floats = |n: usize| (0..n).map(|i| number(3, i)).collect::<Vec<_>>();
+    let (a, b, mut c) = (floats(m * k), floats(k * WIDTH), floats(m * WIDTH));
+    let mut plain = c.clone();
+    Number::multiply(&a, &b, &mut c, k);
+    // SAFETY: four rows of each, a panel wide.
+    unsafe { f32_rows::<4>(a.as_ptr(), &b, plain.as_mut_ptr(), WIDTH) };
+    assert_eq!(c, plain);
+    let of = |x: &Vec<f32>| x.iter().map(|v| (v * 1e9) as i32).collect::<Vec<_>>();
+    let (a, b, mut c) = (of(&a), of(&b), of(&c));
+    let mut plain = c.clone();
+    Number::multiply(&a, &b, &mut c, k);
+    // SAFETY: as above.
+    unsafe { i32_rows::<4>(a.as_ptr(), &b, plain.as_mut_ptr(), WIDTH) };
+    assert_eq!(c, plain);
+}
