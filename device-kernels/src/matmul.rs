@@ -334,4 +334,65 @@ pub mod products {
     ) {
         int_product::<1, 1, BM, BN, BK, GROUP>(a, b, c, below);
     }
+
+    /// A B of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 0, 0, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// A Bᵀ of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 0, 1, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// Aᵀ B of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 1, 0, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// Aᵀ Bᵀ of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 1, 1, BM, BN, BK, GROUP>(a, b, c, below);
+    }
 }
