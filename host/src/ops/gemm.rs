@@ -22,8 +22,8 @@ pub fn gemm<'a>(
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
-    apart(WHAT, &c, "a", &a)?;
-    apart(WHAT, &c, "b", &b)?;
+    apart(WHAT, ("c", &c), ("a", &a))?;
+    apart(WHAT, ("c", &c), ("b", &b))?;
     if e.m == 0 || e.n == 0 {
         return Ok(());
     }
@@ -65,8 +65,8 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
         return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
     }
     let e = Extents::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
-    apart(WHAT, &c, "a", &a)?;
-    apart(WHAT, &c, "b", &b)?;
+    apart(WHAT, ("c", &c), ("a", &a))?;
+    apart(WHAT, ("c", &c), ("b", &b))?;
     if na == 0 || e.m == 0 || e.n == 0 {
         return Ok(());
     }
@@ -100,8 +100,8 @@ pub fn matmul_int8<'a>(
     const WHAT: &str = "matmul_int8";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
-    apart(WHAT, &c, "a", &a)?;
-    apart(WHAT, &c, "b", &b)?;
+    apart(WHAT, ("c", &c), ("a", &a))?;
+    apart(WHAT, ("c", &c), ("b", &b))?;
     if e.m == 0 || e.n == 0 {
         return Ok(());
     }

@@ -5,8 +5,7 @@ use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Bits, with_rows};
 use crate::error::{Error, Result};
 use device_kernels::matmul::products as k;
-use kernel_core::scalar::F8E4M3;
-use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16};
+use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -81,7 +80,7 @@ multiply! {
     f16, f16, u16, AnyRows: matmul_nn matmul_nt matmul_tn matmul_tt;
     bf16, bf16, u16, AnyRows: matmul_nn matmul_nt matmul_tn matmul_tt;
     i8, i32, u8, DepthRows: matmul_i8_nn matmul_i8_nt matmul_i8_tn matmul_i8_tt;
-    F8E4M3, bf16, u8, DepthRows: matmul_f8_nn matmul_f8_nt matmul_f8_tn matmul_f8_tt;
+    f8e4m3, bf16, u8, DepthRows: matmul_f8_nn matmul_f8_nt matmul_f8_tn matmul_f8_tt;
 }
 
 impl Multiply for f32 {
@@ -183,8 +182,8 @@ fn multiply<T: Multiply>(
     if tf32 && T::WHAT != Kernels::F32 {
         return Err(Error::Shape { what, why: format!("tf32 is a precision of f32, not of {}", T::DTYPE.name()) });
     }
-    apart(what, &c, "a", &a)?;
-    apart(what, &c, "b", &b)?;
+    apart(what, ("c", &c), ("a", &a))?;
+    apart(what, ("c", &c), ("b", &b))?;
     if e.m == 0 || e.n == 0 {
         return Ok(());
     }

@@ -34,4 +34,5 @@ pub use product::Transpose;
 pub use rainbow::rainbow_table;
 pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
 pub use reorder::{color_inversion, reverse_array};
+pub use repack::{Bits, repack};
 pub use softmax::{softmax_1d, softmax_rows};

@@ -44,12 +44,16 @@ fn flipped_if(flip: bool, [x, y]: [u64; 2]) -> [u64; 2] {
 }
 
 /// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
-pub(super) fn apart<T, U, const R: usize>(what: &'static str, c: &ViewMutArg<U, R>, name: &'static str, other: &ViewArg<T, R>) -> Result<()> {
+pub(super) fn apart<T, U, const R: usize>(
+    what: &'static str,
+    (output, c): (&'static str, &ViewMutArg<U, R>),
+    (name, other): (&'static str, &ViewArg<T, R>),
+) -> Result<()> {
     let c = c.as_view();
     let end = |start: u64, span: u64, size: usize| start.saturating_add(span.saturating_mul(size as u64));
     let (c_end, other_end) = (end(c.addr(), c.span(), size_of::<U>()), end(other.addr(), other.span(), size_of::<T>()));
     if c.span() > 0 && other.span() > 0 && c.addr() < other_end && other.addr() < c_end {
-        return Err(Error::Alias { kernel: what, output: "c", other: name });
+        return Err(Error::Alias { kernel: what, output, other: name });
     }
     Ok(())
 }

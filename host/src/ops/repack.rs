@@ -1,11 +1,11 @@
 //! Operands in rows that tensor maps take: contiguous, and starting at multiples of 16 bytes.
 
 use super::Launch;
-use super::product::{Extents, Operand, Transpose};
+use super::product::{Extents, Operand, Transpose, apart};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::repack as k;
-use kernel_core::{AsSlice, AsSliceMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
+use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: u64 = 128;
@@ -22,6 +22,23 @@ macro_rules! bits { ($($t:ty),*) => { $(impl Bits for $t {
     }
 })* } }
 bits!(u8, u16, u32);
+
+/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type go as unsigned
+/// integers of their size.
+///
+/// Shapes: `x` is `rows x cols`; `y` is, too, or `cols x rows`.
+pub fn repack<'a, B: Bits>(on: &impl Launch, x: impl AsView<'a, B, 2>, y: impl AsViewMut<'a, B, 2>, transpose: bool) -> Result<()> {
+    const WHAT: &str = "repack";
+    let (x, y) = (x.as_view_arg(), y.as_view_mut_arg());
+    let ([rows, cols], found) = (x.dims(), y.as_view().dims());
+    let wanted = if transpose { [cols, rows] } else { [rows, cols] };
+    if found != wanted {
+        let why = format!("y is {} x {}, a copy of x is {} x {}", found[0], found[1], wanted[0], wanted[1]);
+        return Err(Error::Shape { what: WHAT, why });
+    }
+    apart(WHAT, ("y", &y), ("x", &x))?;
+    on.launch(B::repack_call(x, y, transpose))
+}
 
 /// A copy of an operand in scratch memory of the stream that uses it.
 pub(super) struct Packed<B> {
