@@ -28,6 +28,7 @@ pub mod batched {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
+        emulate = [0, 2],
     )]
     pub fn batched_matmul<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 3>,
@@ -43,6 +44,7 @@ pub mod batched {
         tune(BM = [128], BN = [128], BK = [16], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn batched_matmul_f32<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 3>,

@@ -7,6 +7,7 @@ use kernel_macros::tile_kernel;
     tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
     tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    emulate = [0, 3],
 )]
 pub fn gemm<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
     a: View<f16, 2>,

@@ -33,7 +33,7 @@ use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 43] = [
+    let kernels: [&[&'static KernelDesc]; 47] = [
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,
@@ -61,6 +61,10 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_i8_nt::DESCS,
         matmul::products::matmul_i8_tn::DESCS,
         matmul::products::matmul_i8_tt::DESCS,
+        matmul::products::matmul_f8_nn::DESCS,
+        matmul::products::matmul_f8_nt::DESCS,
+        matmul::products::matmul_f8_tn::DESCS,
+        matmul::products::matmul_f8_tt::DESCS,
         matmul_int8::int8_row_sums::DESCS,
         matmul_int8::matmul_int8::DESCS,
         matrix_copy::matrix_copy::DESCS,

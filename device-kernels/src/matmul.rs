@@ -84,6 +84,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
     )]
     pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -101,6 +102,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
     )]
     pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -118,6 +120,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
     )]
     pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -135,6 +138,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
     )]
     pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -152,6 +156,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_f32_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -169,6 +174,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_f32_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -186,6 +192,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_f32_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -203,6 +210,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_f32_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -234,6 +242,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_tf32_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -295,6 +304,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
     )]
     pub fn matmul_i8_nt<T: Int, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -333,5 +343,67 @@ pub mod products {
         below: f32,
     ) {
         int_product::<1, 1, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// A B of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 0, 0, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// A Bᵀ of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 1],
+    )]
+    pub fn matmul_f8_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 0, 1, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// Aᵀ B of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 1, 0, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// Aᵀ Bᵀ of f8e4m3 into bf16, accumulated in f32.
+    #[tile_kernel(
+        types(T = [f8e4m3]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f8_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<bf16, 0, 1, 1, BM, BN, BK, GROUP>(a, b, c, below);
     }
 }

@@ -22,6 +22,7 @@ pub fn int8_row_sums<const ROWS: usize, const COLS: usize>(x: View<i8, 2>, y: &m
     tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    emulate = [0, 1],
 )]
 pub fn matmul_int8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
     a: View<i8, 2>,

@@ -43,6 +43,12 @@ impl Inner {
         }
     }
 
+    /// Whether tensor maps serve some variant of a kernel here.
+    pub(crate) fn takes_maps(&self, desc: &KernelDesc) -> bool {
+        let mut variants = desc.configs.iter().flat_map(|c| c.variants);
+        !matches!(self.backend, Backend::Cpu) && variants.any(|v| !v.maps.is_empty() && self.runs(v))
+    }
+
     /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration
     /// that can run. One of a later configuration's variants may still not take another call of the same kind.
     #[inline]

@@ -465,6 +465,26 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
     pub fn dims(&self) -> [u64; R] {
         self.dims
     }
+
+    /// In elements.
+    pub fn strides(&self) -> [u64; R] {
+        self.strides
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    pub fn addr(&self) -> u64 {
+        self.ptr
+    }
+}
+
+impl<T, const R: usize> ViewMutArg<'_, T, R> {
+    /// To be read while this is borrowed.
+    pub fn as_view(&self) -> ViewArg<'_, T, R> {
+        ViewArg { ptr: self.0.ptr, dims: self.0.dims, strides: self.0.strides, place: self.0.place, borrow: PhantomData }
+    }
 }
 
 impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {

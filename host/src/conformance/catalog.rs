@@ -1,7 +1,7 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
 use super::problem::{Problem, Setup};
-use super::problems::{convolution, elementwise, reduce, reorder, softmax};
+use super::problems::{convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use kernel_core::{DType, KernelDesc};
@@ -20,14 +20,26 @@ pub struct Operation {
     pub bench: &'static [&'static [u64]],
     /// Names of the kernels it launches.
     pub kernels: &'static [&'static str],
-    make: fn(&Runtime, &Setup) -> Result<Box<dyn Problem>>,
+    make: Make,
+}
+
+type Make = fn(&Runtime, &Setup) -> Result<Box<dyn Problem>>;
+
+/// A product of two matrices.
+const fn product(name: &'static str, about: &'static str, dtypes: &'static [DType], kernels: &'static [&'static str], make: Make) -> Operation {
+    Operation { name, about, axes: &["m", "n", "k"], dtypes, large: &[4096, 4096, 4096], bench: PRODUCTS, kernels, make }
 }
 
 const F32: &[DType] = &[DType::F32];
 const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
+const FACTORS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::I8, DType::F8E4M3];
+const INEXACT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F8E4M3];
 const I32: &[DType] = &[DType::I32];
 const N: &[&str] = &["n"];
 const MATRIX: &[&str] = &["rows", "cols"];
+const PRODUCTS: &[&[u64]] = &[
+    &[1024, 1024, 1024], &[2048, 2048, 2048], &[4096, 4096, 4096], &[8192, 8192, 8192], &[4095, 4097, 4099], &[16, 8192, 8192], &[8192, 8192, 64],
+];
 const LENGTHS: &[&[u64]] = &[&[1 << 16], &[1 << 20], &[25_000_000], &[1 << 28]];
 
 /// Every operation, in the order of the documents.
@@ -182,6 +194,49 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
     },
+    product("matmul", "C = A B", FACTORS, &["matmul_nn", "matmul_f32_nn", "matmul_i8_nn", "matmul_f8_nn"], matmul::matmul::<false, false>),
+    product("matmul_nt", "C = A Bt", FACTORS, &["matmul_nt", "matmul_f32_nt", "matmul_i8_nt", "matmul_f8_nt"], matmul::matmul::<false, true>),
+    product("matmul_tn", "C = At B", FACTORS, &["matmul_tn", "matmul_f32_tn", "matmul_i8_tn", "matmul_f8_tn"], matmul::matmul::<true, false>),
+    product("matmul_tt", "C = At Bt", FACTORS, &["matmul_tt", "matmul_f32_tt", "matmul_i8_tt", "matmul_f8_tt"], matmul::matmul::<true, true>),
+    product("matmul_tf32", "C = A B of operands rounded to tf32", F32, &["matmul_tf32_nn"], matmul::tf32::<false, false>),
+    product("matmul_tf32_nt", "C = A Bt of operands rounded to tf32", F32, &["matmul_tf32_nt"], matmul::tf32::<false, true>),
+    product("matmul_tf32_tn", "C = At B of operands rounded to tf32", F32, &["matmul_tf32_tn"], matmul::tf32::<true, false>),
+    product("matmul_tf32_tt", "C = At Bt of operands rounded to tf32", F32, &["matmul_tf32_tt"], matmul::tf32::<true, true>),
+    product("matrix_multiplication", "C = A B to the accuracy of f32", F32, &["matmul_f32_nn"], matmul::matrix_multiplication),
+    product("matmul_relu", "C = max(A B, 0)", FACTORS, &["matmul_nn", "matmul_f32_nn", "matmul_i8_nn", "matmul_f8_nn"], matmul::relu),
+    product("matmul_leaky_relu", "C = A B, or 0.01 A B where that is negative", INEXACT, &["matmul_nn", "matmul_f32_nn", "matmul_f8_nn"], matmul::leaky_relu),
+    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm"], gemm::gemm),
+    Operation {
+        name: "batched_matmul",
+        about: "C[i] = A[i] B[i]",
+        axes: &["batch", "m", "n", "k"],
+        dtypes: &[DType::F16, DType::BF16, DType::F32],
+        large: &[64, 1024, 1024, 1024],
+        bench: &[&[64, 1024, 1024, 1024], &[512, 256, 256, 256]],
+        kernels: &["batched_matmul", "batched_matmul_f32"],
+        make: gemm::batched_matmul,
+    },
+    product("matmul_int8", "C = A B of quantised matrices, quantised", &[DType::I8], &["matmul_int8", "int8_row_sums"], gemm::matmul_int8),
+    Operation {
+        name: "dot_product",
+        about: "the sum of a[i] b[i]",
+        axes: N,
+        dtypes: &[DType::F16],
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["dot_product"],
+        make: gemm::dot_product,
+    },
+    Operation {
+        name: "repack",
+        about: "y = x, and transposed, whatever the strides",
+        axes: MATRIX,
+        dtypes: &[DType::U16, DType::U8, DType::U32],
+        large: &[4095, 4099],
+        bench: &[&[4095, 4099], &[8191, 8193]],
+        kernels: &["repack", "repack_transposed"],
+        make: gemm::repack,
+    },
 ];
 
 impl Operation {
@@ -207,7 +262,11 @@ impl Operation {
         }
         // Ten arrays of this many elements would still be addressable.
         let limit = 1u64 << 40;
-        if setup.size.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
+        // An operand of a product has all of its extents but one.
+        let mut extents = setup.size.clone();
+        extents.sort_unstable();
+        let of_one = &extents[usize::from(extents.len() > 2)..];
+        if of_one.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
             return Err(Error::Shape { what: self.name, why: format!("{:?} is more than 2^40 elements", setup.size) });
         }
         (self.make)(rt, setup)

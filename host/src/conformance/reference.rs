@@ -56,7 +56,23 @@ pub fn convolution(x: &[f32], w: &[f32]) -> Vec<(f64, f64)> {
     (0..x.len() - w.len() + 1).into_par_iter().map(at).collect()
 }
 
-pub fn transpose(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+/// Rows `rows` of the product of `a`, of `k` columns, and `b`, of `n` columns: each element with the sum of its terms'
+/// magnitudes.
+pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<(f64, f64)> {
+    let row = |&i: &usize| {
+        let mut out = vec![(0.0, 0.0); n];
+        for (x, b) in a[i * k..(i + 1) * k].iter().zip(b.chunks(n.max(1))) {
+            for (o, y) in out.iter_mut().zip(b) {
+                let t = *x as f64 * *y as f64;
+                *o = (o.0 + t, o.1 + t.abs());
+            }
+        }
+        out
+    };
+    rows.par_iter().flat_map_iter(row).collect()
+}
+
+pub fn transpose<T: Copy + Send + Sync>(x: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..rows * cols).into_par_iter().map(|i| x[(i % rows) * cols + i / rows]).collect()
 }
 
@@ -73,6 +89,7 @@ mod tests {
         assert_eq!(sum(&[1.0, -1.0, 0.5]), (0.5, 2.5));
         assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
+        assert_eq!(product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]), [(-2.0, 4.0), (-2.0, 6.0), (11.0, 11.0), (16.0, 16.0)]);
         assert_eq!(transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 }

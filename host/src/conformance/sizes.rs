@@ -42,6 +42,20 @@ const RAINBOW_FEW: &[[u64; 2]] = &[[0, 3], [1, 1], [3, 0], [1025, 2]];
 const RAINBOW: &[[u64; 2]] = &[[0, 3], [1, 1], [3, 0], [33, 10], [511, 1], [512, 2], [513, 3], [1025, 7], [10_007, 10], [100_003, 2]];
 const RAINBOW_LARGE: &[[u64; 2]] = &[[1_000_001, 10]];
 
+const PRODUCTS_FEW: &[[u64; 3]] = &[[0, 3, 5], [3, 5, 0], [1, 1, 1], [5, 7, 3], [65, 63, 40], [129, 136, 72]];
+const PRODUCTS: &[[u64; 3]] = &[
+    [0, 3, 5], [3, 0, 5], [3, 5, 0], [1, 1, 1], [5, 7, 3], [1, 257, 64], [257, 1, 65], [16, 8, 64], [64, 64, 64], [65, 63, 33], [127, 129, 40],
+    [128, 256, 64], [128, 256, 128], [129, 257, 65], [256, 128, 63], [64, 64, 1], [130, 70, 200], [255, 511, 31], [300, 208, 520],
+];
+const PRODUCTS_LARGE: &[[u64; 3]] = &[[512, 512, 512], [1000, 1003, 999], [16, 2048, 2048], [2048, 2048, 64], [1111, 1024, 777], [1201, 1033, 1023]];
+
+const BATCHES_FEW: &[[u64; 4]] = &[[0, 3, 4, 5], [2, 3, 4, 0], [3, 5, 7, 9], [2, 65, 72, 40]];
+const BATCHES: &[[u64; 4]] = &[
+    [0, 3, 4, 5], [2, 0, 4, 5], [2, 3, 4, 0], [1, 1, 1, 1], [3, 5, 7, 9], [2, 65, 72, 40], [5, 64, 64, 64], [2, 129, 127, 65], [7, 33, 130, 16],
+    [1, 200, 300, 100],
+];
+const BATCHES_LARGE: &[[u64; 4]] = &[[128, 64, 64, 64], [9, 257, 255, 513]];
+
 /// The sizes of one operation.
 pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
     fn pick<const R: usize>(scope: Scope, few: &[[u64; R]], usual: &[[u64; R]], large: &[[u64; R]]) -> Vec<Vec<u64>> {
@@ -54,7 +68,10 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
     }
     let flat = |l: &[u64]| l.iter().map(|&n| [n]).collect::<Vec<_>>();
     match operation {
-        "matrix_copy" | "color_inversion" | "matrix_transpose" | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
+        "batched_matmul" => pick(scope, BATCHES_FEW, BATCHES, BATCHES_LARGE),
+        "gemm" | "matrix_multiplication" => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
+        name if name.starts_with("matmul") => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
+        "repack" | "matrix_copy" | "color_inversion" | "matrix_transpose" | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
         "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
         "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
         "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),

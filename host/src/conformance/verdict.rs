@@ -46,6 +46,26 @@ pub fn scaled(found: &[f64], wanted: impl ExactSizeIterator<Item = (f64, f64)>, 
     verdict
 }
 
+/// `‖found - wanted‖ / ‖wanted‖` over what is finite; the rest must be the same.
+pub fn normwise(found: &[f64], wanted: &[f64], tolerance: f64) -> Verdict {
+    let same = |w: f64, f: f64| f == w || (f.is_nan() && w.is_nan());
+    let misplaced = |w: f64, f: f64| !(w.is_finite() && f.is_finite() || same(w, f));
+    let pairs = || wanted.iter().copied().zip(found.iter().copied());
+    if found.len() != wanted.len() {
+        return scaled(found, wanted.iter().map(|w| (*w, 1.0)), tolerance);
+    }
+    if let Some((i, (w, f))) = pairs().enumerate().find(|(_, (w, f))| misplaced(*w, *f)) {
+        return Verdict { error: f64::INFINITY, tolerance, first: Some((i, f, w)) };
+    }
+    let finite = || pairs().filter(|(w, _)| w.is_finite());
+    let norm = |each: &mut dyn Iterator<Item = f64>| each.map(|x| x * x).sum::<f64>().sqrt();
+    let (off, size) = (norm(&mut finite().map(|(w, f)| f - w)), norm(&mut finite().map(|(w, _)| w)));
+    let error = if off == 0.0 { 0.0 } else { off / size.max(f64::MIN_POSITIVE) };
+    let far = |(_, (w, f)): &(usize, (f64, f64))| if w.is_finite() { (f - w).abs() } else { 0.0 };
+    let worst = pairs().enumerate().max_by(|x, y| far(x).total_cmp(&far(y)));
+    Verdict { error, tolerance, first: worst.filter(|_| error > tolerance).map(|(i, (w, f))| (i, f, w)) }
+}
+
 /// Equality, for results that have one right value.
 pub fn exact<T: Copy + PartialEq + Into<f64>>(found: &[T], wanted: &[T]) -> Verdict {
     let differs = match found.iter().zip(wanted).position(|(f, w)| f != w) {
@@ -71,6 +91,10 @@ mod tests {
         assert!(relative(&[f64::NAN, f64::INFINITY], &[f64::NAN, f64::INFINITY], 0.0, 0.0).passed());
         assert_eq!(relative(&[0.0], &[f64::NAN], 0.0, 1.0).error, f64::INFINITY);
         assert!(!relative(&[0.0], &[], 0.0, 1.0).passed());
+        assert!(normwise(&[3.0, 4.0005, f64::NAN], &[3.0, 4.0, f64::NAN], 1.1e-4).passed());
+        assert_eq!(normwise(&[3.0, 4.1], &[3.0, 4.0], 1e-2).first, Some((1, 4.1, 4.0)));
+        assert!(!normwise(&[f64::NAN, 1.0], &[f64::INFINITY, 1.0], 0.0).passed());
+        assert!(!normwise(&[f64::INFINITY, 1.0], &[2.0, 1.0], 1.0).passed());
         assert_eq!(exact(&[1, 2, 3], &[1, 5, 3]).first, Some((1, 2.0, 5.0)));
         assert!(!exact(&[1, 2], &[1, 2, 3]).passed());
     }

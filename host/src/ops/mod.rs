@@ -13,18 +13,26 @@
 mod check;
 mod convolution;
 mod elementwise;
+mod gemm;
 mod launch;
+mod matmul;
 mod matrix;
+mod product;
 mod rainbow;
 mod reduce;
 mod reorder;
+mod repack;
 mod softmax;
 
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
+pub use gemm::{BatchMultiply, Quantisation, batched_matmul, gemm, matmul_int8};
 pub use launch::{Launch, On, Pin, Tuned};
+pub use matmul::{Multiply, Precision, matmul, matmul_leaky_relu, matmul_relu, matrix_multiplication};
 pub use matrix::matrix_transpose;
+pub use product::Transpose;
 pub use rainbow::rainbow_table;
-pub use reduce::{count_2d_array_element, count_array_element, reduction};
+pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
 pub use reorder::{color_inversion, reverse_array};
+pub use repack::{Bits, repack};
 pub use softmax::{softmax_1d, softmax_rows};

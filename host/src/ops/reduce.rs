@@ -3,7 +3,7 @@
 use super::{Launch, check};
 use crate::error::Result;
 use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut, AsView};
+use kernel_core::{AsSlice, AsSliceMut, AsView, f16};
 
 /// Partial results per multiprocessor: no kernel starts more programs than that.
 const PARTIALS_PER_SM: usize = 16;
@@ -60,4 +60,19 @@ pub fn count_2d_array_element<'a>(
     let mut partials = on.stream().scratch::<i32>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))
+}
+
+/// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same bits
+/// every time.
+///
+/// One launch; scratch for a partial sum per program.
+///
+/// Shapes: `a`, `b` of equal length; `y` has one element.
+pub fn dot_product<'a>(on: &impl Launch, a: impl AsSlice<'a, f16>, b: impl AsSlice<'a, f16>, y: impl AsSliceMut<'a, f16>) -> Result<()> {
+    let (a, b, y) = (a.as_slice_arg(), b.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("dot_product", &[("a", a.len()), ("b", b.len())])?;
+    check::length("dot_product", "y", y.len(), 1, "a sum")?;
+    let mut partials = on.stream().scratch::<f32>(partials(on))?;
+    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    on.launch(k::dot_product::dot_product(a, b, &mut partials, &mut ticket, y))
 }

@@ -1,7 +1,7 @@
 //! `tile bench OP`
 
 use crate::choose::{self, Backend, Size};
-use crate::measure::{Bench, ms};
+use crate::measure::{Bench, ms, tflops};
 use crate::table::Table;
 use anyhow::{Result, bail};
 use kernel_core::DType;
@@ -43,7 +43,7 @@ pub struct Row {
     gb_s: f64,
     /// Of the bandwidth of a copy of as many bytes, measured in this run.
     copy_share: f64,
-    gflop_s: f64,
+    tflop_s: f64,
 }
 
 pub fn main(args: Args) -> Result<bool> {
@@ -76,9 +76,9 @@ pub fn main(args: Args) -> Result<bool> {
         println!("{}", serde_json::to_string_pretty(&rows)?);
         return Ok(true);
     }
-    let mut table = Table::new(&["operation", "dtype", "size", "median ms", "p10", "p90", "GB/s", "% of copy", "GFLOP/s", "configuration"]);
+    let mut table = Table::new(&["operation", "dtype", "size", "median ms", "p10", "p90", "GB/s", "% of copy", "TFLOP/s", "configuration"]);
     for r in &rows {
-        let flops = if r.gflop_s > 0.0 { format!("{:.0}", r.gflop_s) } else { String::new() };
+        let flops = if r.tflop_s > 0.0 { tflops(r.tflop_s) } else { String::new() };
         table.row([
             r.op.into(),
             r.dtype.into(),
@@ -127,7 +127,7 @@ pub fn time(rt: &Runtime, bench: &mut Bench, op: &'static Operation, dtype: DTyp
             p90_ms: times.quantile(0.9),
             gb_s,
             copy_share: gb_s / bench.copy_bandwidth(work.bytes)?,
-            gflop_s: work.flops as f64 / median / 1e6,
+            tflop_s: work.flops as f64 / median / 1e9,
         });
     }
     Ok(rows)

@@ -1,7 +1,7 @@
 //! `tile demo`
 
 use crate::choose::{Backend, size_text};
-use crate::measure::{Bench, ms};
+use crate::measure::{Bench, ms, tflops};
 use crate::table::Table;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,12 +24,18 @@ pub fn main(args: Args) -> Result<bool> {
     let bar = ProgressBar::new(OPERATIONS.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut bench = Bench::new(&rt, if on_gpu { 20 } else { 2 })?;
-    let mut table = Table::new(&["operation", "size", "ms", "GB/s", "GFLOP/s", "largest error", "result"]);
+    let mut table = Table::new(&["operation", "size", "ms", "GB/s", "TFLOP/s", "largest error", "result"]);
     let mut all_right = true;
     for op in OPERATIONS {
         bar.set_message(op.name);
-        // The CPU needs the demo's convolution, 6 billion operations, shorter to stay a matter of seconds.
-        let size = if op.name == "convolution_1d" && !on_gpu { vec![1_500_000, 127] } else { op.large.to_vec() };
+        // What takes billions of operations is smaller on the CPU, to stay a matter of seconds.
+        let size = match op.axes {
+            _ if on_gpu => op.large.to_vec(),
+            ["n", "taps"] => vec![1_500_000, 127],
+            ["m", "n", "k"] => vec![512; 3],
+            ["batch", ..] => vec![8, 256, 256, 256],
+            _ => op.large.to_vec(),
+        };
         let setup = Setup { dtype: op.dtypes[0], size: size.clone(), seed: 1, odd: false, awkward: false };
         let mut problem = op.prepare(&rt, &setup)?;
         let on = On::new(&rt);
@@ -38,13 +44,12 @@ pub fn main(args: Args) -> Result<bool> {
         let work = problem.work();
         let median = bench.time(|| Ok(problem.launch(&on)?))?.median();
         all_right &= verdict.passed();
-        let rate = |n: u64| if n > 0 { format!("{:.1}", n as f64 / median / 1e6) } else { String::new() };
         table.row([
             op.name.into(),
             size_text(&size),
             ms(median),
-            rate(work.bytes),
-            rate(work.flops),
+            format!("{:.1}", work.bytes as f64 / median / 1e6),
+            if work.flops > 0 { tflops(work.flops as f64 / median / 1e9) } else { String::new() },
             if verdict.tolerance == 0.0 && verdict.passed() { "exact".into() } else { format!("{:.1e}", verdict.error) },
             if verdict.passed() { "right".into() } else { "WRONG".into() },
         ]);

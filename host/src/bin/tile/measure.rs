@@ -73,3 +73,9 @@ impl<'a> Bench<'a> {
 pub fn ms(t: f64) -> String {
     if t < 10.0 { format!("{t:.4}") } else { format!("{t:.1}") }
 }
+
+/// TFLOP/s with three figures or more.
+pub fn tflops(rate: f64) -> String {
+    let digits = if rate < 1.0 { 4 } else if rate < 100.0 { 2 } else { 0 };
+    format!("{rate:.digits$}")
+}

@@ -3,6 +3,7 @@
 use crate::choose;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use kernel_compiler::lower::Variant;
 use kernel_core::bundle::Bundle;
 use kernel_core::{ConfigDesc, KernelDesc};
 use std::io::Write;
@@ -20,7 +21,7 @@ pub struct Args {
     /// A configuration; the first by default
     #[arg(long)]
     config: Option<String>,
-    /// The variant for arguments of any alignment, instead of the one for aligned arguments (ptx and sass show both)
+    /// The variant that asks least of its arguments, instead of the one that asks most (ptx and sass show all)
     #[arg(long)]
     general: bool,
     /// For ptx and sass; by default the newest that was built
@@ -51,11 +52,11 @@ pub fn main(args: Args) -> Result<bool> {
     let text = match args.stage {
         Stage::Ptx => ptx(desc, config, args.target.as_deref())?,
         Stage::Sass => sass(desc, config, args.target.as_deref())?,
-        Stage::Ast => compiled(desc, config, !args.general, kernel_compiler::Stage::Ast)?,
-        Stage::Ir => compiled(desc, config, !args.general, kernel_compiler::Stage::Ir)?,
-        Stage::Layout => compiled(desc, config, !args.general, kernel_compiler::Stage::Layout)?,
-        Stage::Rust => compiled(desc, config, !args.general, kernel_compiler::Stage::Rust)?,
-        Stage::Cpu => compiled(desc, config, !args.general, kernel_compiler::Stage::Cpu)?,
+        Stage::Ast => compiled(desc, config, args.general, kernel_compiler::Stage::Ast)?,
+        Stage::Ir => compiled(desc, config, args.general, kernel_compiler::Stage::Ir)?,
+        Stage::Layout => compiled(desc, config, args.general, kernel_compiler::Stage::Layout)?,
+        Stage::Rust => compiled(desc, config, args.general, kernel_compiler::Stage::Rust)?,
+        Stage::Cpu => compiled(desc, config, args.general, kernel_compiler::Stage::Cpu)?,
     };
     // A closed pipe (`| head`) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -79,9 +80,16 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
 }
 
-fn compiled(desc: &KernelDesc, config: &ConfigDesc, aligned: bool, stage: kernel_compiler::Stage) -> Result<String> {
+fn compiled(desc: &KernelDesc, config: &ConfigDesc, general: bool, stage: kernel_compiler::Stage) -> Result<String> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
-    kernel_compiler::show(source(desc)?, desc.name, types, Some(config.id), aligned, stage).map_err(anyhow::Error::msg)
+    kernel_compiler::show(source(desc)?, desc.name, types, Some(config.id), variant(config, general), stage).map_err(anyhow::Error::msg)
+}
+
+/// By the end of the entry's name.
+fn variant(config: &ConfigDesc, general: bool) -> Variant {
+    let chosen = if general { config.variants.last() } else { config.variants.first() };
+    let name = chosen.and_then(|v| v.entry.rsplit("__").next()).unwrap_or_default();
+    Variant { aligned: matches!(name, "tma" | "aligned"), tma: name.starts_with("tma") }
 }
 
 fn source(desc: &KernelDesc) -> Result<&'static str> {
@@ -102,7 +110,7 @@ fn ptx(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<S
     let bundle = bundle(desc)?;
     let target = newest(&bundle, target)?;
     let mut text = String::new();
-    for v in config.variants {
+    for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
         let entry = bundle.entry(v.entry)?;
         let image = bundle.image_of(entry, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
         text += &format!("// {} for {target}, {} threads, {} bytes of shared memory", v.entry, entry.threads, entry.shared_bytes);
@@ -134,7 +142,7 @@ fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<
     std::fs::create_dir_all(&folder)?;
     let done = (|| {
         let mut text = String::new();
-        for v in config.variants {
+        for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
             let image = bundle.image_of(bundle.entry(v.entry)?, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
             let cubin = folder.join("kernel.cubin");
             match &image.cubin {

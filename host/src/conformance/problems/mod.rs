@@ -2,6 +2,9 @@
 
 pub(super) mod convolution;
 pub(super) mod elementwise;
+pub(super) mod gemm;
+pub(super) mod matmul;
+mod matrix;
 pub(super) mod reduce;
 pub(super) mod reorder;
 pub(super) mod softmax;

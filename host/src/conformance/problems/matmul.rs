@@ -1,0 +1,185 @@
+//! matmul in all its forms: dtypes, transposition, precision, activation.
+
+use super::elementwise::SLOPE;
+use super::matrix::{Entry, Matrix, entries, floats_of};
+use super::*;
+use crate::conformance::verdict::Verdict;
+use crate::ops::{self, Multiply, On, Precision, Transpose};
+use kernel_core::{DType, bf16, f8e4m3, f16};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Activation {
+    None,
+    Relu,
+    LeakyRelu,
+}
+
+struct Product<T: Multiply> {
+    /// Both as they are multiplied.
+    host: (Vec<f32>, Vec<f32>),
+    extents: [usize; 3],
+    a: Matrix<T>,
+    b: Matrix<T>,
+    c: Matrix<T::Product>,
+    how: How,
+}
+
+#[derive(Clone, Copy)]
+struct How {
+    transpose: Transpose,
+    precision: Precision,
+    activation: Activation,
+}
+
+const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Default, activation: Activation::None };
+
+/// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign in
+/// sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
+pub(super) fn accumulation(dtype: DType, k: usize) -> f64 {
+    let unit = if dtype == DType::F8E4M3 { 2f64.powi(-13) } else { 2f64.powi(-23) };
+    unit * (8.0 + 2.0 * (k as f64).sqrt())
+}
+
+/// The rows that are checked: all, or as many of a large product as take seconds, the last one among them.
+pub(super) fn sampled(m: usize, row: usize) -> Vec<usize> {
+    let count = ((1usize << 31) / row.max(1)).clamp(16, 1 << 20);
+    if m <= count { (0..m).collect() } else { (0..count).map(|i| i * (m - 1) / (count - 1)).collect() }
+}
+
+/// Wanted in f64 with the magnitude of its terms, found rounded to U once.
+pub(super) fn judge<U: Entry>(found: &[U], wanted: impl Iterator<Item = (f64, f64)>, accumulation: f64) -> Verdict {
+    let found: Vec<f64> = found.iter().map(|v| v.value()).collect();
+    let each: Vec<_> = wanted
+        .map(|(w, magnitude)| {
+            // What is too large for U is an infinity in U.
+            let rounded = U::of(w).value();
+            let scale = accumulation * magnitude + 1.01 * U::ROUNDING * w.abs().max(U::NORMAL);
+            if w.is_finite() && rounded.is_infinite() { (rounded, 1.0) } else { (w, scale) }
+        })
+        .collect();
+    verdict::scaled(&found, each.into_iter(), 1.0)
+}
+
+impl<T: Multiply + Entry> Product<T>
+where
+    T::Product: Entry,
+{
+    fn check(&mut self) -> Result<Verdict> {
+        let [m, n, k] = self.extents;
+        let all = self.c.read()?;
+        let rows = sampled(m, n * k);
+        let found: Vec<T::Product> = rows.iter().flat_map(|&r| all[r * n..(r + 1) * n].iter().copied()).collect();
+        if T::DTYPE == DType::I8 {
+            return Ok(self.exact(&found, &rows));
+        }
+        let activated = |(w, magnitude): (f64, f64)| match self.how.activation {
+            Activation::Relu if w < 0.0 => (0.0, magnitude),
+            Activation::LeakyRelu if w < 0.0 => (SLOPE as f64 * w, magnitude),
+            _ => (w, magnitude),
+        };
+        let sums = reference::product(&self.host.0, &self.host.1, k, n, &rows);
+        let mut verdict = if T::DTYPE == DType::F32 {
+            let wanted: Vec<f64> = sums.iter().map(|&s| activated(s).0).collect();
+            // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN.
+            let value = |(i, v): (usize, &T::Product)| if sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() };
+            let found: Vec<f64> = found.iter().enumerate().map(value).collect();
+            // Rounding errors of sums in f32; operands of 11 bits.
+            let tolerance = if self.how.precision == Precision::Tf32 { 1e-3 } else { 2f64.powi(-23) * (2.0 + 0.5 * (k as f64).sqrt()) };
+            verdict::normwise(&found, &wanted, tolerance)
+        } else {
+            judge(&found, sums.into_iter().map(activated), accumulation(T::DTYPE, k))
+        };
+        if let Some((i, ..)) = &mut verdict.first {
+            *i = rows[*i / n] * n + *i % n;
+        }
+        Ok(verdict)
+    }
+
+    /// Of integers, which wrap.
+    fn exact(&self, found: &[T::Product], rows: &[usize]) -> Verdict {
+        let [_, n, k] = self.extents;
+        let ints = |v: &[f32]| v.iter().map(|&v| v as i32).collect::<Vec<_>>();
+        let (a, b) = (ints(&self.host.0), ints(&self.host.1));
+        let wanted = int_products(&a, &b, k, n, rows);
+        let wanted: Vec<f64> = wanted.into_iter().map(|w| if self.how.activation == Activation::Relu { w.max(0) } else { w } as f64).collect();
+        verdict::exact(&found.iter().map(|v| v.value()).collect::<Vec<_>>(), &wanted)
+    }
+}
+
+pub(super) fn int_products(a: &[i32], b: &[i32], k: usize, n: usize, rows: &[usize]) -> Vec<i32> {
+    use rayon::prelude::*;
+    let row = |&i: &usize| {
+        let mut out = vec![0i32; n];
+        for (x, b) in a[i * k..(i + 1) * k].iter().zip(b.chunks(n.max(1))) {
+            out.iter_mut().zip(b).for_each(|(o, y)| *o = o.wrapping_add(x.wrapping_mul(*y)));
+        }
+        out
+    };
+    rows.par_iter().flat_map_iter(row).collect()
+}
+
+fn problem<T: Multiply + Entry>(rt: &Runtime, s: &Setup, how: How, launch: fn(&mut Product<T>, &On) -> Result<()>) -> Boxed
+where
+    T::Product: Entry,
+{
+    let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
+    let [m, n, k] = extents;
+    let mut rng = data::Rng::new(s.seed);
+    let (a, b) = (entries::<T>(&mut rng, m * k, s.awkward), entries::<T>(&mut rng, k * n, false));
+    let host = (floats_of(&a), floats_of(&b));
+    let place = |v: Vec<T>, rows, cols, transposed| match transposed {
+        true => Matrix::new(rt, s, &reference::transpose(&v, rows, cols), [1, cols, rows]),
+        false => Matrix::new(rt, s, &v, [1, rows, cols]),
+    };
+    let (a, b) = (place(a, m, k, how.transpose.a)?, place(b, k, n, how.transpose.b)?);
+    let c = Matrix::poisoned(rt, s, [1, m, n])?;
+    let bytes = (m * k + k * n) * size_of::<T>() + m * n * size_of::<T::Product>();
+    Ok(Box::new(Prepared {
+        work: Work { bytes: bytes as u64, flops: 2 * (m * n * k) as u64 },
+        state: Product { host, extents, a, b, c, how },
+        launch,
+        check: Product::check,
+    }))
+}
+
+fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &On) -> Result<()>
+where
+    T::Product: Entry,
+{
+    let (a, b, c, How { transpose, precision, activation }) = (s.a.view()?, s.b.view()?, s.c.view_mut()?, s.how);
+    match activation {
+        Activation::None => ops::matmul(on, a, b, c, transpose, precision),
+        Activation::Relu => ops::matmul_relu(on, a, b, c, transpose, precision),
+        Activation::LeakyRelu => ops::matmul_leaky_relu(on, a, b, c, transpose, precision, SLOPE),
+    }
+}
+
+fn by_dtype(rt: &Runtime, s: &Setup, how: How) -> Boxed {
+    match s.dtype {
+        DType::F16 => problem::<f16>(rt, s, how, launch),
+        DType::BF16 => problem::<bf16>(rt, s, how, launch),
+        DType::I8 => problem::<i8>(rt, s, how, launch),
+        DType::F8E4M3 => problem::<f8e4m3>(rt, s, how, launch),
+        _ => problem::<f32>(rt, s, how, launch),
+    }
+}
+
+pub fn matmul<const A: bool, const B: bool>(rt: &Runtime, s: &Setup) -> Boxed {
+    by_dtype(rt, s, How { transpose: Transpose { a: A, b: B }, ..PLAIN })
+}
+
+pub fn tf32<const A: bool, const B: bool>(rt: &Runtime, s: &Setup) -> Boxed {
+    problem::<f32>(rt, s, How { transpose: Transpose { a: A, b: B }, precision: Precision::Tf32, ..PLAIN }, launch)
+}
+
+pub fn relu(rt: &Runtime, s: &Setup) -> Boxed {
+    by_dtype(rt, s, How { activation: Activation::Relu, ..PLAIN })
+}
+
+pub fn leaky_relu(rt: &Runtime, s: &Setup) -> Boxed {
+    by_dtype(rt, s, How { activation: Activation::LeakyRelu, ..PLAIN })
+}
+
+pub fn matrix_multiplication(rt: &Runtime, s: &Setup) -> Boxed {
+    problem::<f32>(rt, s, PLAIN, |s, on| ops::matrix_multiplication(on, s.a.view()?, s.b.view()?, s.c.view_mut()?))
+}

@@ -1,0 +1,135 @@
+//! Matrices of every element type, with guards around them and between their rows.
+
+use super::*;
+use crate::error::Error;
+use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
+
+/// An element of a matrix.
+pub(super) trait Entry: Element + PartialEq {
+    fn of(v: f64) -> Self;
+    fn value(self) -> f64;
+    /// What outputs hold before they are written, and what is between rows.
+    const POISON: Self;
+    /// Half an ulp, relative; 0 for integers.
+    const ROUNDING: f64;
+    /// The smallest normal number.
+    const NORMAL: f64;
+
+    fn is_poison(self) -> bool {
+        self == Self::POISON || self.value().is_nan() && Self::POISON.value().is_nan()
+    }
+}
+
+macro_rules! entries { ($($t:ty: $of:expr, $value:expr, $poison:expr, $rounding:expr, $normal:expr;)*) => { $(impl Entry for $t {
+    fn of(v: f64) -> Self { $of(v) }
+    fn value(self) -> f64 { $value(self) }
+    const POISON: Self = $poison;
+    const ROUNDING: f64 = $rounding;
+    const NORMAL: f64 = $normal;
+})* } }
+entries! {
+    f32: |v| v as f32, |v| v as f64, f32::NAN, 5.97e-8, 1.18e-38;
+    f16: f16::from_f64, f16::to_f64, f16::NAN, 4.89e-4, 6.11e-5;
+    bf16: bf16::from_f64, bf16::to_f64, bf16::NAN, 3.91e-3, 1.18e-38;
+    f8e4m3: |v| f8e4m3::from_f32(v as f32), |v: f8e4m3| v.to_f32() as f64, f8e4m3(0x7f), 6.25e-2, 1.57e-2;
+    i8: |v| v as i8, |v| v as f64, -77, 0.0, 0.0;
+    i32: |v| v as i32, |v| v as f64, -77_777, 0.0, 0.0;
+    u8: |v| v as u8, |v| v as f64, 0xA5, 0.0, 0.0;
+    u16: |v| v as u16, |v| v as f64, 0xA5A5, 0.0, 0.0;
+    u32: |v| v as u32, |v| v as f64, 0xA5A5_A5A5, 0.0, 0.0;
+}
+
+/// Rows that lie `pitch` elements apart, in batches one after another.
+pub(super) struct Matrix<T> {
+    data: Guarded<T>,
+    batch: usize,
+    rows: usize,
+    cols: usize,
+    pitch: usize,
+}
+
+/// Where arrays start past an aligned address rows are packed; else, for every other seed, they have gaps.
+pub(super) fn pitch(s: &Setup, cols: usize) -> usize {
+    if s.odd || s.seed.is_multiple_of(2) { cols } else { cols.next_multiple_of(16) + 16 }
+}
+
+impl<T: Entry> Matrix<T> {
+    pub fn new(rt: &Runtime, s: &Setup, host: &[T], [batch, rows, cols]: [usize; 3]) -> Result<Self> {
+        let pitch = pitch(s, cols);
+        let mut all = vec![T::POISON; batch * rows * pitch];
+        for (to, from) in all.chunks_mut(pitch.max(1)).zip(host.chunks(cols.max(1))) {
+            to[..cols].copy_from_slice(from);
+        }
+        Ok(Matrix { data: Guarded::new(rt, &all, T::POISON, s.odd)?, batch, rows, cols, pitch })
+    }
+
+    pub fn poisoned(rt: &Runtime, s: &Setup, extents: [usize; 3]) -> Result<Self> {
+        Self::new(rt, s, &vec![T::POISON; extents.iter().product()], extents)
+    }
+
+    fn strides(&self) -> [u64; 3] {
+        [(self.rows * self.pitch) as u64, self.pitch as u64, 1]
+    }
+
+    fn extents(&self) -> [u64; 3] {
+        [self.batch, self.rows, self.cols].map(|n| n as u64)
+    }
+
+    /// The first of the batch.
+    pub fn view(&self) -> Result<ViewArg<'_, T, 2>> {
+        let ([_, r, c], [_, s, t]) = (self.extents(), self.strides());
+        self.data.get()?.strided([r, c], [s, t]).ok_or_else(broken)
+    }
+
+    pub fn view_mut(&mut self) -> Result<ViewMutArg<'_, T, 2>> {
+        let ([_, r, c], [_, s, t]) = (self.extents(), self.strides());
+        self.data.get_mut()?.strided([r, c], [s, t]).ok_or_else(broken)
+    }
+
+    pub fn batch(&self) -> Result<ViewArg<'_, T, 3>> {
+        self.data.get()?.strided(self.extents(), self.strides()).ok_or_else(broken)
+    }
+
+    pub fn batch_mut(&mut self) -> Result<ViewMutArg<'_, T, 3>> {
+        let (extents, strides) = (self.extents(), self.strides());
+        self.data.get_mut()?.strided(extents, strides).ok_or_else(broken)
+    }
+
+    /// Row by row, without the gaps; an error where a gap was written.
+    pub fn read(&self) -> Result<Vec<T>> {
+        let all = self.data.read()?;
+        let mut out = Vec::with_capacity(self.batch * self.rows * self.cols);
+        for (i, row) in all.chunks(self.pitch.max(1)).enumerate() {
+            let (row, gap) = row.split_at(self.cols);
+            if !gap.iter().all(|v| v.is_poison()) {
+                return Err(Error::Tuning { what: "conformance".into(), why: format!("something was written past the end of row {i}") });
+            }
+            out.extend(row);
+        }
+        Ok(out)
+    }
+}
+
+fn broken() -> Error {
+    Error::Shape { what: "conformance", why: "a matrix that leaves its memory".into() }
+}
+
+/// Random elements of products, with a few special values if `awkward`.
+pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize, awkward: bool) -> Vec<T> {
+    let mut out: Vec<T> = match T::DTYPE {
+        DType::I8 => (0..n).map(|_| T::of(rng.below(256) as f64 - 128.0)).collect(),
+        // The narrow format has few numbers below 1.
+        DType::F8E4M3 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
+        _ => (0..n).map(|_| T::of(rng.uniform(-1.0, 1.0) as f64)).collect(),
+    };
+    if awkward && n > 0 && T::ROUNDING > 0.0 {
+        for v in [f64::NAN, f64::INFINITY, 60_000.0, -0.0] {
+            out[rng.below(n as u64) as usize] = T::of(v);
+        }
+    }
+    out
+}
+
+pub(super) fn floats_of<T: Entry>(v: &[T]) -> Vec<f32> {
+    v.iter().map(|v| v.value() as f32).collect()
+}

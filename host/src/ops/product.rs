@@ -1,0 +1,123 @@
+//! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
+
+use crate::error::{Error, Result};
+use kernel_core::{Element, SliceArg, ViewArg, ViewMutArg};
+
+/// Which operands are given transposed: the product is `op(A) op(B)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Transpose {
+    /// A is `k x m` in memory.
+    pub a: bool,
+    /// B is `n x k` in memory.
+    pub b: bool,
+}
+
+impl Transpose {
+    pub const NONE: Transpose = Transpose { a: false, b: false };
+}
+
+/// Rows and columns of the result, and the length of the sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extents {
+    pub m: u64,
+    pub n: u64,
+    pub k: u64,
+}
+
+impl Extents {
+    pub fn of(what: &'static str, a: [u64; 2], b: [u64; 2], c: [u64; 2], t: Transpose) -> Result<Extents> {
+        let (a, b) = (flipped_if(t.a, a), flipped_if(t.b, b));
+        let text = |[r, c]: [u64; 2]| format!("{r} x {c}");
+        if a[1] != b[0] {
+            let why = format!("op(A) is {} and op(B) is {}: as many columns of the one as rows of the other are needed", text(a), text(b));
+            return Err(Error::Shape { what, why });
+        }
+        if c != [a[0], b[1]] {
+            return Err(Error::Shape { what, why: format!("C is {}, the product is {}", text(c), text([a[0], b[1]])) });
+        }
+        Ok(Extents { m: c[0], n: c[1], k: a[1] })
+    }
+}
+
+fn flipped_if(flip: bool, [x, y]: [u64; 2]) -> [u64; 2] {
+    if flip { [y, x] } else { [x, y] }
+}
+
+/// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
+pub(super) fn apart<T, U, const R: usize>(
+    what: &'static str,
+    (output, c): (&'static str, &ViewMutArg<U, R>),
+    (name, other): (&'static str, &ViewArg<T, R>),
+) -> Result<()> {
+    let c = c.as_view();
+    let end = |start: u64, span: u64, size: usize| start.saturating_add(span.saturating_mul(size as u64));
+    let (c_end, other_end) = (end(c.addr(), c.span(), size_of::<U>()), end(other.addr(), other.span(), size_of::<T>()));
+    if c.span() > 0 && other.span() > 0 && c.addr() < other_end && other.addr() < c_end {
+        return Err(Error::Alias { kernel: what, output, other: name });
+    }
+    Ok(())
+}
+
+/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose that
+/// is held here.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a, T> {
+    pub view: ViewArg<'a, T, 2>,
+    pub transposed: bool,
+}
+
+impl<'a, T: Element> Operand<'a, T> {
+    pub fn new(view: ViewArg<'a, T, 2>, transposed: bool) -> Self {
+        match view.strides() {
+            [1, s] if s != 1 => Operand { view: flipped(view), transposed: !transposed },
+            _ => Operand { view, transposed },
+        }
+    }
+
+    /// Whether tensor maps can copy its tiles: rows that are contiguous and start at multiples of 16 bytes.
+    pub fn maps(&self) -> bool {
+        let (size, [row, element], [rows, cols]) = (size_of::<T>() as u64, self.view.strides(), self.view.dims());
+        let starts = self.view.addr() | row.wrapping_mul(size);
+        let fits = |n: u64| (1..=i32::MAX as u64).contains(&n);
+        element == 1 && row > 0 && starts.is_multiple_of(16) && fits(rows) && fits(cols) && row.saturating_mul(size) < 1 << 39
+    }
+}
+
+fn flipped<T: Element>(v: ViewArg<'_, T, 2>) -> ViewArg<'_, T, 2> {
+    let ([rows, cols], [r, c]) = (v.dims(), v.strides());
+    // SAFETY: the same elements, for as long.
+    let all = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
+    // It cannot leave its own span.
+    all.strided([cols, rows], [c, r]).unwrap_or(v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_core::AsSlice;
+
+    #[test]
+    fn extents_and_their_errors() {
+        let of = |a, b, c, ta, tb| Extents::of("matmul", a, b, c, Transpose { a: ta, b: tb });
+        let e = Extents { m: 2, n: 3, k: 5 };
+        assert_eq!(of([2, 5], [5, 3], [2, 3], false, false).unwrap(), e);
+        assert_eq!(of([5, 2], [3, 5], [2, 3], true, true).unwrap(), e);
+        let wrong = of([2, 5], [3, 5], [2, 3], false, false).unwrap_err().to_string();
+        assert!(wrong.contains("op(A) is 2 x 5 and op(B) is 3 x 5"), "{wrong}");
+        let wrong = of([2, 5], [5, 3], [3, 2], false, false).unwrap_err().to_string();
+        assert!(wrong.contains("C is 3 x 2, the product is 2 x 3"), "{wrong}");
+    }
+
+    #[test]
+    fn columns_in_memory_are_rows_of_the_transpose() {
+        let data = [0f32; 24];
+        let all = data.as_slice().as_slice_arg();
+        let rows = Operand::new(all.strided([4, 6], [6, 1]).unwrap(), false);
+        assert_eq!((rows.view.dims(), rows.transposed), ([4, 6], false));
+        let columns = Operand::new(all.strided([4, 6], [1, 4]).unwrap(), false);
+        assert_eq!((columns.view.dims(), columns.view.strides(), columns.transposed), ([6, 4], [4, 1], true));
+        let none = Operand::new(all.strided([4, 0], [1, 4]).unwrap(), true);
+        assert_eq!((none.view.dims(), none.transposed), ([0, 4], false));
+        assert!(!Operand::new(all.strided([2, 3], [8, 2]).unwrap(), false).maps());
+    }
+}

@@ -1,0 +1,142 @@
+//! Operands in rows that tensor maps take: contiguous, and starting at multiples of 16 bytes.
+
+use super::Launch;
+use super::product::{Extents, Operand, Transpose, apart};
+use crate::error::{Error, Result};
+use crate::scratch::Scratch;
+use device_kernels::repack as k;
+use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
+
+/// Rows of a copy are a multiple of this many bytes: whole cache lines.
+const PITCH_BYTES: u64 = 128;
+
+/// An unsigned integer by whose size elements are copied.
+pub trait Bits: Element {
+    #[doc(hidden)]
+    fn repack_call<'a>(x: ViewArg<'a, Self, 2>, y: ViewMutArg<'a, Self, 2>, transpose: bool) -> Call<'a>;
+}
+
+macro_rules! bits { ($($t:ty),*) => { $(impl Bits for $t {
+    fn repack_call<'a>(x: ViewArg<'a, Self, 2>, y: ViewMutArg<'a, Self, 2>, transpose: bool) -> Call<'a> {
+        if transpose { k::repack_transposed(x, y) } else { k::repack(x, y) }
+    }
+})* } }
+bits!(u8, u16, u32);
+
+/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type go as unsigned
+/// integers of their size.
+///
+/// Shapes: `x` is `rows x cols`; `y` is, too, or `cols x rows`.
+pub fn repack<'a, B: Bits>(on: &impl Launch, x: impl AsView<'a, B, 2>, y: impl AsViewMut<'a, B, 2>, transpose: bool) -> Result<()> {
+    const WHAT: &str = "repack";
+    let (x, y) = (x.as_view_arg(), y.as_view_mut_arg());
+    let ([rows, cols], found) = (x.dims(), y.as_view().dims());
+    let wanted = if transpose { [cols, rows] } else { [rows, cols] };
+    if found != wanted {
+        let why = format!("y is {} x {}, a copy of x is {} x {}", found[0], found[1], wanted[0], wanted[1]);
+        return Err(Error::Shape { what: WHAT, why });
+    }
+    apart(WHAT, ("y", &y), ("x", &x))?;
+    on.launch(B::repack_call(x, y, transpose))
+}
+
+/// A copy of an operand in scratch memory of the stream that uses it.
+pub(super) struct Packed<B> {
+    scratch: Scratch<B>,
+    dims: [u64; 2],
+    pitch: u64,
+    transposed: bool,
+}
+
+impl<B: Bits> Packed<B> {
+    /// Enqueues a copy of `from`, as large as B, that is `transposed` or not, whatever `from` is.
+    pub fn new<T: Element>(on: &impl Launch, from: &Operand<T>, transposed: bool) -> Result<Self> {
+        let flip = from.transposed != transposed;
+        let [rows, cols] = from.view.dims();
+        let dims = if flip { [cols, rows] } else { [rows, cols] };
+        let pitch = dims[1].next_multiple_of(PITCH_BYTES / size_of::<B>() as u64);
+        let too_large = || Error::TooLarge { len: dims[0].saturating_mul(pitch), size: size_of::<B>() };
+        let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
+        let mut scratch = on.stream().scratch::<B>(len)?;
+        // SAFETY: the same memory, as integers of the same size: any bits are one.
+        let bits: SliceArg<B> = unsafe { SliceArg::from_raw(from.view.addr(), from.view.span(), from.view.place()) };
+        let x = bits.strided(from.view.dims(), from.view.strides()).ok_or_else(too_large)?;
+        let y = (&mut scratch).as_slice_mut_arg().strided(dims, [pitch, 1]).ok_or_else(too_large)?;
+        on.launch(B::repack_call(x, y, flip))?;
+        Ok(Packed { scratch, dims, pitch, transposed })
+    }
+
+    pub fn operand<T: Element>(&self) -> Result<Operand<'_, T>> {
+        let all = (&self.scratch).as_slice_arg();
+        // SAFETY: holds copies of such elements, and is borrowed.
+        let all: SliceArg<T> = unsafe { SliceArg::from_raw(all.addr(), all.len(), all.place()) };
+        let view = all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
+        Ok(Operand { view, transposed: self.transposed })
+    }
+}
+
+/// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
+/// extent along which a copied operand is used again and again.
+const LEAST_PRODUCT: u64 = 1 << 30;
+const LEAST_REUSE: u64 = 512;
+
+/// Runs a product on its operands, or on copies of those that tensor maps do not take, or that are not transposed as
+/// `wanted` where kernels are faster so: where the device has tensor maps and the product is large enough to win by it.
+pub(super) fn with_rows<T: Element, B: Bits>(
+    on: &impl Launch,
+    e: Extents,
+    (a, b): (Operand<T>, Operand<T>),
+    wanted: Option<Transpose>,
+    desc: impl Fn(Transpose) -> &'static KernelDesc,
+    run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
+) -> Result<()> {
+    let given = Transpose { a: a.transposed, b: b.transposed };
+    let wanted = wanted.unwrap_or(given);
+    let (copy_a, copy_b) = (given.a != wanted.a || !a.maps(), given.b != wanted.b || !b.maps());
+    let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT;
+    let pays = large && (!copy_a || e.n >= LEAST_REUSE) && (!copy_b || e.m >= LEAST_REUSE);
+    let pinned = || on.pin().is_some_and(|(k, _)| given != wanted && core::ptr::eq(k, desc(given)));
+    if !(copy_a || copy_b) || !pays || pinned() || !on.runtime().0.takes_maps(desc(wanted)) {
+        return run(a, b);
+    }
+    let copies = || -> Result<_> {
+        let copied_a = copy_a.then(|| Packed::<B>::new(on, &a, wanted.a)).transpose()?;
+        Ok((copied_a, copy_b.then(|| Packed::<B>::new(on, &b, wanted.b)).transpose()?))
+    };
+    match copies() {
+        Ok((x, y)) => run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?),
+        // It is only slower without.
+        Err(Error::OutOfMemory { .. }) => run(a, b),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+    use kernel_core::f16;
+
+    #[test]
+    fn copies_are_padded_and_turned() {
+        let rt = Runtime::cpu();
+        let data: Vec<f16> = (0..15).map(|i| f16::from_f32(i as f32)).collect();
+        let view = data.as_slice().as_slice_arg().view([3, 5]).unwrap();
+        let from = Operand::new(view, true);
+        assert!(!from.maps());
+        for transposed in [true, false] {
+            let packed = Packed::<u16>::new(&rt, &from, transposed).unwrap();
+            let o = packed.operand::<f16>().unwrap();
+            assert!(o.maps() && o.transposed == transposed && o.view.strides() == [64, 1]);
+            let [rows, cols] = o.view.dims();
+            assert_eq!([rows, cols], if transposed { [3, 5] } else { [5, 3] });
+            for r in 0..rows as usize {
+                for c in 0..cols as usize {
+                    let (i, j) = if transposed { (r, c) } else { (c, r) };
+                    let found = unsafe { *(o.view.addr() as *const f16).add(r * 64 + c) };
+                    assert_eq!(found.to_f32(), (5 * i + j) as f32);
+                }
+            }
+        }
+    }
+}
