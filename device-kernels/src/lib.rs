@@ -13,6 +13,8 @@ pub mod gelu;
 pub mod gemm;
 pub mod leaky_relu;
 pub mod matmul;
+pub mod matmul_8bit;
+pub mod matmul_f32;
 pub mod matmul_int8;
 pub mod matrix_copy;
 pub mod matrix_transpose;
@@ -33,7 +35,7 @@ use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 47] = [
+    let kernels: [&[&'static KernelDesc]; 38] = [
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,
@@ -49,22 +51,13 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_nt::DESCS,
         matmul::products::matmul_tn::DESCS,
         matmul::products::matmul_tt::DESCS,
-        matmul::products::matmul_f32_nn::DESCS,
-        matmul::products::matmul_f32_nt::DESCS,
-        matmul::products::matmul_f32_tn::DESCS,
-        matmul::products::matmul_f32_tt::DESCS,
-        matmul::products::matmul_tf32_nn::DESCS,
-        matmul::products::matmul_tf32_nt::DESCS,
-        matmul::products::matmul_tf32_tn::DESCS,
-        matmul::products::matmul_tf32_tt::DESCS,
-        matmul::products::matmul_i8_nn::DESCS,
-        matmul::products::matmul_i8_nt::DESCS,
-        matmul::products::matmul_i8_tn::DESCS,
-        matmul::products::matmul_i8_tt::DESCS,
-        matmul::products::matmul_f8_nn::DESCS,
-        matmul::products::matmul_f8_nt::DESCS,
-        matmul::products::matmul_f8_tn::DESCS,
-        matmul::products::matmul_f8_tt::DESCS,
+        matmul_8bit::matmul_i8::DESCS,
+        matmul_8bit::matmul_f8::DESCS,
+        matmul_f32::f32_products::matmul_f32::DESCS,
+        matmul_f32::f32_products::matmul_f32_parts::DESCS,
+        matmul_f32::f32_products::split::DESCS,
+        matmul_f32::f32_products::split_transposed::DESCS,
+        matmul_f32::f32_products::matmul_tf32::DESCS,
         matmul_int8::int8_row_sums::DESCS,
         matmul_int8::matmul_int8::DESCS,
         matrix_copy::matrix_copy::DESCS,

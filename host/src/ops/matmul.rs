@@ -25,24 +25,13 @@ pub trait Multiply: Element {
     type Product: Element;
     #[doc(hidden)]
     type Bits: Bits;
+    /// Whether there is a kernel for every transposition; else one for A as it is and B transposed.
     #[doc(hidden)]
-    const WHAT: Kernels;
+    const ANY_ROWS: bool;
     #[doc(hidden)]
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
-}
-
-/// Which kernels a type has.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernels {
-    /// As fast with any operand transposed.
-    AnyRows,
-    /// Fastest with A as it is and B transposed.
-    DepthRows,
-    /// As `AnyRows`, and with operands rounded to tf32, as `DepthRows`.
-    F32,
 }
 
 /// Which kernel.
@@ -53,52 +42,55 @@ pub struct Way {
     pub tf32: bool,
 }
 
-macro_rules! pick { ($way:expr, $nn:expr, $nt:expr, $tn:expr, $tt:expr) => {
-    match ($way.transpose.a, $way.transpose.b) {
-        (false, false) => $nn,
-        (false, true) => $nt,
-        (true, false) => $tn,
-        (true, true) => $tt,
+macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
+    type Product = $t;
+    type Bits = u16;
+    const ANY_ROWS: bool = true;
+    fn call<'a>(way: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $t, 2>, below: f32) -> Call<'a> {
+        use k::matmul::products::*;
+        match (way.transpose.a, way.transpose.b) {
+            (false, false) => matmul_nn(a, b, c, below),
+            (false, true) => matmul_nt(a, b, c, below),
+            (true, false) => matmul_tn(a, b, c, below),
+            (true, true) => matmul_tt(a, b, c, below),
+        }
     }
-} }
+    fn desc(way: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
+        match (way.transpose.a, way.transpose.b) {
+            (false, false) => <($t,) as matmul_nn::Types>::DESC,
+            (false, true) => <($t,) as matmul_nt::Types>::DESC,
+            (true, false) => <($t,) as matmul_tn::Types>::DESC,
+            (true, true) => <($t,) as matmul_tt::Types>::DESC,
+        }
+    }
+})* } }
+halves!(f16 bf16);
 
-macro_rules! desc { ($t:ty, $kernel:ident) => { <($t,) as k::$kernel::Types>::DESC } }
-macro_rules! multiply { ($($t:ty, $product:ty, $bits:ty, $what:ident: $nn:ident $nt:ident $tn:ident $tt:ident;)*) => { $(
-    impl Multiply for $t {
-        type Product = $product;
-        type Bits = $bits;
-        const WHAT: Kernels = Kernels::$what;
-        fn call<'a>(way: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
-            pick!(way, k::$nn(a, b, c, below), k::$nt(a, b, c, below), k::$tn(a, b, c, below), k::$tt(a, b, c, below))
-        }
-        fn desc(way: Way) -> &'static KernelDesc {
-            pick!(way, desc!($t, $nn), desc!($t, $nt), desc!($t, $tn), desc!($t, $tt))
-        }
+macro_rules! bytes { ($($t:ty, $product:ty, $kernel:ident;)*) => { $(impl Multiply for $t {
+    type Product = $product;
+    type Bits = u8;
+    const ANY_ROWS: bool = false;
+    fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
+        k::matmul_8bit::$kernel(a, b, c, below)
     }
-)* } }
-multiply! {
-    f16, f16, u16, AnyRows: matmul_nn matmul_nt matmul_tn matmul_tt;
-    bf16, bf16, u16, AnyRows: matmul_nn matmul_nt matmul_tn matmul_tt;
-    i8, i32, u8, DepthRows: matmul_i8_nn matmul_i8_nt matmul_i8_tn matmul_i8_tt;
-    f8e4m3, bf16, u8, DepthRows: matmul_f8_nn matmul_f8_nt matmul_f8_tn matmul_f8_tt;
-}
+    fn desc(_: Way) -> &'static KernelDesc {
+        k::matmul_8bit::$kernel::DESCS[0]
+    }
+})* } }
+bytes! { i8, i32, matmul_i8; f8e4m3, bf16, matmul_f8; }
 
 impl Multiply for f32 {
     type Product = f32;
     type Bits = u32;
-    const WHAT: Kernels = Kernels::F32;
+    const ANY_ROWS: bool = false;
     fn call<'a>(way: Way, a: ViewArg<'a, f32, 2>, b: ViewArg<'a, f32, 2>, c: ViewMutArg<'a, f32, 2>, below: f32) -> Call<'a> {
-        use k::*;
-        if way.tf32 {
-            return pick!(way, matmul_tf32_nn(a, b, c, below), matmul_tf32_nt(a, b, c, below), matmul_tf32_tn(a, b, c, below), matmul_tf32_tt(a, b, c, below));
-        }
-        pick!(way, matmul_f32_nn(a, b, c, below), matmul_f32_nt(a, b, c, below), matmul_f32_tn(a, b, c, below), matmul_f32_tt(a, b, c, below))
+        use k::matmul_f32::f32_products::*;
+        if way.tf32 { matmul_tf32(a, b, c, below) } else { matmul_f32(a, b, c, below) }
     }
     fn desc(way: Way) -> &'static KernelDesc {
-        if way.tf32 {
-            return pick!(way, desc!(f32, matmul_tf32_nn), desc!(f32, matmul_tf32_nt), desc!(f32, matmul_tf32_tn), desc!(f32, matmul_tf32_tt));
-        }
-        pick!(way, desc!(f32, matmul_f32_nn), desc!(f32, matmul_f32_nt), desc!(f32, matmul_f32_tn), desc!(f32, matmul_f32_tt))
+        use k::matmul_f32::f32_products::*;
+        if way.tf32 { matmul_tf32::DESCS[0] } else { matmul_f32::DESCS[0] }
     }
 }
 
@@ -179,7 +171,7 @@ fn multiply<T: Multiply>(
 ) -> Result<()> {
     let e = Extents::of(what, a.dims(), b.dims(), c.as_view().dims(), transpose)?;
     let tf32 = precision == Precision::Tf32;
-    if tf32 && T::WHAT != Kernels::F32 {
+    if tf32 && T::DTYPE != DType::F32 {
         return Err(Error::Shape { what, why: format!("tf32 is a precision of f32, not of {}", T::DTYPE.name()) });
     }
     apart(what, ("c", &c), ("a", &a))?;
@@ -187,11 +179,14 @@ fn multiply<T: Multiply>(
     if e.m == 0 || e.n == 0 {
         return Ok(());
     }
-    let depth_rows = T::WHAT == Kernels::DepthRows || tf32;
-    let wanted = depth_rows.then_some(Transpose { a: false, b: true });
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
-    with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), |a, b| {
+    // Tensor maps take f32 as it is for products in tf32 only.
+    let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!T::ANY_ROWS).then_some(Transpose { a: false, b: true }));
+    let run = |a: Operand<T>, b: Operand<T>| {
+        // Where one kernel serves all, strides say what is transposed.
+        let (a, b) = if T::ANY_ROWS { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
-        on.launch(T::call(way, a.view, b.view, c, below))
-    })
+        on.launch(T::call(way, a.view, b.view, c.reborrow(), below))
+    };
+    if copies { with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
 }

@@ -1,0 +1,134 @@
+//! `C = f(A Bᵀ)` of f32, with `f` as in `matmul`, in three arithmetics. B comes with its columns as rows: of views that is a
+//! matter of strides, and along the depth is how warpgroups take operands other than f16 and bf16.
+
+use kernel_macros::tile_module;
+
+#[tile_module]
+pub mod f32_products {
+    fn activate(acc: Tile<f32>, below: f32) -> Tile<f32> {
+        if below == 1.0 {
+            acc
+        } else if below == 0.0 {
+            where_(acc < 0.0, 0.0, acc)
+        } else {
+            where_(acc < 0.0, below * acc, acc)
+        }
+    }
+
+    /// In f32 itself, or with X3 of 1 as accurately out of products of tf32, which make NaN of an infinite operand: those have
+    /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [16], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 2],
+    )]
+    pub fn matmul_f32<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+            let (i, j) = swizzle2d(t, tiles, GROUP);
+            let mut acc = zeros::<f32>([BM, BN]);
+            for k in (0..a.dim(1)).step_by(BK) {
+                let (x, y) = (a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])));
+                if X3 == 1 {
+                    acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
+                } else {
+                    acc = dot(x, y, acc);
+                }
+            }
+            c.store([i * BM, j * BN], activate(acc, below));
+        }
+    }
+
+    /// The product of operands that [`split`] took apart, without that of the low parts. What CHUNK of the depth adds up in the
+    /// tensor cores is added in f32: they cut off low bits of what they add.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], CHUNK = [64, 128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+    )]
+    pub fn matmul_f32_parts<const BM: usize, const BN: usize, const BK: usize, const CHUNK: usize, const GROUP: usize, const PER_SM: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        b_high: View<f32, 2>,
+        b_low: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        let depth = a_high.dim(1);
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+            let (i, j) = swizzle2d(t, tiles, GROUP);
+            let (r, s) = (i * BM, j * BN);
+            let mut acc = zeros::<f32>([BM, BN]);
+            for start in (0..depth).step_by(CHUNK) {
+                let mut part = zeros::<f32>([BM, BN]);
+                for k in (start..minimum(start + CHUNK, depth)).step_by(BK) {
+                    let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
+                    let (yh, yl) = (trans(b_high.tile([s, k], [BN, BK])), trans(b_low.tile([s, k], [BN, BK])));
+                    // The small ones first.
+                    part = dot(xl, yh, part).tf32();
+                    part = dot(xh, yl, part).tf32();
+                    part = dot(xh, yh, part).tf32();
+                }
+                acc += part;
+            }
+            c.store([r, s], activate(acc, below));
+        }
+    }
+
+    /// The nearest tf32; of the largest numbers the one below, which is finite.
+    fn tf32(x: Tile<f32>) -> Tile<f32> {
+        let bits = bitcast::<u32>(x);
+        let up = where_((bits & 0x7FFFFFFF) < 0x7F7FF000, bits + 0x1000, bits);
+        bitcast::<f32>(up & 0xFFFFE000)
+    }
+
+    fn part(x: Tile<f32>, high: ViewMut<f32, 2>, low: ViewMut<f32, 2>, r: usize, c: usize) {
+        let h = tf32(x);
+        high.store([r, c], h);
+        // An infinity less itself is no number.
+        low.store([r, c], where_(abs(x) == f32::INFINITY, 0.0, tf32(x - h)));
+    }
+
+    /// `x = high + low` to 21 bits, both of them tf32.
+    #[tile_kernel(tune(ROWS = [16], COLS = [128], warps = [8]), grid = [cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS)])]
+    pub fn split<const ROWS: usize, const COLS: usize>(x: View<f32, 2>, mut high: ViewMut<f32, 2>, mut low: ViewMut<f32, 2>) {
+        let across = cdiv(x.dim(1), COLS);
+        let (r, c) = (program_id(0) / across * ROWS, program_id(0) % across * COLS);
+        part(x.tile([r, c], [ROWS, COLS]), high, low, r, c);
+    }
+
+    /// As [`split`], of the transpose of `x`.
+    #[tile_kernel(tune(TILE = [64], warps = [8]), grid = [cdiv(x.dim(0), TILE) * cdiv(x.dim(1), TILE)])]
+    pub fn split_transposed<const TILE: usize>(x: View<f32, 2>, mut high: ViewMut<f32, 2>, mut low: ViewMut<f32, 2>) {
+        let across = cdiv(x.dim(1), TILE);
+        let (r, c) = (program_id(0) / across * TILE, program_id(0) % across * TILE);
+        part(trans(x.tile([r, c], [TILE, TILE])), high, low, c, r);
+    }
+
+    /// Of operands rounded to tf32, or cut off to it where they come by tensor maps.
+    #[tile_kernel(
+        tune(BM = [128], BN = [256], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 2],
+    )]
+    pub fn matmul_tf32<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>, below: f32) {
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+            let (i, j) = swizzle2d(t, tiles, GROUP);
+            let mut acc = zeros::<f32>([BM, BN]);
+            for k in (0..a.dim(1)).step_by(BK) {
+                acc = dot(a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])), acc).tf32();
+            }
+            c.store([i * BM, j * BN], activate(acc, below));
+        }
+    }
+}
