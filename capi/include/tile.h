@@ -17,7 +17,7 @@
 // Success.
 #define TILE_OK 0
 
-// A null pointer, a negative size, a size too large to address, an unknown dtype, shapes that do not fit together.
+// A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not fit together.
 #define TILE_ERROR_ARGUMENT 1
 
 // An output overlaps another array in a way that is not allowed.
@@ -167,6 +167,72 @@ int tile_softmax_rows(const float *x, float *y, long long rows, long long cols);
 // The message of the last call of this thread that failed; empty when none has. Valid until the thread's next failing
 // call.
 const char *tile_last_error(void);
+
+// C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
+//
+// # Safety
+// The pointers address M * N, N * K and M * K floats.
+int solve_matrix_multiplication(const float *A, const float *B, float *C, int M, int N, int K);
+
+// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
+// does not count.
+//
+// # Safety
+// The pointers address M * K, K * N and M * N elements.
+int solve_gemm(const uint16_t *A,
+               const uint16_t *B,
+               uint16_t *C,
+               int M,
+               int N,
+               int K,
+               float alpha,
+               float beta);
+
+// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
+// is int32), 4 fp8 e4m3 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+//
+// # Safety
+// The pointers address m * k, k * n and m * n elements.
+int tile_matmul(int dtype,
+                int precision,
+                int trans_a,
+                int trans_b,
+                const void *a,
+                const void *b,
+                void *c,
+                long long m,
+                long long n,
+                long long k);
+
+// As tile_matmul, with max(x, 0) of every sum.
+//
+// # Safety
+// As tile_matmul.
+int tile_matmul_relu(int dtype,
+                     int precision,
+                     int trans_a,
+                     int trans_b,
+                     const void *a,
+                     const void *b,
+                     void *c,
+                     long long m,
+                     long long n,
+                     long long k);
+
+// As tile_matmul, with 0.01 x for every negative sum x; not of int8.
+//
+// # Safety
+// As tile_matmul.
+int tile_matmul_leaky_relu(int dtype,
+                           int precision,
+                           int trans_a,
+                           int trans_b,
+                           const void *a,
+                           const void *b,
+                           void *c,
+                           long long m,
+                           long long n,
+                           long long k);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,7 +5,7 @@ use host::Error;
 
 /// Success.
 pub const TILE_OK: c_int = 0;
-/// A null pointer, a negative size, a size too large to address, an unknown dtype, shapes that do not fit together.
+/// A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not fit together.
 pub const TILE_ERROR_ARGUMENT: c_int = 1;
 /// An output overlaps another array in a way that is not allowed.
 pub const TILE_ERROR_OVERLAP: c_int = 2;

@@ -9,12 +9,14 @@ mod challenges;
 mod codes;
 mod general;
 mod guard;
+mod matmul;
 mod memory;
 
 pub use challenges::*;
 pub use codes::*;
 pub use general::*;
 pub use guard::tile_last_error;
+pub use matmul::*;
 
 use core::ffi::{c_int, c_void};
 

@@ -18,6 +18,7 @@ static void errors(void) {
     static int i[64], c[1];
     static unsigned u[64];
     static unsigned char image[256];
+    static uint16_t h[64];
     CHECK(strcmp(tile_last_error(), "") == 0);
 
     /* Null pointers with a positive length. */
@@ -39,6 +40,10 @@ static void errors(void) {
     FAILS(solve_reduction(NULL, y, 4), TILE_ERROR_ARGUMENT, "input");
     FAILS(tile_softmax_rows(x, NULL, 2, 2), TILE_ERROR_ARGUMENT, "y");
     FAILS(tile_gelu(1, NULL, y, 4), TILE_ERROR_ARGUMENT, "x");
+    FAILS(solve_matrix_multiplication(x, NULL, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "B is a null");
+    FAILS(solve_gemm(h, h, NULL, 2, 2, 2, 1, 0), TILE_ERROR_ARGUMENT, "C is a null");
+    FAILS(tile_matmul(1, 0, 0, 0, NULL, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "a is a null");
+    FAILS(tile_matmul(0, 0, 0, 0, NULL, NULL, NULL, 2, 2, 0), TILE_ERROR_ARGUMENT, "c is a null");
 
     /* Negative sizes. */
     FAILS(solve_relu(x, y, -1), TILE_ERROR_ARGUMENT, "N is -1");
@@ -51,6 +56,11 @@ static void errors(void) {
     FAILS(solve_count_2d_array_element(i, c, -1, -1, 0), TILE_ERROR_ARGUMENT, "negative");
     FAILS(tile_vector_add(0, x, x, y, LLONG_MIN), TILE_ERROR_ARGUMENT, "negative");
     FAILS(tile_softmax_rows(x, y, 1, -1), TILE_ERROR_ARGUMENT, "cols");
+    FAILS(solve_matrix_multiplication(x, x, y, 2, -2, 2), TILE_ERROR_ARGUMENT, "N is -2");
+    FAILS(solve_gemm(h, h, h, 2, 2, INT_MIN, 1, 0), TILE_ERROR_ARGUMENT, "K is");
+    FAILS(tile_matmul(0, 0, 0, 0, x, x, y, -1, 0, 0), TILE_ERROR_ARGUMENT, "m is -1");
+    FAILS(tile_matmul_relu(0, 0, 0, 0, x, x, y, 0, -1, 0), TILE_ERROR_ARGUMENT, "n is -1");
+    FAILS(tile_matmul_leaky_relu(0, 0, 0, 0, x, x, y, 0, 0, LLONG_MIN), TILE_ERROR_ARGUMENT, "k is");
 
     /* Sizes whose byte count overflows. */
     FAILS(solve_vector_add(x, x, y, SIZE_MAX), TILE_ERROR_ARGUMENT, "addressed");
@@ -58,12 +68,24 @@ static void errors(void) {
     FAILS(tile_relu(0, x, y, LLONG_MAX), TILE_ERROR_ARGUMENT, "addressed");
     FAILS(tile_softmax_rows(x, y, LLONG_MAX, LLONG_MAX), TILE_ERROR_ARGUMENT, "64 bits");
     FAILS(tile_softmax_rows(x, y, LLONG_MAX / 2, 2), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(solve_matrix_multiplication(x, x, y, INT_MAX, INT_MAX, INT_MAX), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(tile_matmul(1, 0, 0, 0, h, h, h, LLONG_MAX, 4, 2), TILE_ERROR_ARGUMENT, "64 bits");
+    FAILS(tile_matmul(1, 0, 1, 0, h, h, h, LLONG_MAX / 2, 2, 1), TILE_ERROR_ARGUMENT, "addressed");
 
     /* A dtype that is none, and an address that is not aligned to its element. */
     FAILS(tile_relu(3, x, y, 4), TILE_ERROR_ARGUMENT, "dtype is 3");
     FAILS(tile_gelu(-1, x, y, 4), TILE_ERROR_ARGUMENT, "dtype is -1");
     FAILS(tile_relu(0, (char *)x + 2, y, 4), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(tile_relu(1, (char *)x + 1, y, 4), TILE_ERROR_ARGUMENT, "multiple");
+    FAILS(tile_matmul(5, 0, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 5");
+    FAILS(tile_matmul(-1, 0, 0, 0, x, x, y, 0, 0, 0), TILE_ERROR_ARGUMENT, "dtype is -1");
+    FAILS(tile_matmul(0, 3, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "precision is 3");
+    FAILS(tile_matmul_relu(0, -1, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "precision is -1");
+    FAILS(tile_matmul(1, 2, 0, 0, h, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "tf32");
+    FAILS(tile_matmul(0, 0, 2, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "trans_a is 2");
+    FAILS(tile_matmul(0, 0, 0, -1, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "trans_b is -1");
+    FAILS(tile_matmul_leaky_relu(3, 0, 0, 0, image, image, i, 2, 2, 2), TILE_ERROR_ARGUMENT, "int32");
+    FAILS(tile_matmul(1, 0, 0, 0, (char *)h + 1, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "multiple");
 
     /* Overlaps. */
     FAILS(solve_relu(x, x + 1, 8), TILE_ERROR_OVERLAP, "overlap");
@@ -74,6 +96,9 @@ static void errors(void) {
     FAILS(solve_reduction(x, x + 3, 8), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_count_array_element(i, i, 8, 1), TILE_ERROR_OVERLAP, "overlap");
     FAILS(tile_softmax_rows(x, x, 2, 4), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_matrix_multiplication(x, y, x, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_gemm(h, h + 8, h + 10, 2, 2, 2, 1, 1), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(tile_matmul(3, 0, 0, 0, image, image + 8, image + 4, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_1d_convolution(x, x + 32, y, 3, 8), TILE_ERROR_ARGUMENT, "taps");
 
     /* A length of zero touches nothing. */
@@ -91,6 +116,9 @@ static void errors(void) {
     CHECK(solve_count_array_element(NULL, NULL, 0, 5) == TILE_OK);
     CHECK(tile_softmax_rows(NULL, NULL, 0, LLONG_MAX) == TILE_OK);
     CHECK(tile_gelu(2, NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_matrix_multiplication(NULL, NULL, NULL, 0, 5, 5) == TILE_OK);
+    CHECK(solve_gemm(NULL, NULL, NULL, 5, 0, 5, 1, 1) == TILE_OK);
+    CHECK(tile_matmul(4, 0, 1, 1, NULL, NULL, NULL, LLONG_MAX, 0, LLONG_MAX) == TILE_OK);
     CHECK(tile_set_stream(NULL) == TILE_OK);
     for (int k = 0; k < 64; k++) CHECK(x[k] == 0 && y[k] == 0 && i[k] == 0 && u[k] == 0);
 }
@@ -162,6 +190,20 @@ static void results(void) {
     uint16_t minus[2] = {0xbf80, 0x3f80};
     CHECK(tile_relu(2, minus, out, 2) == TILE_OK && out[0] == 0 && out[1] == 0x3f80);
     CHECK(tile_leaky_relu(0, a, c, 4) == TILE_OK && tile_gelu(0, a, c, 4) == TILE_OK);
+
+    /* Products of 4 x 6 and 6 x 5; sums of nothing. */
+    CHECK(solve_matrix_multiplication(a, b, c, 4, 6, 5) == TILE_OK);
+    for (int k = 0; k < 20; k++) {
+        float want = 0;
+        for (int l = 0; l < 6; l++) want += a[k / 5 * 6 + l] * b[l * 5 + k % 5];
+        CHECK(fabsf(c[k] - want) < 1e-3f);
+    }
+    CHECK(tile_matmul_leaky_relu(0, 1, 0, 0, a, b, c, 1, 1, 6) == TILE_OK && fabsf(c[0] - 0.01f * -107.5f) < 1e-3f);
+    CHECK(tile_matmul(0, 0, 0, 0, NULL, NULL, c, 2, 2, 0) == TILE_OK && c[0] == 0 && c[3] == 0);
+    uint16_t eye[4] = {0x3c00, 0, 0, 0x3c00}, two_by_two[4] = {0x3c00, 0x4000, 0x4200, 0x4400}, sum_c[4] = {0x3c00, 0x3c00, 0x3c00, 0x3c00};
+    CHECK(solve_gemm(eye, two_by_two, sum_c, 2, 2, 2, 2, 1) == TILE_OK); /* 2 B + 1 */
+    CHECK(sum_c[0] == 0x4200 && sum_c[1] == 0x4500 && sum_c[2] == 0x4700 && sum_c[3] == 0x4880);
+    CHECK(solve_gemm(NULL, NULL, sum_c, 2, 2, 0, INFINITY, 0.5f) == TILE_OK && sum_c[0] == 0x3e00);
 }
 
 int main(int argc, char **argv) {

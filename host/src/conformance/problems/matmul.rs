@@ -49,15 +49,16 @@ pub(super) fn sampled(m: usize, row: usize) -> Vec<usize> {
 /// Wanted in f64 with the magnitude of its terms, found rounded to U once.
 pub(super) fn judge<U: Entry>(found: &[U], wanted: impl Iterator<Item = (f64, f64)>, accumulation: f64) -> Verdict {
     let found: Vec<f64> = found.iter().map(|v| v.value()).collect();
+    let tolerance = 1.01 * U::ROUNDING;
     let each: Vec<_> = wanted
         .map(|(w, magnitude)| {
             // What is too large for U is an infinity in U.
             let rounded = U::of(w).value();
-            let scale = accumulation * magnitude + 1.01 * U::ROUNDING * w.abs().max(U::NORMAL);
+            let scale = w.abs().max(U::NORMAL) + accumulation / tolerance * magnitude;
             if w.is_finite() && rounded.is_infinite() { (rounded, 1.0) } else { (w, scale) }
         })
         .collect();
-    verdict::scaled(&found, each.into_iter(), 1.0)
+    verdict::scaled(&found, each.into_iter(), tolerance)
 }
 
 impl<T: Multiply + Entry> Product<T>

@@ -1,0 +1,202 @@
+//! Products of matrices.
+
+use crate::backend;
+use crate::guard::{Failure, Result, enter};
+use crate::memory::{Array, area, int, long};
+use core::ffi::{c_float, c_int, c_longlong, c_void};
+use host::ops::{self, Multiply, Precision, Transpose};
+use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
+
+/// The slope of the leaky ReLU.
+const SLOPE: f32 = 0.01;
+
+/// What is done to the sums.
+#[derive(Clone, Copy, PartialEq)]
+enum Activation {
+    None,
+    Relu,
+    LeakyRelu,
+}
+
+/// C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
+///
+/// # Safety
+/// The pointers address M * N, N * K and M * K floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_matrix_multiplication(A: *const c_float, B: *const c_float, C: *mut c_float, M: c_int, N: c_int, K: c_int) -> c_int {
+    enter(|| {
+        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
+        let p = Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k])?;
+        p.run(|on, a, b, c| ops::matrix_multiplication(on, a, b, c))
+    })
+}
+
+/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
+/// does not count.
+///
+/// # Safety
+/// The pointers address M * K, K * N and M * N elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_gemm(
+    A: *const u16,
+    B: *const u16,
+    C: *mut u16,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+    alpha: c_float,
+    beta: c_float,
+) -> c_int {
+    enter(|| {
+        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
+        let p = Operands::<f16, f16>::new(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [m, k], [k, n], [m, n])?;
+        p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
+    })
+}
+
+/// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
+/// is int32), 4 fp8 e4m3 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+///
+/// # Safety
+/// The pointers address m * k, k * n and m * n elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_matmul(
+    dtype: c_int,
+    precision: c_int,
+    trans_a: c_int,
+    trans_b: c_int,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    m: c_longlong,
+    n: c_longlong,
+    k: c_longlong,
+) -> c_int {
+    enter(|| general(Activation::None, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+}
+
+/// As tile_matmul, with max(x, 0) of every sum.
+///
+/// # Safety
+/// As tile_matmul.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_matmul_relu(
+    dtype: c_int,
+    precision: c_int,
+    trans_a: c_int,
+    trans_b: c_int,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    m: c_longlong,
+    n: c_longlong,
+    k: c_longlong,
+) -> c_int {
+    enter(|| general(Activation::Relu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+}
+
+/// As tile_matmul, with 0.01 x for every negative sum x; not of int8.
+///
+/// # Safety
+/// As tile_matmul.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_matmul_leaky_relu(
+    dtype: c_int,
+    precision: c_int,
+    trans_a: c_int,
+    trans_b: c_int,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    m: c_longlong,
+    n: c_longlong,
+    k: c_longlong,
+) -> c_int {
+    enter(|| general(Activation::LeakyRelu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+}
+
+unsafe fn general(
+    activation: Activation,
+    [dtype, precision, trans_a, trans_b]: [c_int; 4],
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    [m, n, k]: [c_longlong; 3],
+) -> Result<()> {
+    let precision = match precision {
+        0 => Precision::Default,
+        1 => Precision::F32,
+        2 if dtype == 0 => Precision::Tf32,
+        2 => return Err(Failure::argument(format!("precision is 2: tf32 is of f32, dtype 0, and dtype is {dtype}"))),
+        other => return Err(Failure::argument(format!("precision is {other}: 0 is the default, 1 the accuracy of f32, 2 tf32"))),
+    };
+    let flag = |name: &str, v: c_int| match v {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Failure::argument(format!("{name} is {v}: 0 or 1"))),
+    };
+    let transpose = Transpose { a: flag("trans_a", trans_a)?, b: flag("trans_b", trans_b)? };
+    let extents = [long("m", m)?, long("n", n)?, long("k", k)?];
+    match dtype {
+        0 => typed::<f32>(activation, precision, transpose, a, b, c, extents),
+        1 => typed::<f16>(activation, precision, transpose, a, b, c, extents),
+        2 => typed::<bf16>(activation, precision, transpose, a, b, c, extents),
+        3 if activation == Activation::LeakyRelu => Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into())),
+        3 => typed::<i8>(activation, precision, transpose, a, b, c, extents),
+        4 => typed::<f8e4m3>(activation, precision, transpose, a, b, c, extents),
+        other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3"))),
+    }
+}
+
+unsafe fn typed<T: Multiply>(
+    activation: Activation,
+    precision: Precision,
+    t: Transpose,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    [m, n, k]: [u64; 3],
+) -> Result<()> {
+    let (dims_a, dims_b) = (if t.a { [k, m] } else { [m, k] }, if t.b { [n, k] } else { [k, n] });
+    let p = Operands::<T, T::Product>::new(["a", "b", "c"], a.cast(), b.cast(), c.cast(), dims_a, dims_b, [m, n])?;
+    p.run(|on, a, b, c| match activation {
+        Activation::None => ops::matmul(on, a, b, c, t, precision),
+        Activation::Relu => ops::matmul_relu(on, a, b, c, t, precision),
+        Activation::LeakyRelu => ops::matmul_leaky_relu(on, a, b, c, t, precision, SLOPE),
+    })
+}
+
+/// Two matrices and the place of their product, as they were handed over.
+struct Operands<'a, T, U> {
+    a: (Array<'a, T>, [u64; 2]),
+    b: (Array<'a, T>, [u64; 2]),
+    c: (Array<'a, U>, [u64; 2]),
+}
+
+impl<'a, T: Element, U: Element> Operands<'a, T, U> {
+    fn new(names: [&'a str; 3], a: *const T, b: *const T, c: *mut U, dims_a: [u64; 2], dims_b: [u64; 2], dims_c: [u64; 2]) -> Result<Self> {
+        let size = |[rows, cols]: [u64; 2]| area(rows, cols);
+        let results = size(dims_c)?;
+        // Without a result nothing is read.
+        let read = |dims| if results == 0 { Ok(0) } else { size(dims) };
+        let a = Array::new(names[0], a, read(dims_a)?)?;
+        let b = Array::new(names[1], b, read(dims_b)?)?;
+        let c = Array::new(names[2], c.cast_const(), results)?;
+        c.apart(&a)?;
+        c.apart(&b)?;
+        Ok(Operands { a: (a, dims_a), b: (b, dims_b), c: (c, dims_c) })
+    }
+
+    /// # Safety
+    /// The memory is the caller's to read and to write.
+    unsafe fn run(&self, multiply: impl FnOnce(&ops::On, ViewArg<T, 2>, ViewArg<T, 2>, ViewMutArg<U, 2>) -> host::Result<()>) -> Result<()> {
+        let elements = area(self.c.1[0], self.c.1[1])?;
+        backend::with(elements, |on, place| {
+            let (a, b, c) = (self.a.0.input(place).view(self.a.1), self.b.0.input(place).view(self.b.1), self.c.0.output(place).view(self.c.1));
+            match (a, b, c) {
+                (Some(a), Some(b), Some(c)) => multiply(on, a, b, c),
+                _ => Err(host::Error::Shape { what: "matmul", why: "an array is not as long as its matrix".into() }),
+            }
+        })
+    }
+}
