@@ -496,6 +496,14 @@ impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
     }
 }
 
+impl<T> ViewArg<'_, T, 2> {
+    /// The transpose.
+    pub fn flipped(self) -> Self {
+        let ([rows, cols], [r, c]) = (self.dims, self.strides);
+        ViewArg { dims: [cols, rows], strides: [c, r], ..self }
+    }
+}
+
 /// An address for a raw-pointer parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct RawArg<T> {

@@ -3,9 +3,10 @@
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Bits, with_rows};
+use super::split;
 use crate::error::{Error, Result};
-use device_kernels::matmul::products as k;
-use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
+use device_kernels as k;
+use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,6 +33,13 @@ pub trait Multiply: Element {
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
+    /// Whether large products are best made of the operands' parts.
+    #[doc(hidden)]
+    const IN_PARTS: bool = false;
+    #[doc(hidden)]
+    fn in_parts(_: &impl Launch, _: ViewArg<Self, 2>, _: ViewArg<Self, 2>, _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
+        unreachable!("for types that say so")
+    }
 }
 
 /// Which kernel.
@@ -91,6 +99,10 @@ impl Multiply for f32 {
     fn desc(way: Way) -> &'static KernelDesc {
         use k::matmul_f32::f32_products::*;
         if way.tf32 { matmul_tf32::DESCS[0] } else { matmul_f32::DESCS[0] }
+    }
+    const IN_PARTS: bool = true;
+    fn in_parts(on: &impl Launch, a: ViewArg<f32, 2>, b: ViewArg<f32, 2>, c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+        split::multiply(on, a, b, c, below)
     }
 }
 
@@ -182,11 +194,14 @@ fn multiply<T: Multiply>(
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
     // Tensor maps take f32 as it is for products in tf32 only.
     let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!T::ANY_ROWS).then_some(Transpose { a: false, b: true }));
+    if T::IN_PARTS && !tf32 && split::pays(on, e) {
+        return T::in_parts(on, a.turned(false).view, b.turned(true).view, c, below);
+    }
     let run = |a: Operand<T>, b: Operand<T>| {
         // Where one kernel serves all, strides say what is transposed.
         let (a, b) = if T::ANY_ROWS { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
-        on.launch(T::call(way, a.view, b.view, c.reborrow(), below))
+        on.launch(T::call(way, a.view, b.view, c, below))
     };
     if copies { with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
 }

@@ -23,6 +23,7 @@ mod reduce;
 mod reorder;
 mod repack;
 mod softmax;
+mod split;
 
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};

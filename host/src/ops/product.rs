@@ -1,7 +1,7 @@
 //! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
 
 use crate::error::{Error, Result};
-use kernel_core::{Element, SliceArg, ViewArg, ViewMutArg};
+use kernel_core::{Element, ViewArg, ViewMutArg};
 
 /// Which operands are given transposed: the product is `op(A) op(B)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -69,9 +69,14 @@ pub(super) struct Operand<'a, T> {
 impl<'a, T: Element> Operand<'a, T> {
     pub fn new(view: ViewArg<'a, T, 2>, transposed: bool) -> Self {
         match view.strides() {
-            [1, s] if s != 1 => Operand { view: flipped(view), transposed: !transposed },
+            [1, s] if s != 1 => Operand { view: view.flipped(), transposed: !transposed },
             _ => Operand { view, transposed },
         }
+    }
+
+    /// The same matrix given transposed or not, by its strides.
+    pub fn turned(self, transposed: bool) -> Self {
+        if self.transposed == transposed { self } else { Operand { view: self.view.flipped(), transposed } }
     }
 
     /// Whether tensor maps can copy its tiles: rows that are contiguous and start at multiples of 16 bytes.
@@ -81,14 +86,6 @@ impl<'a, T: Element> Operand<'a, T> {
         let fits = |n: u64| (1..=i32::MAX as u64).contains(&n);
         element == 1 && row > 0 && starts.is_multiple_of(16) && fits(rows) && fits(cols) && row.saturating_mul(size) < 1 << 39
     }
-}
-
-fn flipped<T: Element>(v: ViewArg<'_, T, 2>) -> ViewArg<'_, T, 2> {
-    let ([rows, cols], [r, c]) = (v.dims(), v.strides());
-    // SAFETY: the same elements, for as long.
-    let all = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
-    // It cannot leave its own span.
-    all.strided([cols, rows], [c, r]).unwrap_or(v)
 }
 
 #[cfg(test)]
