@@ -77,8 +77,13 @@ impl<B: Bits> Packed<B> {
 
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
-const LEAST_PRODUCT: u64 = 1 << 30;
-const LEAST_REUSE: u64 = 512;
+const LEAST: Least = Least { product: 1 << 30, reuse: 512 };
+
+#[derive(Clone, Copy)]
+struct Least {
+    product: u64,
+    reuse: u64,
+}
 
 /// Runs a product on its operands, or on copies of those that tensor maps do not take, or that are not transposed as
 /// `wanted` where kernels are faster so: where the device has tensor maps and the product is large enough to win by it.
@@ -90,11 +95,23 @@ pub(super) fn with_rows<T: Element, B: Bits>(
     desc: impl Fn(Transpose) -> &'static KernelDesc,
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
+    with_rows_from::<T, B>(LEAST, on, e, (a, b), wanted, desc, run)
+}
+
+fn with_rows_from<T: Element, B: Bits>(
+    least: Least,
+    on: &impl Launch,
+    e: Extents,
+    (a, b): (Operand<T>, Operand<T>),
+    wanted: Option<Transpose>,
+    desc: impl Fn(Transpose) -> &'static KernelDesc,
+    run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
+) -> Result<()> {
     let given = Transpose { a: a.transposed, b: b.transposed };
     let wanted = wanted.unwrap_or(given);
     let (copy_a, copy_b) = (given.a != wanted.a || !a.maps(), given.b != wanted.b || !b.maps());
-    let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT;
-    let pays = large && (!copy_a || e.n >= LEAST_REUSE) && (!copy_b || e.m >= LEAST_REUSE);
+    let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= least.product;
+    let pays = large && (!copy_a || e.n >= least.reuse) && (!copy_b || e.m >= least.reuse);
     let pinned = || on.pin().is_some_and(|(k, _)| given != wanted && core::ptr::eq(k, desc(given)));
     if !(copy_a || copy_b) || !pays || pinned() || !on.runtime().0.takes_maps(desc(wanted)) {
         return run(a, b);
@@ -114,7 +131,7 @@ pub(super) fn with_rows<T: Element, B: Bits>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Runtime;
+    use crate::{Buffer, Runtime};
     use kernel_core::f16;
 
     #[test]
@@ -138,5 +155,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What the product is run on, for rows of `pitch` elements: whether each operand is a copy.
+    fn copied(rt: &Runtime, pitch: usize, wanted: Option<Transpose>, least: Least) -> (bool, bool) {
+        let data = Buffer::<f16>::zeros(rt, 32 * pitch).unwrap();
+        let view = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch as u64, 1]).unwrap(), false);
+        let e = Extents { m: 32, n: 32, k: 32 };
+        let mut seen = None;
+        let run = |a: Operand<f16>, b: Operand<f16>| {
+            let from = |o: &Operand<f16>| (data.addr()..data.addr() + data.bytes()).contains(&o.view.addr());
+            assert!(from(&a) || a.maps());
+            assert!(wanted.is_none_or(|w| from(&b) || b.transposed == w.b));
+            seen = Some((!from(&a), !from(&b)));
+            Ok(())
+        };
+        let desc = |_| device_kernels::gemm::gemm::DESCS[0];
+        with_rows_from::<f16, u16>(least, rt, e, (view(), view()), wanted, desc, run).unwrap();
+        seen.unwrap()
+    }
+
+    #[test]
+    fn operands_are_copied_where_it_pays() {
+        let (emulator, all, none) = (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
+        assert_eq!(copied(&emulator, 40, None, all), (false, false));
+        assert_eq!(copied(&emulator, 37, None, all), (true, true));
+        assert_eq!(copied(&emulator, 37, None, none), (false, false));
+        assert_eq!(copied(&emulator, 37, None, LEAST), (false, false));
+        assert_eq!(copied(&emulator, 40, Some(Transpose { a: false, b: true }), all), (false, true));
+        assert_eq!(copied(&Runtime::cpu(), 37, None, all), (false, false), "the CPU has no tensor maps");
     }
 }
