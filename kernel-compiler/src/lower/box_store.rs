@@ -58,12 +58,12 @@ impl Lower<'_> {
             let (m, c) = (q / chunks, q % chunks);
             let buffer = format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK);
             let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
-            self.line(format!("if tid % 128 == 0 {{ d::tma_store_wait_read::<{pending}>({site}); }} {barrier}"));
+            self.line(format!("d::tma_store_wait_read::<{pending}>({site}); {barrier}"));
             self.line(format!("d::shared_store::<{word}, 16, {vec}>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[{} + r], {site});", q * 16));
             self.line(format!("d::proxy_fence({site}); {barrier}"));
             let row = format!("s::add({}, ({group_row} * {rows} + {}) as u64)", scalar(tile[0]), m * GROUP_ROWS);
             let col = format!("s::add({}, ({group_col} * {cols} + {}) as u64)", scalar(tile[1]), c * ROW / size);
-            self.line(format!("if tid % 128 == 0 {{ d::store_box({buffer}, map{map}, [{row}, {col}], {site}); d::tma_store_commit({site}); }}"));
+            self.line(format!("d::store_box({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});"));
         }
         true
     }

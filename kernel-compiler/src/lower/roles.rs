@@ -57,10 +57,10 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.channels.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
-    let copies = Node::If { cond: format!("tid == {consumers}"), then: with(None, producer), other: vec![] };
+    let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, producer), other: vec![] };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read.
-    let leave = if staging > 0 { format!("if tid % {WARPGROUP} == 0 {{ d::tma_store_wait_read::<0>(0); }}") } else { String::new() };
+    let leave = if staging > 0 { "d::tma_store_wait_read::<0>(0);".to_string() } else { String::new() };
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
     consume.push(Node::Line(leave.clone()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
@@ -161,7 +161,7 @@ impl Lower<'_> {
     /// After the statement that used a channel last.
     pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
         for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
-            self.line(format!("if tid % {WARPGROUP} == 0 {{ d::mbarrier_arrive(EMPTY{channel} + 8 * s{channel}, 0); }}"));
+            self.line(format!("d::mbarrier_arrive(EMPTY{channel} + 8 * s{channel}, tid % {WARPGROUP} == 0, 0);"));
             self.advance(channel);
         }
     }

@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    mma, prefetch_map, proxy_fence, set_registers, tma_store_commit, tma_store_wait_read,
+    mma, opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read,
 };
 use super::Mem;
 use super::hw::{self, Shared};
@@ -17,13 +17,13 @@ pub unsafe fn copy_box<const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], b
     hw::tma_load(dst, map, coordinates(at), bar, site)
 }
 
-/// Copies a box from shared memory to a view, clipped at its ends.
+/// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own.
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn store_box<const RANK: usize>(src: u32, map: u64, at: [u64; RANK], site: u32) {
-    hw::tma_store(src, map, coordinates(at), site)
+pub unsafe fn store_box<const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
+    hw::tma_store(src, map, coordinates(at), ok, site)
 }
 
 /// As the hardware wants them. Extents are below 2^31, so that what lies beyond stays outside.

@@ -23,8 +23,10 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, site: u32) {
     step::mbarrier_arrive(bar, Some(bytes), site)
 }
 
-pub fn mbarrier_arrive(bar: u32, site: u32) {
-    step::mbarrier_arrive(bar, None, site)
+pub fn mbarrier_arrive(bar: u32, ok: bool, site: u32) {
+    if ok {
+        step::mbarrier_arrive(bar, None, site)
+    }
 }
 
 /// Waits until the phase of that parity is complete, which it is when the current one has the other parity.
@@ -38,12 +40,15 @@ pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], b
 }
 
 /// Starts to store what of a box lies in the tensor.
-pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], site: u32) {
-    step::tma_store(src, map, &at, site)
+pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
+    if ok {
+        step::tma_store(src, map, &at, site);
+        step::tma_store_commit()
+    }
 }
 
-pub fn tma_store_commit(_site: u32) {
-    step::tma_store_commit()
+pub fn opaque(condition: bool) -> bool {
+    condition
 }
 
 /// Waits until all but `PENDING` groups of this thread's stores have read shared memory.

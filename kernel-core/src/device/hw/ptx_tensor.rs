@@ -32,10 +32,13 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
     unsafe { asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack)) }
 }
 
+/// Arrives where `ok`. Without a branch: steps of whole warps come next, which LLVM must not copy into its arms.
 #[inline(always)]
-pub fn mbarrier_arrive(bar: u32, _site: u32) {
+pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
     // SAFETY: the barrier was initialised.
-    unsafe { asm!("mbarrier.arrive.shared::cta.b64 _, [{}];", in(reg32) shared(bar), options(nostack)) }
+    unsafe {
+        asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", "@ok mbarrier.arrive.shared::cta.b64 _, [{bar}];", "}}", ok = in(reg32) ok as u32, bar = in(reg32) shared(bar), options(nostack))
+    }
 }
 
 #[inline(always)]
@@ -58,10 +61,25 @@ pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
     }
 }
 
+unsafe extern "C" {
+    // Known to LLVM as `convergent`: as `asm!` it was copied into both arms of a branch before it.
+    #[link_name = "llvm.nvvm.barrier.cta.sync.aligned.count"]
+    fn barrier_of(id: u32, threads: u32);
+}
+
 #[inline(always)]
 pub fn group_barrier(id: u32, threads: u32, _site: u32) {
     // SAFETY: lowered code reaches it with all of these threads.
-    unsafe { asm!("bar.sync {}, {};", in(reg32) id, in(reg32) threads, options(nostack)) }
+    unsafe { barrier_of(id, threads) }
+}
+
+/// `condition`, in a way that LLVM cannot see through: no branch on it is decided, nor code before it copied, ahead of here.
+#[inline(always)]
+pub fn opaque(condition: bool) -> bool {
+    let mut word = condition as u32;
+    // SAFETY: does nothing.
+    unsafe { asm!("// {}", inout(reg32) word, options(nomem, nostack)) };
+    word != 0
 }
 
 /// Stores of this thread before it are seen by asynchronous copies and tensor cores after it.
@@ -113,17 +131,21 @@ pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], b
     }
 }
 
+/// Copies a box out where `ok`, without a branch, and commits it as a group.
+///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], _site: u32) {
+pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], ok: bool, _site: u32) {
     let src = shared(src);
     macro_rules! copy {
         ($rank:literal, $list:literal, $($i:literal)*) => {
             asm!(
-                concat!("cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group [{map}, {{", $list, "}}], [{src}];"),
+                "{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;",
+                concat!("@ok cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group [{map}, {{", $list, "}}], [{src}];"),
+                "@ok cp.async.bulk.commit_group;", "}}",
                 $(in(reg32) at[$i],)*
-                src = in(reg32) src, map = in(reg64) map, options(nostack)
+                ok = in(reg32) ok as u32, src = in(reg32) src, map = in(reg64) map, options(nostack)
             )
         };
     }
@@ -134,12 +156,7 @@ pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], 
     }
 }
 
-#[inline(always)]
-pub fn tma_store_commit(_site: u32) {
-    // SAFETY: orders this thread's copies.
-    unsafe { asm!("cp.async.bulk.commit_group;", options(nostack)) }
-}
-
+/// Waits, of all threads, for those that copied; to the others it is nothing.
 #[inline(always)]
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     // SAFETY: orders this thread's copies.

@@ -37,12 +37,12 @@ unsafe fn refill<const WAIT: u32, const ARRIVE: u32>(s: &[u64]) {
             d::barrier(48);
         }
         if ARRIVE == 2 {
-            h::mbarrier_arrive(EMPTY, 49);
+            h::mbarrier_arrive(EMPTY, true, 49);
         }
         let x = d::shared_load::<u32, 4, 4>(|r| t * 16 + r as u32 * 4, |_| true, 50);
         sum += x.iter().sum::<u32>();
         if ARRIVE == 1 {
-            h::mbarrier_arrive(EMPTY, 51);
+            h::mbarrier_arrive(EMPTY, true, 51);
         }
     }
     d::store::<u32, 1, 1, false>(|_| out + t as u64 * 4, true, |_| true, |_| sum, 0, 52);
@@ -86,8 +86,7 @@ unsafe fn stored<const FENCE: u32, const WAIT: u32>(s: &[u64]) {
             h::proxy_fence(61);
         }
         if t == 0 {
-            h::tma_store(0, map, [0, round as i32 * 4], 63);
-            h::tma_store_commit(64);
+            h::tma_store(0, map, [0, round as i32 * 4], true, 63);
             if WAIT != 0 {
                 h::tma_store_wait_read::<0>(65);
             }
@@ -222,17 +221,17 @@ unsafe fn unfinished<const HOW: u32>(s: &[u64]) {
             5 => h::tma_load(1024, map, [0, 0], 2056, 98),
             6 => h::tma_load(0, map, [0, 0], 2048, 99),
             7 => {
-                h::mbarrier_arrive(2048, 100);
+                h::mbarrier_arrive(2048, true, 100);
                 h::mbarrier_wait(2048, 0, 101);
             }
             8 => h::mbarrier_wait(2048, 0, 102),
             10 => {
                 d::shared_store::<u8, 1, 1>(|_| 2051, |_| true, |_| 1, 104);
-                h::mbarrier_arrive(2048, 105);
+                h::mbarrier_arrive(2048, true, 105);
             }
             _ => {
                 h::mbarrier_expect(2048, 1024, 95);
-                h::mbarrier_arrive(2048, 103);
+                h::mbarrier_arrive(2048, true, 103);
             }
         }
     }
@@ -310,7 +309,7 @@ unsafe fn passed_on<const MISSING: u32>(_: &[u64]) {
     d::barrier(121);
     if t / 32 == 0 {
         d::shared_store::<u32, 1, 1>(|_| 128 + t * 4, |_| true, |_| t, 122);
-        h::mbarrier_arrive(0, 123);
+        h::mbarrier_arrive(0, true, 123);
     } else if t < 96 {
         if t == 40 && MISSING != 1 {
             h::mbarrier_wait(0, 0, 124);

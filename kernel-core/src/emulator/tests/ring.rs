@@ -82,7 +82,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
         h::wgmma_wait::<f32, 1, 32>(&mut acc, 25);
         let free = if DEFECT == EARLY_FREE { i } else { i.wrapping_sub(1) };
         if free != u32::MAX && (t == 0 || DEFECT == MANY_ARRIVALS) {
-            h::mbarrier_arrive(EMPTY + 8 * (free % STAGES), 26);
+            h::mbarrier_arrive(EMPTY + 8 * (free % STAGES), true, 26);
         }
     }
     if DEFECT != NO_LAST_WAIT {
