@@ -41,7 +41,7 @@ pub mod batched {
     /// f32, in its own arithmetic.
     #[tile_kernel(
         types(T = [f32]),
-        tune(BM = [128], BN = [128], BK = [16], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [128], BK = [8], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
         emulate = [0, 1],

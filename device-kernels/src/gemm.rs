@@ -3,11 +3,10 @@
 use kernel_macros::tile_kernel;
 
 #[tile_kernel(
-    tune(BM = [128], BN = [256, 128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-    tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+    tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-    emulate = [0, 3],
+    emulate = [0, 1],
 )]
 pub fn gemm<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
     a: View<f16, 2>,

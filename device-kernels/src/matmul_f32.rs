@@ -18,9 +18,9 @@ pub mod f32_products {
     /// In f32 itself, or with X3 of 1 as accurately out of products of tf32, which make NaN of an infinite operand: those have
     /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
     #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [16], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [16], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [128], BK = [32], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]

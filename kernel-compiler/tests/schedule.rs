@@ -150,6 +150,7 @@ fn barriers_of_whole_kernels() {
         ("sum", 1, "store(y, 0, sum(load(x, arange(256))));"),
         ("sum of a sum", 2, "let v = load(x, arange(256)); store(y, arange(256), v / sum(v * sum(v)));"),
         ("sum in a loop", 2, "let mut s = 0.0; for i in 0..n { s += sum(load(x, i * 256 + arange(256))); } store(y, 0, s);"),
+        ("read in a loop, written after it", 1, "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(y, i * 256 + arange(256)); } store(y, arange(256), s);"),
         ("sum after a loop", 1, "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(x, i * 256 + arange(256)); } store(y, 0, sum(s));"),
     ];
     for (name, expected, body) in cases {

@@ -194,17 +194,17 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
     },
-    product("matmul", "C = A B", FACTORS, &["matmul_nn", "matmul_f32_nn", "matmul_i8_nn", "matmul_f8_nn"], matmul::matmul::<false, false>),
-    product("matmul_nt", "C = A Bt", FACTORS, &["matmul_nt", "matmul_f32_nt", "matmul_i8_nt", "matmul_f8_nt"], matmul::matmul::<false, true>),
-    product("matmul_tn", "C = At B", FACTORS, &["matmul_tn", "matmul_f32_tn", "matmul_i8_tn", "matmul_f8_tn"], matmul::matmul::<true, false>),
-    product("matmul_tt", "C = At Bt", FACTORS, &["matmul_tt", "matmul_f32_tt", "matmul_i8_tt", "matmul_f8_tt"], matmul::matmul::<true, true>),
-    product("matmul_tf32", "C = A B of operands rounded to tf32", F32, &["matmul_tf32_nn"], matmul::tf32::<false, false>),
-    product("matmul_tf32_nt", "C = A Bt of operands rounded to tf32", F32, &["matmul_tf32_nt"], matmul::tf32::<false, true>),
-    product("matmul_tf32_tn", "C = At B of operands rounded to tf32", F32, &["matmul_tf32_tn"], matmul::tf32::<true, false>),
-    product("matmul_tf32_tt", "C = At Bt of operands rounded to tf32", F32, &["matmul_tf32_tt"], matmul::tf32::<true, true>),
-    product("matrix_multiplication", "C = A B to the accuracy of f32", F32, &["matmul_f32_nn"], matmul::matrix_multiplication),
-    product("matmul_relu", "C = max(A B, 0)", FACTORS, &["matmul_nn", "matmul_f32_nn", "matmul_i8_nn", "matmul_f8_nn"], matmul::relu),
-    product("matmul_leaky_relu", "C = A B, or 0.01 A B where that is negative", INEXACT, &["matmul_nn", "matmul_f32_nn", "matmul_f8_nn"], matmul::leaky_relu),
+    product("matmul", "C = A B", FACTORS, &["matmul_nn", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::matmul::<false, false>),
+    product("matmul_nt", "C = A Bt", FACTORS, &["matmul_nt", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::matmul::<false, true>),
+    product("matmul_tn", "C = At B", FACTORS, &["matmul_tn", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::matmul::<true, false>),
+    product("matmul_tt", "C = At Bt", FACTORS, &["matmul_tt", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::matmul::<true, true>),
+    product("matmul_tf32", "C = A B of operands rounded to tf32", F32, &["matmul_tf32"], matmul::tf32::<false, false>),
+    product("matmul_tf32_nt", "C = A Bt of operands rounded to tf32", F32, &["matmul_tf32"], matmul::tf32::<false, true>),
+    product("matmul_tf32_tn", "C = At B of operands rounded to tf32", F32, &["matmul_tf32"], matmul::tf32::<true, false>),
+    product("matmul_tf32_tt", "C = At Bt of operands rounded to tf32", F32, &["matmul_tf32"], matmul::tf32::<true, true>),
+    product("matrix_multiplication", "C = A B to the accuracy of f32", F32, &["matmul_f32", "matmul_f32_parts", "split", "split_transposed"], matmul::matrix_multiplication),
+    product("matmul_relu", "C = max(A B, 0)", FACTORS, &["matmul_nn", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::relu),
+    product("matmul_leaky_relu", "C = A B, or 0.01 A B where that is negative", INEXACT, &["matmul_nn", "matmul_f32", "matmul_f8"], matmul::leaky_relu),
     product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm"], gemm::gemm),
     Operation {
         name: "batched_matmul",
@@ -274,7 +274,10 @@ impl Operation {
 
     /// The descriptors of its kernels for this dtype.
     pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
-        let of_dtype = |d: &&'static KernelDesc| d.types.is_empty() || d.types == dtype.name();
+        let of_dtype = |d: &&'static KernelDesc| match d.types {
+            "" => self.dtypes.len() == 1 || d.params[0].dtype == dtype,
+            types => types == dtype.name(),
+        };
         device_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
     }
 

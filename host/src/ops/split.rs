@@ -15,8 +15,12 @@ const PITCH: u64 = 32;
 
 /// Whether a product is faster so, and the kernels for it run here.
 pub(super) fn pays(on: &impl Launch, e: Extents) -> bool {
+    const KERNELS: [&str; 3] = ["matmul_f32_parts", "split", "split_transposed"];
+    if let Some((kernel, _)) = on.pin() {
+        return KERNELS.contains(&kernel.name);
+    }
     let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT && e.m.min(e.n) >= LEAST_REUSE;
-    large && on.pin().is_none() && on.runtime().0.takes_maps(k::matmul_f32_parts::DESCS[0])
+    large && on.runtime().0.takes_maps(k::matmul_f32_parts::DESCS[0])
 }
 
 /// `f(A Bᵀ)` of `[m, k]` and `[n, k]`, of any strides.

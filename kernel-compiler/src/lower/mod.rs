@@ -188,8 +188,8 @@ impl Lower<'_> {
     }
 
     /// Code of a nested block; what becomes at hand in it is forgotten after it.
-    fn nested(&mut self, stmts: &[Stmt], before: Option<String>) -> Vec<Node> {
-        self.blocks.push(before.into_iter().map(Node::Line).collect());
+    fn nested(&mut self, stmts: &[Stmt], before: Vec<Node>) -> Vec<Node> {
+        self.blocks.push(before);
         self.memo.push(HashMap::new());
         self.affine_memo.push(HashMap::new());
         self.stmts(stmts);
@@ -236,7 +236,7 @@ impl Lower<'_> {
                 }
             }
             Stmt::If { cond, then, other } => {
-                let (then, other) = (self.nested(then, None), self.nested(other, None));
+                let (then, other) = (self.nested(then, vec![]), self.nested(other, vec![]));
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
             Stmt::For { iv, lo, hi, step, body, .. } => {
@@ -244,12 +244,14 @@ impl Lower<'_> {
                 let ty = f.ty(*iv).dtype.rust();
                 self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));
                 // The step is taken before the body, so that `continue` needs nothing.
-                let head = format!("if {i} >= {} {{ break; }} let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*hi), scalar(*iv), scalar(*step));
-                let body = self.nested(body, Some(head));
+                // A node, not text: what a round leaves behind is there after the loop.
+                let done = Node::If { cond: format!("{i} >= {}", scalar(*hi)), then: vec![Node::Break], other: vec![] };
+                let head = format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step));
+                let body = self.nested(body, vec![done, Node::Line(head)]);
                 self.node(Node::Loop { body });
             }
             Stmt::Loop { body } => {
-                let body = self.nested(body, None);
+                let body = self.nested(body, vec![]);
                 self.node(Node::Loop { body });
             }
             Stmt::Break => self.node(Node::Break),
