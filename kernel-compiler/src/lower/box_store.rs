@@ -1,5 +1,6 @@
-//! Stores of accumulators to a view by tensor maps: a warpgroup's part goes through shared memory in chunks of 64 rows and 128
-//! bytes, which are copied out while the next one, or the next tile, is computed. The hardware clips them at the view's ends.
+//! Stores of accumulators to a view: a warpgroup's part goes through shared memory in chunks of 64 rows and 128 bytes. Where
+//! tensor maps take the view they are copied out while the next one, or the next tile, is computed, clipped at the view's ends by
+//! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
 
 use super::pipeline::Map;
 use super::*;
@@ -20,15 +21,9 @@ impl Lower<'_> {
         let Some(g) = Groups::new(shape, f.warps as usize) else { return false };
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !self.boxes || !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
+        if !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
             return false;
         }
-        let map = Map { param: place.param(), extents: vec![GROUP_ROWS, ROW / size], swizzle: ROW };
-        let known = self.maps.iter().position(|m| *m == map);
-        let map = known.unwrap_or_else(|| {
-            self.maps.push(map);
-            self.maps.len() - 1
-        });
         let groups = g.rows * g.cols;
         self.staging = groups * CHUNKS * CHUNK;
         let site = self.site(span);
@@ -51,20 +46,80 @@ impl Lower<'_> {
         let (word, vec) = if size == 2 { ("u32", 1) } else { (t, 2) };
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
+        let group = Part { rows, cols, chunks, row: format!("((tid >> 7) & {})", g.rows - 1), col: format!("((tid >> 7) / {})", g.rows) };
+        let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
         // Of an even number of chunks each has its buffer, else the last one's may still be read.
-        let pending = if total % CHUNKS == 0 { CHUNKS - 1 } else { 0 };
-        let (group_row, group_col) = (format!("((tid >> 7) & {})", g.rows - 1), format!("((tid >> 7) / {})", g.rows));
+        let alternate = total % CHUNKS == 0;
         for q in 0..total {
-            let (m, c) = (q / chunks, q % chunks);
             let buffer = format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK);
-            let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
-            self.line(format!("d::tma_store_wait_read::<{pending}>({site}); {barrier}"));
+            if self.boxes {
+                self.line(format!("d::tma_store_wait_read::<{}>({site}); {barrier}", if alternate { CHUNKS - 1 } else { 0 }));
+            } else if !alternate {
+                self.line(barrier.clone());
+            }
             self.line(format!("d::shared_store::<{word}, 16, {vec}>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[{} + r], {site});", q * 16));
-            self.line(format!("d::proxy_fence({site}); {barrier}"));
-            let row = format!("s::add({}, ({group_row} * {rows} + {}) as u64)", scalar(tile[0]), m * GROUP_ROWS);
-            let col = format!("s::add({}, ({group_col} * {cols} + {}) as u64)", scalar(tile[1]), c * ROW / size);
-            self.line(format!("d::store_box({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});"));
+            if self.boxes {
+                self.line(format!("d::proxy_fence({site}); {barrier}"));
+                self.copy_out(place, tile, &group, q, size, &buffer, site);
+            } else {
+                self.line(barrier.clone());
+                self.write_out(place, tile, &group, q, &buffer, site);
+            }
         }
         true
+    }
+
+    fn copy_out(&mut self, place: &Place, tile: &[Value], group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
+        let map = Map { param: place.param(), extents: vec![GROUP_ROWS, ROW / size], swizzle: ROW, stores: true };
+        let known = self.maps.iter().position(|m| *m == map);
+        let map = known.unwrap_or_else(|| {
+            self.maps.push(map);
+            self.maps.len() - 1
+        });
+        let (row, col) = group.origin(tile, q, size);
+        self.line(format!("d::store_box({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});"));
+    }
+
+    /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
+    fn write_out(&mut self, place: &Place, tile: &[Value], group: &Part, q: usize, buffer: &str, site: u32) {
+        let p = &self.f.params[place.param()];
+        let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
+        let across = ROW / size / 32;
+        let regs = 16 * across;
+        let of = |r: usize| (r / across, r % across * 32);
+        let in_chunk = self.const_table("u32", (0..regs).map(|r| (((of(r).0 & 7) << 4) ^ (of(r).1 * size)).to_string()).collect());
+        let rows = self.const_table("u64", (0..regs).map(|r| of(r).0.to_string()).collect());
+        let cols = self.const_table("u64", (0..regs).map(|r| of(r).1.to_string()).collect());
+        let (row, col) = group.origin(tile, q, size);
+        let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
+        self.line(format!("let {r0}: u64 = s::add({row}, ((tid >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, (tid & 31) as u64);"));
+        let (below, left) = (self.fresh(), self.fresh());
+        self.line(format!("let {below}: u32 = d::limit(a{}, {r0}); let {left}: u32 = d::limit(a{}, {c0});", slot + 1, slot + 2));
+        self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul(a{}).wrapping_add({c0}).wrapping_mul({size}));", slot + 3));
+        self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + (tid >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + (((tid & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
+        let text = format!(
+            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul(a{}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], 0, {site});",
+            slot + 3,
+        );
+        self.access(place, true, 0, site, text);
+    }
+}
+
+/// The part of a warpgroup, in chunks by rows, then by columns.
+struct Part {
+    rows: usize,
+    cols: usize,
+    chunks: usize,
+    row: String,
+    col: String,
+}
+
+impl Part {
+    /// Row and column of a chunk in the view.
+    fn origin(&self, tile: &[Value], q: usize, size: usize) -> (String, String) {
+        let (m, c) = (q / self.chunks, q % self.chunks);
+        let row = format!("s::add({}, ({} * {} + {}) as u64)", scalar(tile[0]), self.row, self.rows, m * GROUP_ROWS);
+        let col = format!("s::add({}, ({} * {} + {}) as u64)", scalar(tile[1]), self.col, self.cols, c * ROW / size);
+        (row, col)
     }
 }

@@ -103,7 +103,7 @@ impl Lower<'_> {
         if suits { home } else { best }
     }
 
-    fn access(&mut self, place: &Place, writes: bool, layout: u64, site: u32, text: String) {
+    pub(super) fn access(&mut self, place: &Place, writes: bool, layout: u64, site: u32, text: String) {
         let access = Access { param: place.param(), writes, key: (place.index().0, layout), site };
         self.node(Node::Access { text, access });
     }

@@ -40,6 +40,8 @@ pub struct Channel {
     pub bytes: usize,
     /// Filled more than once.
     pub repeats: bool,
+    /// Buffers that its loop asks for; 0 for as many as the function has, or as fit.
+    pub stages: u32,
 }
 
 /// As `kernel_core::MapDesc`.
@@ -48,6 +50,8 @@ pub struct Map {
     pub param: usize,
     pub extents: Vec<usize>,
     pub swizzle: usize,
+    /// Boxes are copied to the view.
+    pub stores: bool,
 }
 
 /// An operand of a product in a buffer.
@@ -104,7 +108,7 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
     if !only_for_products(f, &loads) {
         return None;
     }
-    p.block(f, &f.body, &loads, &sources, false)?;
+    p.block(f, &f.body, &loads, &sources, None)?;
     for (d, (a, b, groups)) in sources {
         let place = |(load, along_depth): (Value, bool)| {
             let (channel, buffer) = p.loads[&load];
@@ -135,6 +139,10 @@ pub fn requires(f: &Func, maps: &[Map], mut known: Vec<Require>) -> Vec<Require>
             add(strides + d, Test::Within(1, (1 << 39) / size));
         });
         add(strides + rank - 1, Test::Equal(1));
+        if m.stores {
+            // The hardware clips rows to 16 bytes, no finer.
+            add(dims + rank - 1, Test::Multiple(16 / size));
+        }
     }
     known
 }
@@ -212,7 +220,8 @@ fn only_for_products(f: &Func, loads: &HashSet<Value>) -> bool {
 
 impl Pipeline {
     /// Channels of a block; none where one could not be released on every way.
-    fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, sources: &HashMap<Value, (Source, Source, Groups)>, repeats: bool) -> Option<()> {
+    fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, sources: &HashMap<Value, (Source, Source, Groups)>, around: Option<LoopOptions>) -> Option<()> {
+        let (repeats, stages) = (around.is_some(), around.map_or(0, |o| o.stages));
         let uses = |s: &Stmt, load: Value| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Let(d) if sources.get(d).is_some_and(|(a, b, _)| a.0 == load || b.0 == load)));
         let mut open: Option<(usize, usize)> = None;
         let mut channels = vec![];
@@ -220,7 +229,7 @@ impl Pipeline {
             match s {
                 Stmt::Let(v) if loads.contains(v) => {
                     let (channel, _) = *open.get_or_insert_with(|| {
-                        self.channels.push(Channel { buffers: vec![], bytes: 0, repeats });
+                        self.channels.push(Channel { buffers: vec![], bytes: 0, repeats, stages });
                         (self.channels.len() - 1, i)
                     });
                     self.add(f, channel, *v);
@@ -235,12 +244,20 @@ impl Pipeline {
                 }
                 Stmt::If { then, other, .. } => {
                     channels.extend(open.take());
-                    self.block(f, then, loads, sources, repeats)?;
-                    self.block(f, other, loads, sources, repeats)?;
+                    self.block(f, then, loads, sources, around)?;
+                    self.block(f, other, loads, sources, around)?;
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => {
+                Stmt::For { body, options, .. } => {
                     channels.extend(open.take());
-                    self.block(f, body, loads, sources, true)?;
+                    let first = self.channels.len();
+                    self.block(f, body, loads, sources, Some(*options))?;
+                    if options.warp_specialise == Some(false) && self.channels.len() > first {
+                        return None;
+                    }
+                }
+                Stmt::Loop { body } => {
+                    channels.extend(open.take());
+                    self.block(f, body, loads, sources, Some(LoopOptions::default()))?;
                 }
                 _ => {}
             }
@@ -288,7 +305,7 @@ impl Pipeline {
         let cols = shape[shape.len() - 1];
         let mut extents = shape.to_vec();
         *extents.last_mut().expect("a tile") = row_bytes / size;
-        let map = Map { param: place.param(), extents, swizzle: row_bytes };
+        let map = Map { param: place.param(), extents, swizzle: row_bytes, stores: false };
         let known = self.maps.iter().position(|m| *m == map);
         let map = known.unwrap_or_else(|| {
             self.maps.push(map);

@@ -75,7 +75,12 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
         0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
         n => n as usize,
     };
-    p.channels.iter().map(|c| if c.repeats { n } else { 1 }).collect()
+    let of = |c: &Channel| match (c.repeats, c.stages) {
+        (false, _) => 1,
+        (true, 0) => n,
+        (true, stages) => stages as usize,
+    };
+    p.channels.iter().map(of).collect()
 }
 
 /// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.

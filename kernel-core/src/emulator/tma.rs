@@ -102,6 +102,11 @@ impl Machine {
     /// As [`tma_load`](Self::tma_load), and the tensor may be written.
     pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
         let Some(map) = self.tensor_map(map, at.len(), src, site) else { return false };
+        // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or not.
+        if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {
+            self.fail(Kind::Protocol, site, "a tensor whose rows are no multiple of 16 bytes is stored to beyond their ends".into());
+            return false;
+        }
         let (thread, me) = (self.current, (self.current, 1));
         let reads = self.asynchronous("tma store", Agent::StoreRead { thread }, me, site);
         let writes = self.asynchronous("tma store", Agent::StoreWrite { thread }, me, site);

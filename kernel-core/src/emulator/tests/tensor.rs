@@ -298,10 +298,10 @@ unsafe fn box_moves(s: &[u64]) {
 #[test]
 fn boxes_are_clipped() {
     let source: Vec<f32> = (0..12 * 5 * 3).map(|i| 1.0 + i as f32).collect();
-    let map = |p: *const f32| TensorMap::new(p as u64, 4, &[10, 5, 3], &[48, 240], &[8, 4, 2], 0);
+    let map = |p: *const f32, width| TensorMap::new(p as u64, 4, &[width, 5, 3], &[48, 240], &[8, 4, 2], 0);
     for at in [[0i32, 0, 0], [-3, -1, -1], [5, 3, 2], [20, 0, 0], [0, -9, 1]] {
         let mut target = vec![-1f32; source.len()];
-        let maps = [map(source.as_ptr()), map(target.as_ptr())];
+        let maps = [map(source.as_ptr(), 10), map(target.as_ptr(), 8)];
         let launch = program(32, BAR + 8).read(&source).write(&mut target);
         let launch = launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64);
         at.iter().fold(launch, |l, &x| l.scalar(x as u64)).passes(box_moves);
