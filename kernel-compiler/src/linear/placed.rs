@@ -16,7 +16,7 @@ const ROW: usize = 128;
 const VECTOR_BITS: u32 = 4;
 
 /// The byte offset of an element as bases over the bits of its flat index. Rows along dimension `fast` lie one behind the other;
-/// inside them vectors of 16 bytes are swapped (by xor with bits of the row's number) so that these accesses take the fewest
+/// vectors of 16 bytes are swapped (by xor with bits of the row's number) so that these accesses take the fewest
 /// passes through the banks.
 pub fn place(shape: &[usize], fast: usize, size: usize, uses: &[Use]) -> Vec<u32> {
     let bits: Vec<u32> = shape.iter().map(|e| e.trailing_zeros()).collect();
@@ -27,10 +27,12 @@ pub fn place(shape: &[usize], fast: usize, size: usize, uses: &[Use]) -> Vec<u32
     let mut plain = vec![0; fasts.len() + slows.len()];
     fasts.iter().enumerate().for_each(|(i, &b)| plain[b as usize] = (size as u32) << i);
     slows.iter().enumerate().for_each(|(i, &b)| plain[b as usize] = 1 << (row + i as u32));
-    let top = row.min(ROW.trailing_zeros());
+    let top = ROW.trailing_zeros();
+    // Below a row's own bits; in them, only by higher ones, so that rows stay apart.
+    let may = |from: usize, to: u32| to < row || from as u32 > to - row;
     let swapped = |from: usize, to: u32| {
         let mut p = plain.clone();
-        slows.iter().skip(from).zip(to..top).for_each(|(&b, to)| p[b as usize] ^= 1 << to);
+        (from..slows.len()).zip(to..top).filter(|&(from, to)| may(from, to)).for_each(|(from, to)| p[slows[from] as usize] ^= 1 << to);
         p
     };
     let choices = (0..slows.len()).flat_map(|from| (VECTOR_BITS..top).map(move |to| (from, to))).map(|(from, to)| swapped(from, to));
