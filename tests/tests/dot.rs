@@ -4,6 +4,22 @@ use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
 
+macro_rules! view {
+    ($m:expr) => {{
+        use kernel_core::AsSlice;
+        $m.data.as_slice().as_slice_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
+    }};
+}
+macro_rules! view_mut {
+    ($m:expr) => {{
+        use kernel_core::AsSliceMut;
+        $m.data.as_mut_slice().as_slice_mut_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
+    }};
+}
+
+#[path = "dot/ahead.rs"]
+mod ahead;
+
 #[tile_kernel(
     types(T = [f16, bf16]),
     tune(BM = [64], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90]),
@@ -11,8 +27,10 @@ use tile_host::{LaunchOptions, Runtime};
     tune(BM = [64], BN = [128], BK = [128], TA = [0], TB = [0], warps = [8], stages = [3], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
     tune(BM = [64], BN = [16], BK = [16], TA = [0], TB = [0], warps = [8], arch = [80]),
+    tune(BM = [64], BN = [128], BK = [32], TA = [0], TB = [0, 1], warps = [8], stages = [4], arch = [80]),
+    tune(BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0], warps = [4], stages = [2], arch = [80]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
 )]
 fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, k: usize) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -111,19 +129,6 @@ impl<T: Element> Matrix<T> {
     fn new([m, n]: [usize; 2], stride: usize, seed: u32, of: impl Fn(f32) -> T) -> Self {
         Matrix { data: values(m.max(1) * stride, seed, of), dims: [m as u64, n as u64], stride: stride as u64 }
     }
-}
-
-macro_rules! view {
-    ($m:expr) => {{
-        use kernel_core::AsSlice;
-        $m.data.as_slice().as_slice_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
-    }};
-}
-macro_rules! view_mut {
-    ($m:expr) => {{
-        use kernel_core::AsSliceMut;
-        $m.data.as_mut_slice().as_slice_mut_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
-    }};
 }
 
 fn run<T: Element>(rt: &Runtime, config: &str, [m, n, k]: [usize; 3], (ta, tb): (bool, bool), pad: [usize; 3], of: impl Fn(f32) -> T + Copy) -> Result<Vec<T>, tile_host::Error>

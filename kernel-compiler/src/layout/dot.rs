@@ -148,7 +148,10 @@ impl Warps {
         }
         let (pm, pn) = (mb - of_m, nb - of_n);
         let rows = |low: u32| (pm..mb).map(move |i| 1u32 << (low + i)).collect::<Vec<_>>();
-        let cols = (pn..nb).map(|i| 1u32 << i).collect::<Vec<_>>();
+        // Columns in fours, neighbouring lanes beside each other: vectors without bank conflicts.
+        let (near, far) = (pn.min(2), nb - pn.saturating_sub(2));
+        let cols = (near..far).map(|i| 1u32 << i).collect::<Vec<_>>();
+        let col_regs = || (0..near).chain(far..nb).map(|i| 1u32 << i);
         let thread = |of_rows: Vec<u32>, of_cols: Vec<u32>| {
             let mut all: Vec<u32> = of_cols.into_iter().chain(of_rows).collect();
             all.resize(threads as usize, 0);
@@ -157,7 +160,7 @@ impl Warps {
         };
         let acc = {
             let (lanes, warps) = thread(rows(nb), cols.clone());
-            let regs = (0..pn).map(|i| 1 << i).chain((0..pm).map(|i| 1 << (nb + i))).collect();
+            let regs = col_regs().chain((0..pm).map(|i| 1 << (nb + i))).collect();
             Layout::new(&[shape[0], shape[1]], regs, lanes, warps)
         };
         let a = {
@@ -167,7 +170,7 @@ impl Warps {
         };
         let b = {
             let (lanes, warps) = thread(vec![0; of_m as usize], cols);
-            let regs = (0..pn).map(|i| 1 << i).chain((0..kb).map(|i| 1 << (nb + i))).collect();
+            let regs = col_regs().chain((0..kb).map(|i| 1 << (nb + i))).collect();
             Layout::new(&[shape[2], shape[1]], regs, lanes, warps)
         };
         Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb }

@@ -6,6 +6,7 @@
 //! of their own either: they are read through. Where a use needs another layout than the home, `lower` converts.
 
 pub mod dot;
+pub mod fetch;
 
 use crate::analyse::{Analysis, walk};
 use crate::ir::*;

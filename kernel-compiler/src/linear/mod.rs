@@ -6,6 +6,7 @@
 mod convert;
 mod layout;
 pub mod matrix;
+pub mod placed;
 mod shape;
 mod swizzle;
 mod terms;

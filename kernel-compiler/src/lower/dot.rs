@@ -3,6 +3,7 @@
 use super::pipeline::{Buffer, Operand, Product};
 use super::*;
 use crate::layout::dot::{self, GROUP_ROWS, Unit, depth};
+use crate::layout::fetch::{Side, chunk};
 
 impl Lower<'_> {
     pub(super) fn dot(&mut self, v: Value) {
@@ -79,28 +80,23 @@ impl Lower<'_> {
         }
     }
 
-    /// By each warp for itself, from registers.
+    /// By each warp for itself, or each thread.
     fn by_warps(&mut self, v: Value) {
         let f = self.f;
-        let Op::Dot { a, b, precision, .. } = *f.op(v) else { unreachable!("a dot") };
+        let Op::Dot { a, precision, .. } = *f.op(v) else { unreachable!("a dot") };
         let (unit, w) = dot::warps(f, v);
         let site = self.site(f.values[v.0 as usize].span);
-        let (from, to) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust());
+        let (from, to, n) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust(), w.acc.regs());
         let acc = self.accumulator(v, &w.acc);
-        let (ra, rb) = (self.demand(a, &w.a), self.demand(b, &w.b));
-        let bind = |cx: &mut Self, regs: &Regs, n: usize| {
-            let name = cx.fresh();
-            cx.line(format!("let {name}: [{from}; {n}] = {};", each(&regs.at("r"))));
-            name
+        let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, unit, &w), self.fragments(v, Side::B, unit, &w));
+        let (rows, cols, steps) = (w.row_blocks, w.col_blocks, w.steps);
+        let call = match unit {
+            Unit::Fma => {
+                let deep = chunk(&w);
+                format!("d::fma_tile::<{from}, {to}, {}, {}, {n}, {rows}, {cols}, {deep}, {}, {a_deep}, {b_deep}>({acc}, {a}, {b})", rows * deep, cols * deep, steps / deep)
+            }
+            _ => format!("d::mma_tile::<{from}, {to}, {n}, {rows}, {cols}, {}, {steps}, {}>({acc}, {a}, {b}, {site})", cols.div_ceil(2), precision == Precision::Tf32x3),
         };
-        let (na, nb) = (bind(self, &ra, w.a.regs()), bind(self, &rb, w.b.regs()));
-        let function = match unit {
-            Unit::Fma => "fma_tile",
-            _ if precision == Precision::Tf32x3 => "mma_tile_tf32x3",
-            _ => "mma_tile",
-        };
-        let (mb, nbk, kb) = (w.row_blocks, w.col_blocks, w.steps);
-        let call = format!("d::{function}::<{from}, {to}, {}, {}, {}, {mb}, {nbk}, {kb}>({acc}, {na}, {nb}, {site})", w.a.regs(), w.b.regs(), w.acc.regs());
         self.result(v, w.acc, call);
     }
 }

@@ -6,15 +6,15 @@ use crate::layout::{fastest, preferred};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How the registers of a thread meet memory.
-struct Plan {
+pub(super) struct Plan {
     /// Elements of one access.
-    vec: usize,
-    descending: bool,
-    addr: String,
+    pub vec: usize,
+    pub descending: bool,
+    pub addr: String,
     /// Every access of the thread is inside.
-    full: String,
+    pub full: String,
     /// The access of register `r` is allowed.
-    ok: String,
+    pub ok: String,
 }
 
 impl Lower<'_> {
@@ -132,7 +132,7 @@ impl Lower<'_> {
         all_of(inside.into_iter().chain(mask.map(scalar)), "&&")
     }
 
-    fn plan(&mut self, place: &Place, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
+    pub(super) fn plan(&mut self, place: &Place, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
         let f = self.f;
         let index = place.index();
         let regs = self.demand(index, layout);

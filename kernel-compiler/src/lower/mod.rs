@@ -5,6 +5,7 @@
 //! cheap ones on demand, in the layout that asks.
 
 mod affine;
+mod ahead;
 mod box_store;
 mod dot;
 mod memory;
@@ -13,6 +14,7 @@ mod program;
 mod reduce;
 mod roles;
 pub mod schedule;
+mod stages;
 pub mod text;
 mod tile;
 pub use tile::op_text;
@@ -23,7 +25,8 @@ use crate::layout::{Homes, assign};
 use crate::linear::Layout;
 pub use program::{Access, Lowered, Node};
 use roles::Role;
-use std::collections::HashMap;
+use ahead::Ahead;
+use std::collections::{BTreeSet, HashMap};
 use text::*;
 
 /// How an instance is lowered.
@@ -51,14 +54,16 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let pipeline = if variant.tma { Some(pipeline::plan(f)?) } else { None };
     let a = analyse(f, variant.assume());
     let homes = assign(f, &a, pipeline.as_ref());
+    let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0 };
+        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, advanced: BTreeSet::new() };
         cx.stmts(&f.body);
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
         let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
-        let (body, shared_bytes) = schedule::schedule(body);
-        Lowered { consts: cx.consts, prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: cx.maps, vectors: cx.vectors, staging: cx.staging }
+        let (body, exchanges) = schedule::schedule(body);
+        let (rings, shared_bytes) = ahead.consts(f, exchanges);
+        Lowered { consts: [rings, cx.consts].concat(), prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: cx.maps, vectors: cx.vectors, staging: cx.staging }
     };
     let Some(p) = &pipeline else { return Some(lower(Role::Whole)) };
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
@@ -98,6 +103,7 @@ struct Lower<'a> {
     f: &'a Func,
     a: &'a Analysis,
     homes: &'a Homes,
+    ahead: &'a Ahead,
     role: Role<'a>,
     sites: bool,
     /// Code under construction, innermost block last.
@@ -117,6 +123,8 @@ struct Lower<'a> {
     maps: Vec<pipeline::Map>,
     /// Shared memory for such stores.
     staging: usize,
+    /// Variables of which a copy, some iterations ahead, is meant.
+    advanced: BTreeSet<Var>,
 }
 
 impl Lower<'_> {
@@ -188,11 +196,11 @@ impl Lower<'_> {
     }
 
     /// Code of a nested block; what becomes at hand in it is forgotten after it.
-    fn nested(&mut self, stmts: &[Stmt], before: Vec<Node>) -> Vec<Node> {
-        self.blocks.push(before);
+    fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<Node> {
+        self.blocks.push(vec![]);
         self.memo.push(HashMap::new());
         self.affine_memo.push(HashMap::new());
-        self.stmts(stmts);
+        inner(self);
         self.memo.pop();
         self.affine_memo.pop();
         self.blocks.pop().expect("pushed")
@@ -220,13 +228,13 @@ impl Lower<'_> {
         match s {
             Stmt::Let(v) => self.define(*v),
             Stmt::Assign(var, v) => {
-                let i = var.0;
+                let to = self.var(*var);
                 if f.ty(*v).is_scalar() {
-                    self.line(format!("m{i} = {};", scalar(*v)));
+                    self.line(format!("{to} = {};", scalar(*v)));
                 } else {
                     let home = self.homes.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
-                    self.line(format!("m{i} = {};", each(&regs.at("r"))));
+                    self.line(format!("{to} = {};", each(&regs.at("r"))));
                 }
             }
             Stmt::Store { place, value, mask, hint, tile, span } => {
@@ -236,9 +244,10 @@ impl Lower<'_> {
                 }
             }
             Stmt::If { cond, then, other } => {
-                let (then, other) = (self.nested(then, vec![]), self.nested(other, vec![]));
+                let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
+            Stmt::For { .. } if self.ahead.rings.contains_key(&std::ptr::from_ref(s)) => self.staged(s),
             Stmt::For { iv, lo, hi, step, body, .. } => {
                 let i = format!("i{}", iv.0);
                 let ty = f.ty(*iv).dtype.rust();
@@ -247,11 +256,15 @@ impl Lower<'_> {
                 // A node, not text: what a round leaves behind is there after the loop.
                 let done = Node::If { cond: format!("{i} >= {}", scalar(*hi)), then: vec![Node::Break], other: vec![] };
                 let head = format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step));
-                let body = self.nested(body, vec![done, Node::Line(head)]);
+                let body = self.nested(|cx| {
+                    cx.node(done);
+                    cx.line(head);
+                    cx.stmts(body);
+                });
                 self.node(Node::Loop { body });
             }
             Stmt::Loop { body } => {
-                let body = self.nested(body, vec![]);
+                let body = self.nested(|cx| cx.stmts(body));
                 self.node(Node::Loop { body });
             }
             Stmt::Break => self.node(Node::Break),
@@ -265,6 +278,7 @@ impl Lower<'_> {
     fn define(&mut self, v: Value) {
         let f = self.f;
         match f.op(v) {
+            Op::Load { .. } if self.ahead.tiles.contains_key(&v) => {}
             Op::Load { .. } => self.load(v),
             Op::Dot { .. } => self.dot(v),
             Op::Atomic { .. } | Op::AtomicCas { .. } => self.atomic(v),
@@ -274,7 +288,7 @@ impl Lower<'_> {
                 self.line(format!("let {}: {} = {e};", scalar(v), f.ty(v).dtype.rust()));
             }
             Op::ReadVar(var) => {
-                self.line(format!("let {} = m{};", scalar(v), var.0));
+                self.line(format!("let {} = {};", scalar(v), self.var(*var)));
                 self.at_hand(v, self.homes.of(v).clone(), Regs(format!("{}[#]", scalar(v))));
             }
             op if op.is_elementwise() && !self.homes.is_cheap(v) => {
@@ -284,6 +298,10 @@ impl Lower<'_> {
             // Shape operations and index arithmetic: when somebody asks.
             _ => {}
         }
+    }
+
+    fn var(&self, var: Var) -> String {
+        format!("{}{}", if self.advanced.contains(&var) { "n" } else { "m" }, var.0)
     }
 
     fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {

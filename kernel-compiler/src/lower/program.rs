@@ -14,6 +14,8 @@ pub enum Node {
     Barrier { site: u32 },
     If { cond: String, then: Vec<Node>, other: Vec<Node> },
     Loop { body: Vec<Node> },
+    /// Names of its own.
+    Block { body: Vec<Node> },
     Break,
     Continue,
     Return,
@@ -75,6 +77,11 @@ fn print(nodes: &[Node], depth: usize, out: &mut String) {
             }
             Node::Loop { body } => {
                 out.push_str(&format!("{pad}loop {{\n"));
+                print(body, depth + 1, out);
+                out.push_str(&format!("{pad}}}\n"));
+            }
+            Node::Block { body } => {
+                out.push_str(&format!("{pad}{{\n"));
                 print(body, depth + 1, out);
                 out.push_str(&format!("{pad}}}\n"));
             }

@@ -103,6 +103,7 @@ fn among(nodes: Vec<Node>, threads: u32, leave: &str) -> Vec<Node> {
         Node::Barrier { site } => vec![Node::Line(format!("d::group_barrier(1, {threads}, {site});"))],
         Node::If { cond, then, other } => vec![Node::If { cond, then: among(then, threads, leave), other: among(other, threads, leave) }],
         Node::Loop { body } => vec![Node::Loop { body: among(body, threads, leave) }],
+        Node::Block { body } => vec![Node::Block { body: among(body, threads, leave) }],
         Node::Return => vec![Node::Line(leave.into()), Node::Return],
         n => vec![n],
     };

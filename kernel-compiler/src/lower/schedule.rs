@@ -35,7 +35,7 @@ fn collect(nodes: &[Node], sizes: &mut Vec<usize>) {
                 collect(then, sizes);
                 collect(other, sizes);
             }
-            Node::Loop { body } => collect(body, sizes),
+            Node::Loop { body } | Node::Block { body } => collect(body, sizes),
             _ => {}
         }
     }
@@ -51,7 +51,7 @@ fn params(nodes: &[Node], reads: &mut BTreeSet<usize>, writes: &mut BTreeSet<usi
                 params(then, reads, writes);
                 params(other, reads, writes);
             }
-            Node::Loop { body } => params(body, reads, writes),
+            Node::Loop { body } | Node::Block { body } => params(body, reads, writes),
             _ => {}
         }
     }
@@ -151,6 +151,10 @@ impl Scheduler {
                 out.push(Node::If { cond, then, other });
             }
             Node::Loop { body } => out.push(self.looped(body, state)),
+            Node::Block { body } => {
+                let body = self.block(body, state);
+                out.push(Node::Block { body });
+            }
             Node::Break => {
                 let exits = self.exits.last_mut().expect("in a loop");
                 exits.0.join(state);

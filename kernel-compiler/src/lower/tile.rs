@@ -235,7 +235,7 @@ impl Lower<'_> {
             Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a{slot})", t.rust()),
             Op::ProgramId(axis) => format!("d::program_id({axis})"),
             Op::NumPrograms(axis) => format!("d::num_programs({axis})"),
-            Op::ReadVar(var) => format!("m{}", var.0),
+            Op::ReadVar(var) => self.var(*var),
             op => {
                 let args: Vec<String> = op.operands().into_iter().map(scalar).collect();
                 op_text(op, t, op.operands().first().map(|&o| f.ty(o).dtype), &args)

@@ -69,6 +69,37 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
     }
 }
 
+/// Starts to copy what [`load`] would load to the program's dynamic shared memory, zeros where not allowed. Groups are of 4, 8
+/// or 16 bytes, at offsets `off` as in [`shared_store`]. Complete after a `cp_async_wait`, and a barrier.
+///
+/// # Safety
+/// As [`load`] and [`shared_store`].
+#[inline(always)]
+pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
+    off: impl Fn(usize) -> u32,
+    addr: impl Fn(usize) -> u64,
+    full: bool,
+    ok: impl Fn(usize) -> bool,
+    site: u32,
+) {
+    let copy = |g: usize, ok: bool| match const { V * T::BYTES } {
+        16 => super::cp_async::<16>(off(g), addr(g), ok, site),
+        8 => super::cp_async::<8>(off(g), addr(g), ok, site),
+        _ => super::cp_async::<4>(off(g), addr(g), ok, site),
+    };
+    let whole = V > 1 && full;
+    if whole || undivided::<R, V>(&ok) {
+        let mut g = 0;
+        while g < R {
+            copy(g, whole || ok(g));
+            g += V;
+        }
+        return;
+    }
+    let values: [T; R] = load::<T, R, 1, false>(addr, false, &ok, |_| T::ZERO, 0, site);
+    shared_store::<T, R, V>(off, |_| true, |r| values[r], site);
+}
+
 /// Stores `R` registers to the program's dynamic shared memory at byte offsets, in groups of `V` as in [`load`].
 /// A group is one wide access where all of it is allowed.
 ///

@@ -1,12 +1,11 @@
-//! Products of tiles on tensor cores, and the copies that feed them.
+//! Products of warpgroups, and the copies that feed products.
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    mma, opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read,
+    opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read,
 };
 use super::Mem;
 use super::hw::{self, Shared};
-use crate::scalar::{Cast, Num};
 
 /// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros.
 ///
@@ -118,106 +117,4 @@ pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
 #[inline(always)]
 pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
-}
-
-/// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the instruction's depth. Registers of an
-/// operand are together by block, then by step.
-#[inline(always)]
-pub fn mma_tile<A: Mem, D: Mem, const RA: usize, const RB: usize, const RD: usize, const MB: usize, const NB: usize, const KB: usize>(
-    acc: [D; RD],
-    a: [A; RA],
-    b: [A; RB],
-    site: u32,
-) -> [D; RD] {
-    blocks::<D, RD, MB, NB, KB>(acc, |d, m, n, k| hw::mma::<A, D>(d, words(&a, (m * KB + k) * 4, nearest), words(&b, (n * KB + k) * 2, nearest), site))
-}
-
-/// As [`mma_tile`] of f32 in three products of tf32: `a = high + low`, and `low·low` is left out.
-#[inline(always)]
-pub fn mma_tile_tf32x3<A: Mem, D: Mem, const RA: usize, const RB: usize, const RD: usize, const MB: usize, const NB: usize, const KB: usize>(
-    acc: [D; RD],
-    a: [A; RA],
-    b: [A; RB],
-    site: u32,
-) -> [D; RD] {
-    blocks::<D, RD, MB, NB, KB>(acc, |d, m, n, k| {
-        let (i, j) = ((m * KB + k) * 4, (n * KB + k) * 2);
-        let d = hw::mma::<A, D>(d, words(&a, i, rest), words(&b, j, nearest), site);
-        let d = hw::mma::<A, D>(d, words(&a, i, nearest), words(&b, j, rest), site);
-        hw::mma::<A, D>(d, words(&a, i, nearest), words(&b, j, nearest), site)
-    })
-}
-
-#[inline(always)]
-fn blocks<D: Mem, const RD: usize, const MB: usize, const NB: usize, const KB: usize>(
-    mut acc: [D; RD],
-    step: impl Fn([D; 4], usize, usize, usize) -> [D; 4],
-) -> [D; RD] {
-    let mut k = 0;
-    while k < KB {
-        let mut i = 0;
-        while i < MB * NB {
-            let d = step(super::each(|r| acc[i * 4 + r]), i / NB, i % NB, k);
-            let mut r = 0;
-            while r < 4 {
-                acc[i * 4 + r] = d[r];
-                r += 1;
-            }
-            i += 1;
-        }
-        k += 1;
-    }
-    acc
-}
-
-/// The operand's words from word `first` on; `of_f32` is what an f32 becomes.
-#[inline(always)]
-fn words<A: Mem, const R: usize, const W: usize>(regs: &[A; R], first: usize, of_f32: impl Fn(u32) -> u32) -> [u32; W] {
-    super::each(|w| {
-        let per = 4 / A::BYTES;
-        let mut word = 0;
-        let mut e = 0;
-        while e < per {
-            word |= (regs[(first + w) * per + e].to_bits64() as u32) << (e * A::BYTES * 8);
-            e += 1;
-        }
-        if A::BYTES == 4 { of_f32(word) } else { word }
-    })
-}
-
-/// The nearest tf32 of an f32, ties away from zero; a NaN stays one.
-#[inline(always)]
-fn nearest(bits: u32) -> u32 {
-    const UNUSED: u32 = (1 << 13) - 1;
-    let special = bits & 0x7F80_0000 == 0x7F80_0000;
-    if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
-}
-
-/// The nearest tf32 of what the nearest tf32 leaves.
-#[inline(always)]
-fn rest(bits: u32) -> u32 {
-    let (x, high) = (f32::from_bits(bits), f32::from_bits(nearest(bits)));
-    // What is infinite or no number has no rest.
-    if bits & 0x7F80_0000 == 0x7F80_0000 { 0 } else { nearest((x - high).to_bits()) }
-}
-
-/// `acc + a·b` by multiply-adds, without tensor cores: MB rows, NB columns and KB of the depth in each thread.
-#[inline(always)]
-pub fn fma_tile<A: Mem + Cast<D>, D: Num, const RA: usize, const RB: usize, const RD: usize, const MB: usize, const NB: usize, const KB: usize>(
-    mut acc: [D; RD],
-    a: [A; RA],
-    b: [A; RB],
-    _site: u32,
-) -> [D; RD] {
-    let mut k = 0;
-    while k < KB {
-        let mut i = 0;
-        while i < MB * NB {
-            let (m, n) = (i / NB, i % NB);
-            acc[i] = D::fma(a[m * KB + k].cast(), b[k * NB + n].cast(), acc[i]);
-            i += 1;
-        }
-        k += 1;
-    }
-    acc
 }

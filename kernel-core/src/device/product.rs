@@ -1,0 +1,117 @@
+//! Products by warps and by single threads: fragments are fetched step by step, from registers or from shared memory.
+
+use super::hw;
+use super::{Mem, each};
+use crate::scalar::{Cast, Num};
+
+/// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the instruction's depth. `a(m, k)` fetches the
+/// words of a block of rows, `b(p, k)` those of the NP pairs of blocks of columns; of a single block the second half is not used.
+/// f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left out.
+#[inline(always)]
+pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize, const KB: usize, const X3: bool>(
+    mut acc: [D; RD],
+    a: impl Fn(usize, usize) -> [u32; 4],
+    b: impl Fn(usize, usize) -> [u32; 4],
+    site: u32,
+) -> [D; RD] {
+    let mut k = 0;
+    while k < KB {
+        let (a, b): ([[u32; 4]; MB], [[u32; 4]; NP]) = (each(|m| a(m, k)), each(|p| b(p, k)));
+        let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, nearest)), b.map(|x| round::<A, 4>(x, nearest)));
+        let mut i = 0;
+        while i < MB * NB {
+            let (m, n) = (i / NB, i % NB);
+            let half = |x: [u32; 4]| [x[n % 2 * 2], x[n % 2 * 2 + 1]];
+            let mut d: [D; 4] = each(|r| acc[i * 4 + r]);
+            if X3 {
+                d = hw::mma::<A, D>(d, round::<A, 4>(a[m], rest), half(high_b[n / 2]), site);
+                d = hw::mma::<A, D>(d, high_a[m], round::<A, 2>(half(b[n / 2]), rest), site);
+            }
+            d = hw::mma::<A, D>(d, high_a[m], half(high_b[n / 2]), site);
+            let mut r = 0;
+            while r < 4 {
+                acc[i * 4 + r] = d[r];
+                r += 1;
+            }
+            i += 1;
+        }
+        k += 1;
+    }
+    acc
+}
+
+/// The words of a fragment; `of_f32` is what an f32 becomes.
+#[inline(always)]
+fn round<A: Mem, const W: usize>(words: [u32; W], of_f32: impl Fn(u32) -> u32) -> [u32; W] {
+    each(|w| if A::BYTES == 4 { of_f32(words[w]) } else { words[w] })
+}
+
+/// Elements `at(0), at(1), ..` in words.
+#[inline(always)]
+pub fn words<A: Mem, const W: usize>(at: impl Fn(usize) -> A) -> [u32; W] {
+    each(|w| {
+        let per = 4 / A::BYTES;
+        let mut word = 0;
+        let mut e = 0;
+        while e < per {
+            word |= (at(w * per + e).to_bits64() as u32) << (e * A::BYTES * 8);
+            e += 1;
+        }
+        word
+    })
+}
+
+/// The nearest tf32 of an f32, ties away from zero; a NaN stays one.
+#[inline(always)]
+fn nearest(bits: u32) -> u32 {
+    const UNUSED: u32 = (1 << 13) - 1;
+    let special = bits & 0x7F80_0000 == 0x7F80_0000;
+    if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
+}
+
+/// The nearest tf32 of what the nearest tf32 leaves.
+#[inline(always)]
+fn rest(bits: u32) -> u32 {
+    let (x, high) = (f32::from_bits(bits), f32::from_bits(nearest(bits)));
+    // What is infinite or no number has no rest.
+    if bits & 0x7F80_0000 == 0x7F80_0000 { 0 } else { nearest((x - high).to_bits()) }
+}
+
+/// `acc + a·b` by multiply-adds, without tensor cores: MB rows and NB columns in each thread, CHUNKS times KC of the depth.
+/// `a(c)` and `b(c)` fetch a chunk's elements; with AK and BK those along the depth are together.
+#[inline(always)]
+pub fn fma_tile<
+    A: Mem + Cast<D>,
+    D: Num,
+    const RA: usize,
+    const RB: usize,
+    const RD: usize,
+    const MB: usize,
+    const NB: usize,
+    const KC: usize,
+    const CHUNKS: usize,
+    const AK: bool,
+    const BK: bool,
+>(
+    mut acc: [D; RD],
+    a: impl Fn(usize) -> [A; RA],
+    b: impl Fn(usize) -> [A; RB],
+) -> [D; RD] {
+    let mut c = 0;
+    while c < CHUNKS {
+        let (a, b) = (a(c), b(c));
+        let mut k = 0;
+        while k < KC {
+            let mut i = 0;
+            while i < MB * NB {
+                let (m, n) = (i / NB, i % NB);
+                let (x, y) = (a[if AK { m * KC + k } else { k * MB + m }], b[if BK { n * KC + k } else { k * NB + n }]);
+                acc[i] = D::fma(x.cast(), y.cast(), acc[i]);
+                i += 1;
+            }
+            k += 1;
+        }
+        c += 1;
+    }
+    acc
+}

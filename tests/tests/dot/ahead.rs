@@ -1,0 +1,182 @@
+//! Loops that copy ahead: loads of every kind, and what else a body may do.
+
+use super::{Matrix, values};
+use kernel_core::{Element, KernelDesc, emulator, f16};
+use kernel_macros::tile_kernel;
+use tile_host::{Error, LaunchOptions, Runtime};
+
+/// Loads by index and mask.
+#[tile_kernel(
+    types(T = [f16, f32]),
+    tune(BM = [32], BN = [32], BK = [32], warps = [4], stages = [1, 2, 3, 4], arch = [80]),
+    tune(BM = [16], BN = [8], BK = [16], warps = [4], arch = [80]),
+    grid = [cdiv(m, BM), cdiv(n, BN)],
+    emulate = [0, 1, 2, 3, 4],
+)]
+fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
+    let row = (program_id(0) * BM + arange(BM)).expand(1);
+    let col = (program_id(1) * BN + arange(BN)).expand(0);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in (0..k).step_by(BK) {
+        let (across, down) = ((at + arange(BK)).expand(0), (at + arange(BK)).expand(1));
+        let x = load(a, row * k + across).mask((row < m) & (across < k));
+        let y = load(b, down * n + col).mask((down < k) & (col < n)).other(0.0.to::<T>());
+        acc = dot(x, y, acc);
+    }
+    store(c, row * n + col, acc).mask((row < m) & (col < n));
+}
+
+/// Indices that the body moves on; B lies by columns.
+#[tile_kernel(
+    types(T = [f16, f32]),
+    tune(BM = [32], BN = [16], BK = [32], warps = [2], stages = [2, 3], arch = [80]),
+    grid = [cdiv(m, BM), cdiv(n, BN)],
+    emulate = [0, 1],
+)]
+fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
+    let row = (program_id(0) * BM + arange(BM)).expand(1);
+    let col = (program_id(1) * BN + arange(BN)).expand(0);
+    let (across, down) = (arange(BK).expand(0), arange(BK).expand(1));
+    let (mut i, mut j, mut left) = (row * k + across, col * k + down, k);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for _ in 0..cdiv(k, BK) {
+        let x = load(a, i).mask((row < m) & (across < left));
+        let y = load(b, j).mask((col < n) & (down < left));
+        i += BK;
+        j += BK;
+        left = max(left, BK) - BK;
+        acc = dot(x, y, acc);
+    }
+    store(c, row * n + col, acc).mask((row < m) & (col < n));
+}
+
+/// Rows of A in an order that is loaded; a batch's tile; two products of one tile, one of them now and then, one of them with an
+/// operand that is computed.
+#[tile_kernel(tune(BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]), grid = [cdiv(m, BM), cdiv(n, BN)], emulate = [0])]
+fn several<const BM: usize, const BN: usize, const BK: usize>(order: &[u32], a: &[f16], b: View<f16, 3>, c: &mut [f32], m: usize, n: usize, k: usize) {
+    let row = (program_id(0) * BM + arange(BM)).expand(1);
+    let col = (program_id(1) * BN + arange(BN)).expand(0);
+    let from = load(order, program_id(0) * BM + arange(BM)).to::<usize>().expand(1);
+    let (mut acc, mut odd) = (zeros::<f32>([BM, BN]), zeros::<f32>([BM, BN]));
+    for at in range(0, k, BK).stages(3) {
+        let across = (at + arange(BK)).expand(0);
+        let x = load(a, from * k + across).mask((row < m) & (across < k));
+        let y = trans(reshape(b.tile([1, program_id(1) * BN, at], [1, BN, BK]), [BN, BK]));
+        let z = trans(reshape(b.tile([0, program_id(1) * BN, at], [1, BN, BK]), [BN, BK]));
+        acc = dot(x, y, acc);
+        if at % (2 * BK) == BK {
+            odd = dot(x, (z.to::<f32>() * 2.0).to::<f16>(), odd);
+        }
+    }
+    store(c, row * n + col, acc + odd).mask((row < m) & (col < n));
+}
+
+/// Operands of four bytes and of one, in all ways that they may lie.
+#[tile_kernel(
+    types(T = [f32]),
+    tune(P = [0, 1, 2], BM = [32], BN = [32], BK = [16], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
+    tune(P = [0], BM = [64], BN = [128], BK = [16], TA = [0, 1], TB = [0, 1], warps = [8], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+)]
+fn crossed<T: Float, const P: usize, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>, k: usize) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in (0..k).step_by(BK) {
+        let x = if TA == 1 { trans(a.tile([at, i], [BK, BM])) } else { a.tile([i, at], [BM, BK]) };
+        let y = if TB == 1 { trans(b.tile([j, at], [BN, BK])) } else { b.tile([at, j], [BK, BN]) };
+        acc = if P == 0 {
+            dot(x, y, acc)
+        } else if P == 1 {
+            dot(x, y, acc).tf32()
+        } else {
+            dot(x, y, acc).tf32x3()
+        };
+    }
+    c.store([i, j], acc);
+}
+
+#[tile_kernel(
+    tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1, 2, 3],
+)]
+fn crossed_bytes<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<f32, 2>, k: usize) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<i32>([BM, BN]);
+    for at in (0..k).step_by(BK) {
+        let x = if TA == 1 { trans(a.tile([at, i], [BK, BM])) } else { a.tile([i, at], [BM, BK]) };
+        let y = if TB == 1 { trans(b.tile([j, at], [BN, BK])) } else { b.tile([at, j], [BK, BN]) };
+        acc = dot(x, y, acc);
+    }
+    c.store([i, j], acc.to::<f32>());
+}
+
+/// With no iteration, one, and more; with full tiles and ragged ones.
+const SIZES: [[usize; 3]; 7] = [[64, 32, 96], [40, 24, 72], [33, 17, 31], [16, 8, 16], [5, 7, 0], [32, 64, 32], [70, 40, 129]];
+
+/// Every configuration on the emulator, where no access may wait for a bank that vectors of 16 bytes need not wait for.
+fn check(desc: &KernelDesc, strict: bool, run: impl Fn(&Runtime, &LaunchOptions, [usize; 3], usize) -> Result<Vec<f32>, Error>) {
+    for config in desc.configs {
+        for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
+            let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+            let strict = strict && pad == 16;
+            let emulator = Runtime::emulator_with(emulator::Options { seed: 5, forbid_bank_conflicts: strict, ..Default::default() });
+            let wanted = run(&Runtime::cpu(), &options, sizes, pad).expect("the CPU runs it");
+            let found = run(&emulator, &options, sizes, pad).unwrap_or_else(|e| panic!("{} {sizes:?} {pad}: {e}", config.id));
+            let tolerance = if config.id.contains("P=1") { 2e-2 } else { 1e-4 };
+            for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
+                assert!((x - y).abs() <= tolerance * y.abs().max(1.0), "{} {sizes:?} {pad}: element {i} is {x}, not {y}", config.id);
+            }
+        }
+    }
+}
+
+macro_rules! by_index {
+    ($kernel:ident, $t:ty, $of:expr) => {
+        check(<($t,) as $kernel::Types>::DESC, false, |rt, options, [m, n, k], _| {
+            let (a, b): (Vec<$t>, Vec<$t>) = (values((m * k).max(1), 1, $of), values((k * n).max(1), 2, $of));
+            let mut c = vec![9.0; m * n];
+            rt.launch_with(rt.stream(), $kernel::<$t>(&a, &b, &mut c, m as u64, n as u64, k as u64), options).map(|()| c)
+        })
+    };
+}
+
+#[test]
+fn by_index() {
+    by_index!(indexed, f16, f16::from_f32);
+    by_index!(indexed, f32, |x| x);
+    by_index!(moving, f16, f16::from_f32);
+    by_index!(moving, f32, |x| x);
+}
+
+#[test]
+fn several_products() {
+    check(several::DESCS[0], false, |rt, options, [m, n, k], pad| {
+        let a: Vec<f16> = values((m * k).max(1), 1, f16::from_f32);
+        let b: Vec<f16> = values(2 * n * (k + pad).max(1), 2, f16::from_f32);
+        let order: Vec<u32> = (0..m as u32).rev().collect();
+        let mut c = vec![9.0; m * n];
+        let stride = (k + pad) as u64;
+        let b = kernel_core::AsSlice::as_slice_arg(b.as_slice()).strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1]).expect("fits");
+        rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m as u64, n as u64, k as u64), options).map(|()| c)
+    });
+}
+
+fn views<T: Element>(id: &str, [m, n, k]: [usize; 3], pad: usize, of: impl Fn(f32) -> T + Copy) -> (Matrix<T>, Matrix<T>, Matrix<f32>) {
+    let shape = |flip: bool, r: usize, c: usize| if flip { [c, r] } else { [r, c] };
+    let (sa, sb) = (shape(id.contains("TA=1"), m, k), shape(id.contains("TB=1"), k, n));
+    (Matrix::new(sa, sa[1] + pad, 1, of), Matrix::new(sb, sb[1] + pad, 2, of), Matrix::new([m, n], n + pad, 3, |x| x))
+}
+
+#[test]
+fn across_the_depth() {
+    check(<(f32,) as crossed::Types>::DESC, true, |rt, options, sizes, pad| {
+        let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| x);
+        rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2] as u64), options).map(|()| c.data)
+    });
+    check(crossed_bytes::DESCS[0], true, |rt, options, sizes, pad| {
+        let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| (x * 127.0) as i8);
+        rt.launch_with(rt.stream(), crossed_bytes(view!(a), view!(b), view_mut!(c), sizes[2] as u64), options).map(|()| c.data)
+    });
+}
