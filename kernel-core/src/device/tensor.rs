@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read,
+    opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read, wgmma_ra,
 };
 use super::Mem;
 use super::hw::{self, Shared};
