@@ -134,7 +134,6 @@ impl<T: Element> Matrix<T> {
 fn run<T: Element>(rt: &Runtime, config: &str, [m, n, k]: [usize; 3], (ta, tb): (bool, bool), pad: [usize; 3], of: impl Fn(f32) -> T + Copy) -> Result<Vec<T>, tile_host::Error>
 where
     (T,): product::Types,
-    T: kernel_core::Element,
 {
     let shape = |flip: bool, r: usize, c: usize| if flip { [c, r] } else { [r, c] };
     let (sa, sb) = (shape(ta, m, k), shape(tb, k, n));
