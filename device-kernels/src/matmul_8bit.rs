@@ -25,7 +25,7 @@ pub fn matmul_i8<const BM: usize, const BN: usize, const BK: usize, const GROUP:
 /// Of f8e4m3 into bf16, accumulated in f32 (on warpgroups in their 8-bit mode, which keeps some 14 bits); `f` as in `matmul`.
 #[tile_kernel(
     tune(BM = [128], BN = [256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-    tune(BM = [32], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+    tune(BM = [16], BN = [32], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
     emulate = [0, 1],
 )]
