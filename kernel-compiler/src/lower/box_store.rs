@@ -36,14 +36,27 @@ impl Lower<'_> {
             _ => self.line(format!("let {words}: [{t}; {n}] = {};", each(&regs.at("r")))),
         }
         // Where a thread's words lie in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
-        let row = "((tid >> 5) & 3) * 2048 + ((tid >> 2) & 7) * 128";
-        let (thread, of_word): (String, fn(usize) -> usize) = match size {
-            2 => (format!("{row} + (((tid >> 2) & 7) << 4) + (tid & 3) * 4"), |w| (w & 1) << 10 | w >> 1 << 4),
-            _ => (format!("{row} + ((((tid >> 2) & 7) ^ ((tid >> 1) & 1)) << 4) + (tid & 1) * 8"), |w| (w & 1) << 2 | (w >> 1 & 1) << 10 | w >> 2 << 5),
+        // Computed here, after the products: before them registers are rare.
+        let (at, lane) = (self.fresh(), self.fresh());
+        self.line(format!("let {lane}: u32 = d::opaque_word(tid);"));
+        let store: Box<dyn Fn(&str, usize) -> String> = match size {
+            // By matrices of 8 by 8: of the row that a lane has to store, and its 16 bytes. Upper and lower ones take turns.
+            2 => {
+                self.line(format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 3) & 1) * 1024 + ({lane} & 7) * 128 + ((({lane} & 7) ^ (({lane} >> 4) & 1)) << 4);"));
+                let (at, words) = (at.clone(), words.clone());
+                Box::new(move |buffer, q| {
+                    let four = |i: usize| (0..4).map(|w| format!("{words}[{}]", q * 16 + i * 4 + w)).collect::<Vec<_>>().join(", ");
+                    (0..4).map(|i| format!("d::stmatrix({buffer} + ({at} ^ {}), [{}], {site}); ", i * 32, four(i))).collect()
+                })
+            }
+            _ => {
+                let of_word = |w: usize| (w & 1) << 2 | (w >> 1 & 1) << 10 | w >> 2 << 5;
+                self.line(format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 2) & 7) * 128 + (((({lane} >> 2) & 7) ^ (({lane} >> 1) & 1)) << 4) + ({lane} & 1) * 8;"));
+                let (at, words) = (at.clone(), words.clone());
+                let place_in = self.const_table("u32", (0..16).map(|w| of_word(w).to_string()).collect());
+                Box::new(move |buffer, q| format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[{} + r], {site});", q * 16))
+            }
         };
-        let (at, place_in) = (self.fresh(), self.const_table("u32", (0..16).map(|w| of_word(w).to_string()).collect()));
-        self.line(format!("let {at}: u32 = {thread};"));
-        let (word, vec) = if size == 2 { ("u32", 1) } else { (t, 2) };
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
         let group = Part { rows, cols, chunks, row: format!("((tid >> 7) & {})", g.rows - 1), col: format!("((tid >> 7) / {})", g.rows) };
@@ -57,7 +70,7 @@ impl Lower<'_> {
             } else if !alternate {
                 self.line(barrier.clone());
             }
-            self.line(format!("d::shared_store::<{word}, 16, {vec}>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[{} + r], {site});", q * 16));
+            self.line(store(&buffer, q));
             if self.boxes {
                 self.line(format!("d::proxy_fence({site}); {barrier}"));
                 self.copy_out(place, tile, &group, q, size, &buffer, site);

@@ -1,6 +1,6 @@
 //! Products of tiles.
 
-use super::pipeline::{Buffer, Operand, Product};
+use super::pipeline::{Buffer, Operand, Product, is_zeros};
 use super::*;
 use crate::layout::dot::{self, GROUP_ROWS, Unit, depth};
 use crate::layout::fetch::{Side, chunk};
@@ -11,6 +11,22 @@ impl Lower<'_> {
             Some(product) => self.wgmma(v, product),
             None => self.by_warps(v),
         }
+    }
+
+    /// Whether a variable is an accumulator whose zeros are never written: `fresh_m` says that it holds them.
+    pub(super) fn is_fresh(&self, var: Var) -> bool {
+        matches!(self.role, Role::Consumer(p) if p.fresh.contains(&var))
+    }
+
+    /// Before such a variable is read: by products as it is, for all else with its zeros.
+    pub(super) fn read_fresh(&mut self, v: Value, var: Var) {
+        let (f, name) = (self.f, self.var(var));
+        let dots = self.role.pipeline().expect("it is specialised").dots.keys().filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v)).count();
+        if self.uses[v.0 as usize] as usize != dots {
+            let zero = format!("{name} = d::each(|_| <{} as s::Scalar>::ZERO); fresh_{name} = false;", f.ty(v).dtype.rust());
+            self.node(Node::If { cond: format!("fresh_{name}"), then: vec![Node::Line(zero)], other: vec![] });
+        }
+        self.line(format!("let add_{} = !fresh_{name};", scalar(v)));
     }
 
     /// The accumulator's registers in an array of their own.
@@ -39,7 +55,11 @@ impl Lower<'_> {
         let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
         let g = p.groups;
         let layout = g.accumulator(f.shape(v));
-        let acc = self.accumulator(v, &layout);
+        let (acc, add) = match f.op(before) {
+            _ if is_zeros(f, before) => ("d::unset()".to_string(), "false".to_string()),
+            Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
+            _ => (self.accumulator(v, &layout), "true".to_string()),
+        };
         let chained = |v: Value| self.role.pipeline().is_some_and(|p| p.chained.contains(&v));
         let (first, last) = (!chained(before), !chained(v));
         let steps = f.shape(a)[1] / depth(dtype);
@@ -50,7 +70,7 @@ impl Lower<'_> {
         let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let call = format!(
-            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, d::Chain {{ first: {first}, last: {last} }}, {site})",
+            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, d::Chain {{ first: {first}, last: {last} }}, {add}, {site})",
             dtype.rust(),
             f.ty(v).dtype.rust(),
             layout.regs(),

@@ -186,7 +186,8 @@ impl Lower<'_> {
             }
         };
         let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
-        f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).collect()
+        let fresh = (0..f.vars.len()).filter(|&i| self.is_fresh(Var(i as u32))).map(|i| format!("let mut fresh_m{i}: bool;"));
+        f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).chain(fresh).collect()
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {
@@ -232,9 +233,14 @@ impl Lower<'_> {
                 if f.ty(*v).is_scalar() {
                     self.line(format!("{to} = {};", scalar(*v)));
                 } else {
+                    let fresh = self.is_fresh(*var);
+                    if fresh && pipeline::is_zeros(f, *v) {
+                        self.line(format!("{to} = d::unset(); fresh_{to} = true;"));
+                        return;
+                    }
                     let home = self.homes.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
-                    self.line(format!("{to} = {};", each(&regs.at("r"))));
+                    self.line(format!("{to} = {};{}", each(&regs.at("r")), if fresh { format!(" fresh_{to} = false;") } else { String::new() }));
                 }
             }
             Stmt::Store { place, value, mask, hint, tile, span } => {
@@ -288,6 +294,9 @@ impl Lower<'_> {
                 self.line(format!("let {}: {} = {e};", scalar(v), f.ty(v).dtype.rust()));
             }
             Op::ReadVar(var) => {
+                if self.is_fresh(*var) {
+                    self.read_fresh(v, *var);
+                }
                 self.line(format!("let {} = {};", scalar(v), self.var(*var)));
                 self.at_hand(v, self.homes.of(v).clone(), Regs(format!("{}[#]", scalar(v))));
             }

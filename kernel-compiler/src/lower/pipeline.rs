@@ -73,6 +73,8 @@ pub struct Pipeline {
     pub release: HashMap<*const Stmt, Vec<usize>>,
     /// Products whose accumulators go straight into the next product.
     pub chained: HashSet<Value>,
+    /// Accumulators that start as zeros: their first product takes the place of what is in them.
+    pub fresh: HashSet<Var>,
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
@@ -98,7 +100,7 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
     if dots.is_empty() {
         return None;
     }
-    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
+    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
     let mut sources = HashMap::new();
     for &d in &dots {
         sources.insert(d, operands(f, d)?);
@@ -117,7 +119,27 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
         p.dots.insert(d, Product { groups, a: place(a), b: place(b) });
     }
     p.slice(f)?;
+    p.fresh = fresh(f, &p.dots);
     Some(p)
+}
+
+/// Whether it is a tile of zeros.
+pub fn is_zeros(f: &Func, v: Value) -> bool {
+    match f.op(v) {
+        Op::Splat(x) => is_zeros(f, *x),
+        Op::Float(x) => x.to_bits() == 0,
+        Op::Int(n) => *n == 0,
+        _ => false,
+    }
+}
+
+fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
+    let accumulators = dots.keys().filter_map(|&d| match f.op(d) {
+        Op::Dot { acc, .. } => if let Op::ReadVar(var) = f.op(*acc) { Some(*var) } else { None },
+        _ => None,
+    });
+    let starts = |var: Var| walk(&f.body).any(|s| matches!(s, Stmt::Assign(to, v) if *to == var && is_zeros(f, *v)));
+    accumulators.filter(|&var| starts(var)).collect()
 }
 
 /// What tensor maps ask of the views, beside what is asked already.

@@ -75,7 +75,12 @@ impl Lower<'_> {
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
-        self.line(format!("let {name}: [{}; {}] = {};", f.ty(v).dtype.rust(), l.regs(), each(&text)));
+        let to = f.ty(v).dtype;
+        let made = match f.op(v) {
+            Op::Cast(x) if to.is_float() && to.size() <= 2 && l.regs() % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", f.ty(*x).dtype.rust(), args[0]),
+            _ => each(&text),
+        };
+        self.line(format!("let {name}: [{}; {}] = {made};", to.rust(), l.regs()));
         Regs(format!("{name}[#]"))
     }
 

@@ -27,6 +27,7 @@ pub use product::{fma_tile, mma_tile, words};
 pub use tensor::*;
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
+use crate::scalar::Cast;
 /// The operations of [`atomic()`].
 pub use crate::scalar::atomic_op as atomic;
 
@@ -53,6 +54,24 @@ pub fn each<T: Copy, const R: usize>(mut f: impl FnMut(usize) -> T) -> [T; R] {
         // SAFETY: r < R. Indexing would leave a bounds check until the loop is unrolled.
         unsafe { out.as_mut_ptr().cast::<T>().add(r).write(f(r)) };
         r += 1;
+    }
+    // SAFETY: every element was written.
+    unsafe { out.assume_init() }
+}
+
+/// The registers of a tile of `R` numbers, an even number of them, in another type.
+#[inline(always)]
+pub fn cast_each<A: Mem + Cast<B>, B: Mem, const R: usize>(f: impl Fn(usize) -> A) -> [B; R] {
+    let mut out = MaybeUninit::<[B; R]>::uninit();
+    let mut r = 0;
+    while r < R {
+        let [low, high] = A::cast_pair([f(r), f(r + 1)]);
+        // SAFETY: r + 1 < R.
+        unsafe {
+            out.as_mut_ptr().cast::<B>().add(r).write(low);
+            out.as_mut_ptr().cast::<B>().add(r + 1).write(high);
+        }
+        r += 2;
     }
     // SAFETY: every element was written.
     unsafe { out.assume_init() }

@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, prefetch_map, proxy_fence, set_registers, tma_store_wait_read, wgmma_ra,
+    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_ra,
 };
 use super::Mem;
 use super::hw::{self, Shared};
@@ -66,7 +66,8 @@ pub struct Chain {
 }
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
-/// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows.
+/// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows;
+/// unless `add`, what is in them does not count.
 ///
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
@@ -78,6 +79,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     of_a: Matrix,
     of_b: Matrix,
     chain: Chain,
+    add: bool,
     site: u32,
 ) -> [D; R] {
     if chain.first {
@@ -89,7 +91,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
         while i < MB * NB {
             let (m, n) = (i / NB, i % NB);
             let block = acc.as_mut_ptr().add(i * N / 2);
-            hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), site);
+            hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), add || k > 0, site);
             i += 1;
         }
         k += 1;
@@ -117,4 +119,10 @@ pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
 #[inline(always)]
 pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
+}
+
+/// Registers of which nobody reads what is in them.
+#[inline(always)]
+pub fn unset<T: Mem, const R: usize>() -> [T; R] {
+    super::each(|_| T::from_bits64(hw::any_word() as u64))
 }

@@ -67,4 +67,18 @@ impl Machine {
         self.leave(lanes);
         false
     }
+
+    /// The current lane comes with its words of four matrices; whether it must wait. Its operand `row` becomes what it stores.
+    pub fn stmatrix(&mut self, site: u32) -> bool {
+        let Some(lanes) = self.meet(State::AtMatrix { name: "stmatrix", site }, 32) else { return true };
+        let first = lanes.start as usize;
+        for lane in 0..32 {
+            let (matrix, row) = (lane / 8, lane % 8);
+            let word = |quarter: usize| self.tensor.operands[first + 4 * row + quarter].d[matrix] as u128;
+            self.tensor.operands[first + lane].row = (0..4).map(|quarter| word(quarter) << (32 * quarter)).sum();
+        }
+        self.report.warp_steps += 1;
+        self.leave(lanes);
+        false
+    }
 }

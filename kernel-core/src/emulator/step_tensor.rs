@@ -88,6 +88,15 @@ pub fn ldmatrix(transposed: bool, off: u32, site: u32) -> [u32; 4] {
     result()
 }
 
+pub fn stmatrix(off: u32, words: [u32; 4], site: u32) {
+    take(|m| {
+        m.tensor.operands[m.current as usize] = Operands { d: words, ..Operands::default() };
+        m.stmatrix(site)
+    });
+    let (row, call) = with(|m| (m.tensor.operands[m.current as usize].row, m.banks.begin(m.current, true, site)));
+    super::step::shared_store(off, 16, row, call, 0);
+}
+
 fn result() -> [u32; 4] {
     with(|m| m.tensor.operands[m.current as usize].d)
 }

@@ -5,6 +5,12 @@ use super::{BF16, F8E4M3, F8E5M2, F16};
 /// `cast::<Self, B>`.
 pub trait Cast<B>: Copy {
     fn cast(self) -> B;
+
+    /// Two at once: GPUs round pairs to small floats sixteen times as fast as single numbers.
+    #[inline(always)]
+    fn cast_pair(pair: [Self; 2]) -> [B; 2] {
+        pair.map(Self::cast)
+    }
 }
 
 macro_rules! by_as {
@@ -86,6 +92,11 @@ macro_rules! halves {
             fn cast(self) -> $h {
                 $h::from_f32(self.cast())
             }
+
+            #[inline(always)]
+            fn cast_pair(pair: [$a; 2]) -> [$h; 2] {
+                $h::pair_from_f32(pair.map(<$a as Cast<f32>>::cast))
+            }
         }
     )+ };
     (@via_f64 $h:ident: $($a:ident)+) => { $(
@@ -105,6 +116,11 @@ macro_rules! small_floats {
             #[inline(always)]
             fn cast(self) -> $b {
                 $b::from_f32(self.to_f32())
+            }
+
+            #[inline(always)]
+            fn cast_pair(pair: [$a; 2]) -> [$b; 2] {
+                $b::pair_from_f32(pair.map($a::to_f32))
             }
         }
     )+)+ };

@@ -53,12 +53,15 @@ impl Format {
     }
 }
 
+super::half16::pairs! { F8E4M3 e4m3_pair u8, "sm_90" }
+super::half16::pairs! { F8E5M2 e5m2_pair u8, "sm_90" }
+
 impl F8E4M3 {
     /// Round to nearest even; what is too large, and infinity, becomes 448 of its sign.
     #[inline(always)]
     pub fn from_f32(x: f32) -> Self {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
-        return F8E4M3(super::ptx::e4m3_from_f32(x) as u8);
+        return F8E4M3(super::ptx::e4m3_pair(x, 0.0) as u8);
         #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
         F8E4M3(E4M3.of(x))
     }
@@ -75,7 +78,7 @@ impl F8E5M2 {
     #[inline(always)]
     pub fn from_f32(x: f32) -> Self {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
-        return F8E5M2(super::ptx::e5m2_from_f32(x) as u8);
+        return F8E5M2(super::ptx::e5m2_pair(x, 0.0) as u8);
         #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
         F8E5M2(E5M2.of(x))
     }

@@ -52,6 +52,27 @@ impl F16 {
     }
 }
 
+macro_rules! pairs {
+    ($t:ident $pair:ident $half:ty, $feature:literal) => {
+        impl $t {
+            /// `from_f32` of two.
+            #[inline(always)]
+            pub fn pair_from_f32([low, high]: [f32; 2]) -> [Self; 2] {
+                #[cfg(all(target_arch = "nvptx64", target_feature = $feature))]
+                {
+                    let word = crate::scalar::ptx::$pair(low, high);
+                    [$t(word as $half), $t((word >> <$half>::BITS) as $half)]
+                }
+                #[cfg(not(all(target_arch = "nvptx64", target_feature = $feature)))]
+                [Self::from_f32(low), Self::from_f32(high)]
+            }
+        }
+    };
+}
+pub(super) use pairs;
+pairs! { F16 f16_pair u16, "sm_80" }
+pairs! { BF16 bf16_pair u16, "sm_80" }
+
 impl BF16 {
     /// Round to nearest even.
     #[inline(always)]

@@ -20,16 +20,18 @@ instructions! {
     f16_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.f16.f32 {r}, {x};";
 }
 
+// Two at a time, the first in the low half.
 #[cfg(target_feature = "sm_80")]
 instructions! {
     bf16_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.bf16.f32 {r}, {x};";
+    bf16_pair(low, high: f32) -> u32 = reg32 reg32 "cvt.rn.bf16x2.f32 {r}, {high}, {low};";
+    f16_pair(low, high: f32) -> u32 = reg32 reg32 "cvt.rn.f16x2.f32 {r}, {high}, {low};";
 }
 
-// Two at a time; the second is 0.
 #[cfg(target_feature = "sm_90")]
 instructions! {
-    e4m3_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e4m3x2.f32 {r}, 0f00000000, {x};";
-    e5m2_from_f32(x: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e5m2x2.f32 {r}, 0f00000000, {x};";
+    e4m3_pair(low, high: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e4m3x2.f32 {r}, {high}, {low};";
+    e5m2_pair(low, high: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e5m2x2.f32 {r}, {high}, {low};";
 }
 
 pub mod f16 {

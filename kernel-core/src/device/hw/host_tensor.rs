@@ -51,6 +51,15 @@ pub fn opaque(condition: bool) -> bool {
     condition
 }
 
+/// No number, for whoever takes it for one.
+pub fn any_word() -> u32 {
+    u32::MAX
+}
+
+pub fn opaque_word(word: u32) -> u32 {
+    word
+}
+
 /// Waits until all but `PENDING` groups of this thread's stores have read shared memory.
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     step::tma_store_wait(PENDING)
@@ -83,9 +92,12 @@ pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(_acc: &mut [D; R],
 }
 
 /// Adds a product of 64 rows and `N` columns to the accumulators of a warpgroup. Operands are given by matrix
-/// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`.
-pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, site: u32) {
+/// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`. Unless `add`, from zeros.
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TA || TB) };
+    if !add {
+        acc.write_bytes(0, N / 2);
+    }
     step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], site)
 }
 
@@ -112,6 +124,11 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], site: u32) -> [D
 /// Loads four matrices of 8 by 8 elements of 2 bytes. Lane `8 i + r` tells where row `r` of matrix `i` lies.
 pub fn ldmatrix<const TRANS: bool>(off: u32, site: u32) -> [u32; 4] {
     step::ldmatrix(TRANS, off, site)
+}
+
+/// Stores four matrices as [`ldmatrix`] loads them.
+pub fn stmatrix(off: u32, words: [u32; 4], site: u32) {
+    step::stmatrix(off, words, site)
 }
 
 /// Starts to copy from global to shared memory; zeros if not `ok`.

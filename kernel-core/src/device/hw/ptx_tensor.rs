@@ -76,10 +76,25 @@ pub fn group_barrier(id: u32, threads: u32, _site: u32) {
 /// `condition`, in a way that LLVM cannot see through: no branch on it is decided, nor code before it copied, ahead of here.
 #[inline(always)]
 pub fn opaque(condition: bool) -> bool {
-    let mut word = condition as u32;
+    opaque_word(condition as u32) != 0
+}
+
+/// The same of a word: what is computed from it is not computed before, and kept in registers until here.
+#[inline(always)]
+pub fn opaque_word(mut word: u32) -> u32 {
     // SAFETY: does nothing.
     unsafe { asm!("// {}", inout(reg32) word, options(nomem, nostack)) };
-    word != 0
+    word
+}
+
+/// Whatever a register holds.
+#[inline(always)]
+pub fn any_word() -> u32 {
+    let word;
+    // Not `pure`: each call is a register of its own.
+    // SAFETY: any bits are a word.
+    unsafe { asm!("// {}", out(reg32) word, options(nomem, nostack)) };
+    word
 }
 
 /// Stores of this thread before it are seen by asynchronous copies and tensor cores after it.
@@ -235,21 +250,21 @@ pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], 
     }
 }
 
-/// One product with both operands in shared memory.
+/// One product with both operands in shared memory, instead of the accumulators unless `add`.
 ///
 /// # Safety
 /// `acc` points to this thread's `N / 2` accumulators; `a` and `b` describe matrices in the program's shared memory.
 #[inline(always)]
-pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, _site: u32) {
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, _site: u32) {
     let acc = acc.cast::<u32>();
     macro_rules! product {
         ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
             asm!(
-                "{{", ".reg .pred add;", "setp.ne.b32 add, {one}, 0;",
-                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {a}, {b}, add", $flags, ";"),
+                "{{", ".reg .pred p;", "setp.ne.b32 p, {add}, 0;",
+                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {a}, {b}, p", $flags, ";"),
                 "}}",
                 inout(reg32) *acc.add($first), $(inout(reg32) *acc.add($i),)*
-                a = in(reg64) a, b = in(reg64) b, one = in(reg32) 1u32, $($name = const $flag as i32,)* options(nostack)
+                a = in(reg64) a, b = in(reg64) b, add = in(reg32) add as u32, $($name = const $flag as i32,)* options(nostack)
             )
         };
     }
@@ -365,4 +380,12 @@ pub fn ldmatrix<const TRANS: bool>(off: u32, _site: u32) -> [u32; 4] {
         }
     }
     [a, b, c, d]
+}
+
+/// Stores four such matrices.
+#[inline(always)]
+pub fn stmatrix(off: u32, words: [u32; 4], _site: u32) {
+    let [a, b, c, d] = words;
+    // SAFETY: as `ldmatrix`.
+    unsafe { asm!("stmatrix.sync.aligned.m8n8.x4.shared.b16 [{4}], {{{0}, {1}, {2}, {3}}};", in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, in(reg32) shared(off), options(nostack)) }
 }

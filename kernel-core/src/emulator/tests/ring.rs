@@ -75,7 +75,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
         for step in 0..4 {
             let (a, b) = (stage * STAGE + 32 * step, stage * STAGE + 8192 + 32 * step);
             let a = if DEFECT == DIFFERENT_DESCRIPTORS && t == 77 { a + 1024 } else { a };
-            h::wgmma::<F16, f32, 64, false, false>(acc.as_mut_ptr(), tile(a), tile(b), 23);
+            h::wgmma::<F16, f32, 64, false, false>(acc.as_mut_ptr(), tile(a), tile(b), true, 23);
         }
         h::wgmma_commit(24);
         // The product before this one is complete: its stage is free.

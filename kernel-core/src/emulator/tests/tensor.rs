@@ -68,7 +68,7 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
             h::wgmma_ra::<T, D, N, TB>(acc.as_mut_ptr(), fragment, b, 19);
         } else {
             let a = descriptor(A + step * if TA { 2048 } else { 32 }, 8192, 1024, 1);
-            h::wgmma::<T, D, N, TA, TB>(acc.as_mut_ptr(), a, b, 19);
+            h::wgmma::<T, D, N, TA, TB>(acc.as_mut_ptr(), a, b, true, 19);
         }
     }
     assert_eq!(k / 4 * T::BYTES as u32, 32);
@@ -177,7 +177,7 @@ unsafe fn narrow<const SWIZZLE: u32, const T: bool>(s: &[u64]) {
     let mut acc = [0f32; 8];
     h::wgmma_fence(34);
     let at = |start| descriptor(start, leading, stride, mode);
-    h::wgmma::<F16, f32, 16, T, T>(acc.as_mut_ptr(), at(0), at(B), 35);
+    h::wgmma::<F16, f32, 16, T, T>(acc.as_mut_ptr(), at(0), at(B), true, 35);
     h::wgmma_commit(36);
     h::wgmma_wait::<f32, 0, 8>(&mut acc, 37);
     for i in 0..8u32 {
@@ -277,6 +277,26 @@ fn matrices_both_ways() {
             });
             assert_eq!([word & 0xffff, word >> 16], want);
         }
+    }
+}
+
+/// Each lane's words of four matrices, stored and read back row after row.
+unsafe fn stored_matrices(s: &[u64]) {
+    let lane = d::thread();
+    h::stmatrix(lane * 16, d::each(|m| 4 * lane + m as u32), 55);
+    d::warp_barrier(56);
+    let got: [u32; 4] = d::shared_load::<u32, 4, 4>(|r| lane * 16 + r as u32 * 4, |_| true, 57);
+    d::store::<u32, 4, 4, false>(|r| s[0] + (lane * 16) as u64 + r as u64 * 4, true, |_| true, |r| got[r], 0, 58);
+}
+
+#[test]
+fn matrices_are_stored_by_rows() {
+    let mut out = vec![0u32; 128];
+    let report = program(32, 512).write(&mut out).passes(stored_matrices);
+    assert_eq!(report.bank_conflicts().count(), 0);
+    for (i, word) in out.into_iter().enumerate() {
+        let (matrix, row, quarter) = (i / 32, i / 4 % 8, i % 4);
+        assert_eq!(word as usize, 4 * (4 * row + quarter) + matrix);
     }
 }
 
