@@ -2,7 +2,8 @@
 //! negative ones with `below`: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
 //!
 //! Four kernels, by what is transposed: n or t for A, then for B. Every program stays and takes one tile of `C` after
-//! another, in an order that keeps a group of rows of tiles in the L2 cache.
+//! another, in an order that keeps a group of rows of tiles in the L2 cache. Two more, `matmul_split_*`, are for products of
+//! few tiles and a long depth: several programs share a tile.
 
 use kernel_macros::tile_module;
 
@@ -27,13 +28,48 @@ pub mod products {
             for k in (0..depth).step_by(BK) {
                 acc = dot(operand::<TA, BM, BK>(a, i * BM, k), operand::<TB, BK, BN>(b, k, j * BN), acc);
             }
-            // Zero times an infinity is no zero.
-            if below == 0.0 {
-                acc = where_(acc < 0.0, 0.0, acc);
-            } else if below != 1.0 {
-                acc = where_(acc < 0.0, below * acc, acc);
+            c.store([i * BM, j * BN], activated(acc, below).to::<E>());
+        }
+    }
+
+    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
+        // Zero times an infinity is no zero.
+        if below == 0.0 {
+            where_(sums < 0.0, 0.0, sums)
+        } else if below != 1.0 {
+            where_(sums < 0.0, below * sums, sums)
+        } else {
+            sums
+        }
+    }
+
+    /// Program `t` has tile `t % tiles` and part `t / tiles` of the depth, and leaves the sums of that in `parts`. Who takes a
+    /// tile's last ticket adds them up, in their order, and puts the ticket back to 0: who finishes when changes nothing.
+    fn product_in_parts<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<E, 2>,
+        b: View<E, 2>,
+        parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        c: ViewMut<E, 2>,
+        below: f32,
+    ) {
+        let across = cdiv(c.dim(1), BN);
+        let tiles = cdiv(c.dim(0), BM) * across;
+        let (tile, part) = (program_id(0) % tiles, program_id(0) / tiles);
+        let (r, s) = (tile / across * BM, tile % across * BN);
+        let deep = cdiv(cdiv(a.dim(1), BK), parts.dim(0)) * BK;
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in range(part * deep, min(part * deep + deep, a.dim(1)), BK) {
+            acc = dot(a.tile([r, k], [BM, BK]), operand::<TB, BK, BN>(b, k, s), acc);
+        }
+        parts.store([part, r, s], reshape(acc, [1, BM, BN]));
+        if atomic_add(tickets, tile, 1) == parts.dim(0) as u32 - 1 {
+            let mut sums = zeros::<f32>([BM, BN]);
+            for p in range(0, parts.dim(0), 1) {
+                sums += reshape(parts.tile([p, r, s], [1, BM, BN]), [BM, BN]);
             }
-            c.store([i * BM, j * BN], acc.to::<E>());
+            c.store([r, s], activated(sums, below).to::<E>());
+            store(tickets, tile, 0);
         }
     }
 
@@ -113,5 +149,47 @@ pub mod products {
         below: f32,
     ) {
         product::<T, 1, 1, BM, BN, BK, GROUP>(a, b, c, below);
+    }
+
+    /// A B, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
+        grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
+        emulate = [0, 3],
+    )]
+    pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product_in_parts::<T, 0, BM, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
+    /// A Bᵀ, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
+        grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
+        emulate = [0, 3],
+    )]
+    pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
     }
 }

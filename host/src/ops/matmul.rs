@@ -3,10 +3,10 @@
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Bits, with_rows};
-use super::split;
+use super::{split, split_k};
 use crate::error::{Error, Result};
 use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
+use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +33,24 @@ pub trait Multiply: Element {
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
+    /// The kernel of which several programs share a tile, for A as it is, if there is one.
+    #[doc(hidden)]
+    fn split_desc(_b_transposed: bool) -> Option<&'static KernelDesc> {
+        None
+    }
+    #[doc(hidden)]
+    #[allow(clippy::too_many_arguments)]
+    fn split_call<'a>(
+        _b_transposed: bool,
+        _a: ViewArg<'a, Self, 2>,
+        _b: ViewArg<'a, Self, 2>,
+        _parts: ViewMutArg<'a, f32, 3>,
+        _tickets: SliceMutArg<'a, u32>,
+        _c: ViewMutArg<'a, Self::Product, 2>,
+        _below: f32,
+    ) -> Call<'a> {
+        unreachable!("for types that have one")
+    }
     /// Whether large products are best made of the operands' parts.
     #[doc(hidden)]
     const IN_PARTS: bool = false;
@@ -72,6 +90,22 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
             (true, true) => <($t,) as matmul_tt::Types>::DESC,
         }
     }
+    fn split_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
+        use k::matmul::products::*;
+        Some(if b_transposed { <($t,) as matmul_split_nt::Types>::DESC } else { <($t,) as matmul_split_nn::Types>::DESC })
+    }
+    fn split_call<'a>(
+        b_transposed: bool,
+        a: ViewArg<'a, $t, 2>,
+        b: ViewArg<'a, $t, 2>,
+        parts: ViewMutArg<'a, f32, 3>,
+        tickets: SliceMutArg<'a, u32>,
+        c: ViewMutArg<'a, $t, 2>,
+        below: f32,
+    ) -> Call<'a> {
+        use k::matmul::products::*;
+        if b_transposed { matmul_split_nt(a, b, parts, tickets, c, below) } else { matmul_split_nn(a, b, parts, tickets, c, below) }
+    }
 })* } }
 halves!(f16 bf16);
 
@@ -110,7 +144,8 @@ impl Multiply for f32 {
 ///
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. Any strides will
 /// do; rows whose elements are neighbours are fast. Operands whose rows do not start at multiples of 16 bytes are copied
-/// to scratch memory first where the product is large enough to win by it.
+/// to scratch memory first where the product is large enough to win by it. Where there are fewer tiles than the device could work
+/// on, several programs share one, with scratch memory for their sums.
 ///
 /// Shapes: op(A) is `m x k`, op(B) `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also for [`Precision::Tf32`] of another
 /// type than f32; [`Error::Alias`] where `c` shares memory with an operand; a launch's.
@@ -200,6 +235,11 @@ fn multiply<T: Multiply>(
     let run = |a: Operand<T>, b: Operand<T>| {
         // Where one kernel serves all, strides say what is transposed.
         let (a, b) = if T::ANY_ROWS { (a, b) } else { (a.turned(false), b.turned(true)) };
+        if !a.transposed
+            && let Some(parts) = split_k::parts::<T>(on, e, b.transposed)
+        {
+            return split_k::multiply(on, e, parts, b.transposed, (a.view, b.view), c, below);
+        }
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
         on.launch(T::call(way, a.view, b.view, c, below))
     };

@@ -24,6 +24,7 @@ mod reorder;
 mod repack;
 mod softmax;
 mod split;
+mod split_k;
 
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};

@@ -24,6 +24,11 @@ impl Lower<'_> {
         if !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
             return false;
         }
+        // The program may read again what it stores, or tell others: copies that nobody waits for would be too late.
+        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| match s {
+            Stmt::Let(v) => f.op(*v).has_effect() || matches!(f.op(*v), Op::Load { place: from, .. } if from.param() == place.param()),
+            _ => false,
+        });
         let groups = g.rows * g.cols;
         self.staging = groups * CHUNKS * CHUNK;
         let site = self.site(span);
@@ -65,13 +70,13 @@ impl Lower<'_> {
         let alternate = total % CHUNKS == 0;
         for q in 0..total {
             let buffer = format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK);
-            if self.boxes {
+            if boxes {
                 self.line(format!("d::tma_store_wait_read::<{}>({site}); {barrier}", if alternate { CHUNKS - 1 } else { 0 }));
             } else if !alternate {
                 self.line(barrier.clone());
             }
             self.line(store(&buffer, q));
-            if self.boxes {
+            if boxes {
                 self.line(format!("d::proxy_fence({site}); {barrier}"));
                 self.copy_out(place, tile, &group, q, size, &buffer, site);
             } else {
