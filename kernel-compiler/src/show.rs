@@ -40,7 +40,7 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {
             let a = analyse(&f, variant.assume());
-            let homes = crate::layout::assign(&f, &a, if variant.tma { crate::lower::pipeline::plan(&f) } else { None }.as_ref());
+            let homes = crate::layout::assign(&f, &a, if variant.tma { crate::lower::pipeline::plan(&f, &crate::lower::fused(&f)) } else { None }.as_ref());
             ir(&f, |v| {
                 if f.ty(v).is_scalar() {
                     return String::new();

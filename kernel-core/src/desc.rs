@@ -480,7 +480,15 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
     }
 }
 
-impl<T, const R: usize> ViewMutArg<'_, T, R> {
+impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
+    /// The same memory, to be read by a kernel that also gets it to write.
+    ///
+    /// # Safety
+    /// The kernel reads no element that another of its programs writes.
+    pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
+        ViewArg { ptr: self.0.ptr, dims: self.0.dims, strides: self.0.strides, place: self.0.place, borrow: PhantomData }
+    }
+
     /// To be read while this is borrowed.
     pub fn as_view(&self) -> ViewArg<'_, T, R> {
         ViewArg { ptr: self.0.ptr, dims: self.0.dims, strides: self.0.strides, place: self.0.place, borrow: PhantomData }

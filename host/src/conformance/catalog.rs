@@ -205,7 +205,7 @@ pub const OPERATIONS: &[Operation] = &[
     product("matrix_multiplication", "C = A B to the accuracy of f32", F32, &["matmul_f32", "matmul_f32_parts", "split", "split_transposed"], matmul::matrix_multiplication),
     product("matmul_relu", "C = max(A B, 0)", FACTORS, &["matmul_nn", "matmul_split_nn", "matmul_f32", "matmul_i8", "matmul_f8"], matmul::relu),
     product("matmul_leaky_relu", "C = A B, or 0.01 A B where that is negative", INEXACT, &["matmul_nn", "matmul_split_nn", "matmul_f32", "matmul_f8"], matmul::leaky_relu),
-    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm"], gemm::gemm),
+    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm", "scaled_product"], gemm::gemm),
     Operation {
         name: "batched_matmul",
         about: "C[i] = A[i] B[i]",

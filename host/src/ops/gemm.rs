@@ -19,6 +19,7 @@ pub fn gemm<'a>(
     alpha: f32,
     beta: f32,
 ) -> Result<()> {
+    use k::gemm::scaled::{gemm as scaled, scaled_product};
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
@@ -31,8 +32,15 @@ pub fn gemm<'a>(
     let alpha = if e.k == 0 { 0.0 } else { alpha };
     // Not of `Operand::new`: there is one kernel, and it transposes nothing.
     let as_is = |view| Operand { view, transposed: false };
-    let desc = |_| k::gemm::gemm::DESCS[0];
-    with_rows::<f16, u16>(on, e, (as_is(a), as_is(b)), None, desc, |a, b| on.launch(k::gemm::gemm(a.view, b.view, c, alpha, beta)))
+    let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
+    with_rows::<f16, u16>(on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
+        if beta == 0.0 {
+            return on.launch(scaled_product(a.view, b.view, c, alpha));
+        }
+        // SAFETY: each program reads the tile that it writes then.
+        let old = unsafe { c.aliased() };
+        on.launch_over(scaled(a.view, b.view, old, c, alpha, beta), true)
+    })
 }
 
 /// The element types of [`batched_matmul`]: f32, f16 and bf16.

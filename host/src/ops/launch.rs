@@ -44,6 +44,12 @@ pub trait Launch {
 
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
+        self.launch_over(call, self.in_place())
+    }
+
+    /// The same, of a kernel whose output may be the very memory of an input.
+    #[doc(hidden)]
+    fn launch_over(&self, call: Call<'_>, allow_exact_alias: bool) -> Result<()> {
         let desc = call.desc();
         if let Some(tuned) = self.tuned()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
@@ -52,7 +58,7 @@ pub trait Launch {
             tuned.borrow_mut().push((desc, report));
         }
         let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
-        let options = LaunchOptions { config, allow_exact_alias: self.in_place() };
+        let options = LaunchOptions { config, allow_exact_alias };
         self.runtime().launch_with(self.stream(), call, &options)
     }
 }

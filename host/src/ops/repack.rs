@@ -170,7 +170,7 @@ mod tests {
             seen = Some((!from(&a), !from(&b)));
             Ok(())
         };
-        let desc = |_| device_kernels::gemm::gemm::DESCS[0];
+        let desc = |_| device_kernels::gemm::scaled::gemm::DESCS[0];
         with_rows_from::<f16, u16>(least, rt, e, (view(), view()), wanted, desc, run).unwrap();
         seen.unwrap()
     }

@@ -2,6 +2,8 @@
 //! tensor maps take the view they are copied out while the next one, or the next tile, is computed, clipped at the view's ends by
 //! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
 
+use super::dot::buffer_name;
+use super::epilogue::Piece;
 use super::pipeline::Map;
 use super::*;
 use crate::layout::dot::{GROUP_ROWS, Groups};
@@ -12,16 +14,17 @@ const CHUNK: usize = ROW * GROUP_ROWS;
 const CHUNKS: usize = 2;
 
 impl Lower<'_> {
-    /// Whether it is such a store, and has been made.
-    pub(super) fn box_store(&mut self, place: &Place, value: Value, tile: &[Value], span: proc_macro2::Span) -> bool {
+    /// Whether a statement is such a store, and has been made.
+    pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
-        let (Role::Consumer(_), [_, _]) = (self.role, f.shape(value)) else { return false };
-        let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
+        let Stmt::Store { place, value, tile: Some(tile), span, .. } = s else { return false };
+        let (Role::Consumer(_), [_, _]) = (self.role, f.shape(*value)) else { return false };
+        let (dtype, shape) = (f.ty(*value).dtype, f.shape(*value));
         let size = dtype.size();
         let Some(g) = Groups::new(shape, f.warps as usize) else { return false };
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
+        if !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(*value) || *self.homes.of(*value) != layout {
             return false;
         }
         // The program may read again what it stores, or tell others: copies that nobody waits for would be too late.
@@ -29,53 +32,52 @@ impl Lower<'_> {
             Stmt::Let(v) => f.op(*v).has_effect() || matches!(f.op(*v), Op::Load { place: from, .. } if from.param() == place.param()),
             _ => false,
         });
-        let groups = g.rows * g.cols;
-        self.staging = groups * CHUNKS * CHUNK;
-        let site = self.site(span);
-        let regs = self.demand(value, &layout);
-        // Words of a thread: of pairs of 16-bit elements, or of single ones of 32 bits; 16 to a chunk.
-        let (words, t) = (self.fresh(), dtype.rust());
-        let n = layout.regs() * size / 4;
-        match size {
-            2 => self.line(format!("let {words}: [u32; {n}] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("2 * r"), regs.at("2 * r + 1"))),
-            _ => self.line(format!("let {words}: [{t}; {n}] = {};", each(&regs.at("r")))),
-        }
-        // Where a thread's words lie in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
+        let (site, groups) = (self.site(*span), g.rows * g.cols);
+        let (fused, homes) = (self.fused, self.homes);
+        let fused = fused.iter().find(|x| std::ptr::eq(x.store, s));
+        let copied = self.copied_tile(fused);
         // Computed here, after the products: before them registers are rare.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(format!("let {lane}: u32 = d::opaque_word(tid);"));
-        let store: Box<dyn Fn(&str, usize) -> String> = match size {
-            // By matrices of 8 by 8: of the row that a lane has to store, and its 16 bytes. Upper and lower ones take turns.
-            2 => {
-                self.line(format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 3) & 1) * 1024 + ({lane} & 7) * 128 + ((({lane} & 7) ^ (({lane} >> 4) & 1)) << 4);"));
-                let (at, words) = (at.clone(), words.clone());
-                Box::new(move |buffer, q| {
-                    let four = |i: usize| (0..4).map(|w| format!("{words}[{}]", q * 16 + i * 4 + w)).collect::<Vec<_>>().join(", ");
-                    (0..4).map(|i| format!("d::stmatrix({buffer} + ({at} ^ {}), [{}], {site}); ", i * 32, four(i))).collect()
-                })
-            }
-            _ => {
-                let of_word = |w: usize| (w & 1) << 2 | (w >> 1 & 1) << 10 | w >> 2 << 5;
-                self.line(format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 2) & 7) * 128 + (((({lane} >> 2) & 7) ^ (({lane} >> 1) & 1)) << 4) + ({lane} & 1) * 8;"));
-                let (at, words) = (at.clone(), words.clone());
-                let place_in = self.const_table("u32", (0..16).map(|w| of_word(w).to_string()).collect());
-                Box::new(move |buffer, q| format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[{} + r], {site});", q * 16))
-            }
-        };
+        // Where a thread's words lie in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart. Of
+        // 2-byte elements matrices of 8 by 8 are stored: a lane has the address of a row, upper and lower ones take turns.
+        self.line(match size {
+            2 => format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 3) & 1) * 1024 + ({lane} & 7) * 128 + ((({lane} & 7) ^ (({lane} >> 4) & 1)) << 4);"),
+            _ => format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 2) & 7) * 128 + (((({lane} >> 2) & 7) ^ (({lane} >> 1) & 1)) << 4) + ({lane} & 1) * 8;"),
+        });
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
         let group = Part { rows, cols, chunks, row: format!("((tid >> 7) & {})", g.rows - 1), col: format!("((tid >> 7) / {})", g.rows) };
         let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
         // Of an even number of chunks each has its buffer, else the last one's may still be read.
         let alternate = total % CHUNKS == 0;
+        if copied.is_none() {
+            self.staging = groups * CHUNKS * CHUNK;
+        }
+        // What no piece computes is at hand before the first.
+        if fused.is_none() {
+            self.demand(*value, homes.of(*value));
+        }
         for q in 0..total {
-            let buffer = format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK);
-            if boxes {
+            let buffer = match copied {
+                Some((load, channel)) => group.in_tile(&buffer_name(channel, 0), f.shape(load), q, size),
+                None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
+            };
+            let len = CHUNK / size / 128;
+            let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at: &at };
+            let regs = self.piece(*value, &piece);
+            let (words, t) = (self.fresh(), dtype.rust());
+            match size {
+                2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
+                _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
+            }
+            if copied.is_some() {
+            } else if boxes {
                 self.line(format!("d::tma_store_wait_read::<{}>({site}); {barrier}", if alternate { CHUNKS - 1 } else { 0 }));
             } else if !alternate {
                 self.line(barrier.clone());
             }
-            self.line(store(&buffer, q));
+            self.put_chunk(size, t, &words, &buffer, &at, site);
             if boxes {
                 self.line(format!("d::proxy_fence({site}); {barrier}"));
                 self.copy_out(place, tile, &group, q, size, &buffer, site);
@@ -84,7 +86,25 @@ impl Lower<'_> {
                 self.write_out(place, tile, &group, q, &buffer, site);
             }
         }
+        if copied.is_some() {
+            // Then the tile's place is given back.
+            self.line(format!("d::tma_store_wait_read::<0>({site});"));
+        }
         true
+    }
+
+    /// A thread's words to its chunk.
+    fn put_chunk(&mut self, size: usize, t: &str, words: &str, buffer: &str, at: &str, site: u32) {
+        if size == 2 {
+            for i in 0..4 {
+                let four: Vec<String> = (0..4).map(|w| format!("{words}[{}]", i * 4 + w)).collect();
+                self.line(format!("d::stmatrix({buffer} + ({at} ^ {}), [{}], {site});", i * 32, four.join(", ")));
+            }
+            return;
+        }
+        let of_word = |w: usize| (w & 1) << 2 | (w >> 1 & 1) << 10 | w >> 2 << 5;
+        let place_in = self.const_table("u32", (0..16).map(|w| of_word(w).to_string()).collect());
+        self.line(format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[r], {site});"));
     }
 
     fn copy_out(&mut self, place: &Place, tile: &[Value], group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
@@ -133,6 +153,12 @@ struct Part {
 }
 
 impl Part {
+    /// Where a chunk lies in a tile of that shape, in boxes side by side.
+    fn in_tile(&self, base: &str, shape: &[usize], q: usize, size: usize) -> String {
+        let (m, c) = (q / self.chunks, q % self.chunks);
+        format!("{base} + ({} * {} + {}) * {ROW} + ({} * {} + {c}) * {}", self.row, self.rows, m * GROUP_ROWS, self.col, self.cols * size / ROW, shape[0] * ROW)
+    }
+
     /// Row and column of a chunk in the view.
     fn origin(&self, tile: &[Value], q: usize, size: usize) -> (String, String) {
         let (m, c) = (q / self.chunks, q % self.chunks);

@@ -251,7 +251,7 @@ impl Lower<'_> {
     }
 }
 
-fn layout_key(l: &Layout) -> u64 {
+pub(super) fn layout_key(l: &Layout) -> u64 {
     let mut h = DefaultHasher::new();
     l.hash(&mut h);
     h.finish() | 1

@@ -8,6 +8,7 @@ mod affine;
 mod ahead;
 mod box_store;
 mod dot;
+mod epilogue;
 mod memory;
 pub mod pipeline;
 mod program;
@@ -26,6 +27,8 @@ use crate::linear::Layout;
 pub use program::{Access, Lowered, Node};
 use roles::Role;
 use ahead::Ahead;
+use epilogue::Fused;
+pub use epilogue::fused;
 use std::collections::{BTreeSet, HashMap};
 use text::*;
 
@@ -51,12 +54,13 @@ impl Variant {
 /// Lowers one instance for one variant; none where the variant is not for it. With `sites`, steps carry the kernel's
 /// source line for the emulator.
 pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
-    let pipeline = if variant.tma { Some(pipeline::plan(f)?) } else { None };
+    let fused = if variant.tma { fused(f) } else { vec![] };
+    let pipeline = if variant.tma { Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?) } else { None };
     let a = analyse(f, variant.assume());
     let homes = assign(f, &a, pipeline.as_ref());
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, advanced: BTreeSet::new() };
+        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, advanced: BTreeSet::new() };
         cx.stmts(&f.body);
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
@@ -69,7 +73,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, out.maps.len(), out.shared_bytes, out.staging);
+    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
 }
 
@@ -104,6 +108,8 @@ struct Lower<'a> {
     a: &'a Analysis,
     homes: &'a Homes,
     ahead: &'a Ahead,
+    /// What consumers compute by pieces of a store.
+    fused: &'a [Fused<'a>],
     role: Role<'a>,
     sites: bool,
     /// Code under construction, innermost block last.
@@ -243,9 +249,8 @@ impl Lower<'_> {
                     self.line(format!("{to} = {};{}", each(&regs.at("r")), if fresh { format!(" fresh_{to} = false;") } else { String::new() }));
                 }
             }
-            Stmt::Store { place, value, mask, hint, tile, span } => {
-                let copied = tile.as_ref().is_some_and(|t| self.box_store(place, *value, t, *span));
-                if !copied {
+            Stmt::Store { place, value, mask, hint, span, .. } => {
+                if !self.box_store(s) {
                     self.store(place, *value, *mask, *hint, *span);
                 }
             }
@@ -284,6 +289,7 @@ impl Lower<'_> {
     fn define(&mut self, v: Value) {
         let f = self.f;
         match f.op(v) {
+            _ if self.by_pieces(v) => {}
             Op::Load { .. } if self.ahead.tiles.contains_key(&v) => {}
             Op::Load { .. } => self.load(v),
             Op::Dot { .. } => self.dot(v),

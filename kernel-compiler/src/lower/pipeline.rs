@@ -8,6 +8,7 @@
 use crate::analyse::{Require, Test, walk};
 use crate::dtype::DType;
 use crate::ir::*;
+use super::epilogue::Fused;
 use crate::layout::dot::{Groups, depth};
 use std::collections::{HashMap, HashSet};
 
@@ -95,7 +96,9 @@ const MAX_BOX: usize = 256;
 pub const ALIGN: usize = 1024;
 
 /// The plan for a function whose products all take their operands from views; none for any other.
-pub fn plan(f: &Func) -> Option<Pipeline> {
+///
+/// `fused` stores may have one of the tiles that they are joined with copied to where they are made.
+pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     let dots: Vec<Value> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None }).collect();
     if dots.is_empty() {
         return None;
@@ -118,6 +121,7 @@ pub fn plan(f: &Func) -> Option<Pipeline> {
         };
         p.dots.insert(d, Product { groups, a: place(a), b: place(b) });
     }
+    fused.iter().for_each(|x| p.epilogue(f, x));
     p.slice(f)?;
     p.fresh = fresh(f, &p.dots);
     Some(p)
@@ -318,6 +322,20 @@ impl Pipeline {
                 open = None;
             }
         }
+    }
+
+    /// The first tile that an epilogue loads is copied where the store's chunks will lie: in one buffer, that is free again once
+    /// they have been copied out.
+    fn epilogue(&mut self, f: &Func, x: &Fused) {
+        let Stmt::Store { value, .. } = x.store else { unreachable!("a store") };
+        let (shape, size) = (f.shape(*value), f.ty(*value).dtype.size());
+        let fits = Groups::new(shape, f.warps as usize).is_some_and(|g| (shape[1] / g.cols * size).is_multiple_of(ROW_BYTES)) && shape[0] <= MAX_BOX;
+        let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
+        let Some(load) = x.loads.iter().copied().find(same).filter(|_| fits && size == 2) else { return };
+        self.channels.push(Channel { buffers: vec![], bytes: 0, repeats: true, stages: 1 });
+        let channel = self.channels.len() - 1;
+        self.add(f, channel, load);
+        self.release.entry(std::ptr::from_ref(x.store)).or_default().push(channel);
     }
 
     fn add(&mut self, f: &Func, channel: usize, load: Value) {

@@ -1,7 +1,7 @@
 //! A program in two roles: the producer's and the consumers' code around the same channels (see [`pipeline`](super::pipeline)).
 
 use super::dot::buffer_name;
-use super::pipeline::{ALIGN, Channel, Pipeline};
+use super::pipeline::{ALIGN, Channel, Map, Pipeline};
 use super::*;
 
 /// Which part of a specialised program is being lowered.
@@ -32,7 +32,7 @@ const WARPGROUP: u32 = 128;
 const PRODUCERS: u32 = WARPGROUP;
 
 /// Puts the roles of a specialised program together.
-pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, maps: usize, exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
+pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, maps: &[Map], exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
@@ -51,7 +51,7 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     }
     let (channels, arrivals) = (0..p.channels.len(), consumers / WARPGROUP);
     let init: String = channels.map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {arrivals}, 0); s += 1; }} ")).collect();
-    let fetch: String = (0..maps).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
+    let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
     let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line("d::barrier(0);".into())];
     let registers = registers(consumers, threads, blocks as u32);
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
@@ -60,7 +60,7 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, producer), other: vec![] };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read.
-    let leave = if staging > 0 { "d::tma_store_wait_read::<0>(0);".to_string() } else { String::new() };
+    let leave = if maps.iter().any(|m| m.stores) { "d::tma_store_wait_read::<0>(0);".to_string() } else { String::new() };
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
     consume.push(Node::Line(leave.clone()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
@@ -69,8 +69,9 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
 
 /// As many as fit, the same number for all that repeat.
 fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
-    let bytes = |repeats: bool| p.channels.iter().filter(|c| c.repeats == repeats).map(|c| c.bytes).sum::<usize>();
-    let (once, each) = (bytes(false), bytes(true));
+    let fixed = |c: &&Channel| !c.repeats || c.stages > 0;
+    let once: usize = p.channels.iter().filter(fixed).map(|c| c.bytes * c.stages.max(1) as usize).sum();
+    let each: usize = p.channels.iter().filter(|c| !fixed(c)).map(|c| c.bytes).sum();
     let n = match f.stages {
         0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
         n => n as usize,

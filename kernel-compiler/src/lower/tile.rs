@@ -69,19 +69,23 @@ impl Lower<'_> {
         let f = self.f;
         let operands: Vec<Regs> = f.op(v).operands().into_iter().map(|o| self.demand(o, l)).collect();
         let args: Vec<String> = operands.iter().map(|o| o.at("r")).collect();
-        let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
-        let text = op_text(f.op(v), f.ty(v).dtype, from, &args);
+        let made = self.elements(v, &args, l.regs());
         let mut name = scalar(v);
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
-        let to = f.ty(v).dtype;
-        let made = match f.op(v) {
-            Op::Cast(x) if to.is_float() && to.size() <= 2 && l.regs() % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", f.ty(*x).dtype.rust(), args[0]),
-            _ => each(&text),
-        };
-        self.line(format!("let {name}: [{}; {}] = {made};", to.rust(), l.regs()));
+        self.line(format!("let {name}: [{}; {}] = {made};", f.ty(v).dtype.rust(), l.regs()));
         Regs(format!("{name}[#]"))
+    }
+
+    /// Elementwise work on `len` registers, of operands for register `r`.
+    pub(super) fn elements(&self, v: Value, args: &[String], len: usize) -> String {
+        let (f, to) = (self.f, self.f.ty(v).dtype);
+        let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
+        match (f.op(v), from) {
+            (Op::Cast(_), Some(from)) if to.is_float() && to.size() <= 2 && len % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0]),
+            _ => each(&op_text(f.op(v), to, from, args)),
+        }
     }
 
     fn arange(&mut self, start: i128, l: &Layout) -> Regs {
