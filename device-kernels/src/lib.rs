@@ -35,7 +35,7 @@ use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 38] = [
+    let kernels: [&[&'static KernelDesc]; 41] = [
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,

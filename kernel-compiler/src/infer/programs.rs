@@ -12,7 +12,8 @@ impl Infer<'_> {
     }
 
     /// `swizzle2d(t, (tm, tn), GROUP)`: row and column of the `t`-th of `tm * tn` tiles, where the order goes down the columns
-    /// of `GROUP` rows of tiles, then to the next `GROUP` rows, of which the last may be fewer.
+    /// of `GROUP` rows of tiles, then to the next `GROUP` rows, of which the last may be fewer. In 32 bits: divisions of 64 take
+    /// hundreds of cycles, where every tile begins, and four thousand million tiles are more than memories hold.
     pub(super) fn swizzle2d(&mut self, c: &Call) -> Result<Val> {
         let [t, extents, group] = self.args(c)?;
         let at = c.args[1].span;
@@ -29,8 +30,10 @@ impl Infer<'_> {
         }
         let t = self.count(t, c.args[0].span)?;
         let (tm, tn) = (self.count(tm.clone(), at)?, self.count(tn.clone(), at)?);
-        let size = self.constant(&Val::Int(size, None), DType::U64, c.span)?;
+        let size = self.constant(&Val::Int(size, None), DType::U32, c.span)?;
+        let [t, tm, tn] = [t, tm, tn].map(|v| self.push(Op::Cast(v), Type::scalar(DType::U32), c.span));
         let mut op = |op, x, y| self.binary(op, x, y, c.span);
+        let size = op(Binary::Min, size, tm)?;
         let in_group = op(Binary::Mul, size, tn)?;
         let group = op(Binary::Div, t, in_group)?;
         let within = op(Binary::Rem, t, in_group)?;
@@ -40,7 +43,8 @@ impl Infer<'_> {
         let row = op(Binary::Rem, within, rows)?;
         let i = op(Binary::Add, first, row)?;
         let j = op(Binary::Div, within, rows)?;
-        Ok(Val::Tuple(vec![Val::Run(i), Val::Run(j)]))
+        let [i, j] = [i, j].map(|v| Val::Run(self.push(Op::Cast(v), Type::scalar(DType::U64), c.span)));
+        Ok(Val::Tuple(vec![i, j]))
     }
 
     /// A scalar `usize`.

@@ -49,8 +49,6 @@ impl Lower<'_> {
         let total = g.row_blocks * chunks;
         let group = Part { rows, cols, chunks, row: format!("((tid >> 7) & {})", g.rows - 1), col: format!("((tid >> 7) / {})", g.rows) };
         let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
-        // Of an even number of chunks each has its buffer, else the last one's may still be read.
-        let alternate = total % CHUNKS == 0;
         if copied.is_none() {
             self.staging = groups * CHUNKS * CHUNK;
         }
@@ -58,32 +56,38 @@ impl Lower<'_> {
         if fused.is_none() {
             self.demand(*value, homes.of(*value));
         }
-        for q in 0..total {
-            let buffer = match copied {
-                Some((load, channel)) => group.in_tile(&buffer_name(channel, 0), f.shape(load), q, size),
-                None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
-            };
-            let len = CHUNK / size / 128;
-            let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at: &at };
-            let regs = self.piece(*value, &piece);
-            let (words, t) = (self.fresh(), dtype.rust());
-            match size {
-                2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
-                _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
+        // As many chunks at a time as there are buffers, or, where addresses take registers too, one: a barrier before their stores,
+        // and one after.
+        let at_a_time = if boxes { CHUNKS } else { 1 };
+        for first in (0..total).step_by(at_a_time) {
+            let some: Vec<(usize, String)> = (first..total.min(first + at_a_time)).map(|q| {
+                let buffer = match copied {
+                    Some((load, channel)) => group.in_tile(&buffer_name(channel, 0), f.shape(load), q, size),
+                    None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
+                };
+                (q, buffer)
+            }).collect();
+            if copied.is_none() {
+                let read = if boxes { format!("d::tma_store_wait_read::<0>({site}); ") } else { String::new() };
+                self.line(read + &barrier);
             }
-            if copied.is_some() {
-            } else if boxes {
-                self.line(format!("d::tma_store_wait_read::<{}>({site}); {barrier}", if alternate { CHUNKS - 1 } else { 0 }));
-            } else if !alternate {
-                self.line(barrier.clone());
+            for (q, buffer) in &some {
+                let len = CHUNK / size / 128;
+                let piece = Piece { fused, layout: &layout, first: q * len, len, buffer, at: &at };
+                let regs = self.piece(*value, &piece);
+                let (words, t) = (self.fresh(), dtype.rust());
+                match size {
+                    2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
+                    _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
+                }
+                self.put_chunk(size, t, &words, buffer, &at, site);
             }
-            self.put_chunk(size, t, &words, &buffer, &at, site);
-            if boxes {
-                self.line(format!("d::proxy_fence({site}); {barrier}"));
-                self.copy_out(place, tile, &group, q, size, &buffer, site);
-            } else {
-                self.line(barrier.clone());
-                self.write_out(place, tile, &group, q, &buffer, site);
+            self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
+            for (q, buffer) in &some {
+                match boxes {
+                    true => self.copy_out(place, tile, &group, *q, size, buffer, site),
+                    false => self.write_out(place, tile, &group, (*q, buffer), &lane, site),
+                }
             }
         }
         if copied.is_some() {
@@ -119,7 +123,7 @@ impl Lower<'_> {
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
-    fn write_out(&mut self, place: &Place, tile: &[Value], group: &Part, q: usize, buffer: &str, site: u32) {
+    fn write_out(&mut self, place: &Place, tile: &[Value], group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
         let across = ROW / size / 32;
@@ -130,11 +134,11 @@ impl Lower<'_> {
         let cols = self.const_table("u64", (0..regs).map(|r| of(r).1.to_string()).collect());
         let (row, col) = group.origin(tile, q, size);
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
-        self.line(format!("let {r0}: u64 = s::add({row}, ((tid >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, (tid & 31) as u64);"));
+        self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, ({lane} & 31) as u64);"));
         let (below, left) = (self.fresh(), self.fresh());
         self.line(format!("let {below}: u32 = d::limit(a{}, {r0}); let {left}: u32 = d::limit(a{}, {c0});", slot + 1, slot + 2));
         self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul(a{}).wrapping_add({c0}).wrapping_mul({size}));", slot + 3));
-        self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + (tid >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + (((tid & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
+        self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + ({lane} >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + ((({lane} & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
         let text = format!(
             "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul(a{}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], 0, {site});",
             slot + 3,

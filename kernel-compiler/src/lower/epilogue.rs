@@ -36,6 +36,13 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     out
 }
 
+/// Whether threads that load a fused tile themselves have no registers left for its addresses.
+pub fn crowded(f: &Func, fused: &[Fused]) -> bool {
+    const ACCUMULATORS: usize = 128;
+    let many = |x: &Fused| x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize);
+    fused.iter().any(many)
+}
+
 fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {
     visit(stmts);
     for s in stmts {

@@ -56,6 +56,9 @@ impl Variant {
 pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let fused = if variant.tma { fused(f) } else { vec![] };
     let pipeline = if variant.tma { Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?) } else { None };
+    if pipeline.is_some() && !variant.aligned && epilogue::crowded(f, &fused) {
+        return None;
+    }
     let a = analyse(f, variant.assume());
     let homes = assign(f, &a, pipeline.as_ref());
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
