@@ -48,7 +48,12 @@ fn entries() -> Vec<Entry> {
 
 fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
     assert_eq!(bundle.kernel(), desc.name);
+    let targets: BTreeSet<&str> = bundle.entries().iter().flat_map(|e| e.targets()).collect();
     for (config, variant) in desc.configs.iter().flat_map(|c| c.variants.iter().map(move |v| (c, v))) {
+        // `TILE_TARGETS` may leave out the one target of a variant.
+        if variant.only.is_some_and(|only| !targets.contains(only)) {
+            continue;
+        }
         let entry = bundle.entry(variant.entry).expect("every variant was compiled");
         // Where there are tensor maps, a warpgroup beside the configuration's warps copies by them.
         let copying = if variant.maps.is_empty() { 0 } else { 128 };
@@ -213,14 +218,14 @@ fn shuffles(line: &str) -> usize {
 
 /// Shuffles of a product whose operands no tensor core of the target takes: threads fetch what the others have of them.
 fn fetches(line: &str, target: &str) -> usize {
-    let Some(("BF16" | "f32", [_, _, rows, columns, _, steps, _])) = line.split_once("d::mma_tile::<").and_then(|(_, rest)| {
-        let mut list = rest.split('>').next()?.split(", ");
-        Some((list.next()?, list.collect::<Vec<_>>().try_into().ok()?))
-    }) else {
-        return 0;
-    };
-    let number = |text: &str| text.parse::<usize>().expect("a number");
-    if target == "sm_75" { 4 * (number(rows) + number(columns)) * number(steps) } else { 0 }
+    let arguments = line.split_once("d::mma_tile::<").and_then(|(_, rest)| rest.split_once('>'));
+    match arguments.map_or(vec![], |(list, _)| list.split(", ").collect())[..] {
+        ["BF16" | "f32", _, _, rows, columns, _, steps, _] if target == "sm_75" => {
+            let number = |text: &str| text.parse::<usize>().expect("a number");
+            4 * (number(rows) + number(columns)) * number(steps)
+        }
+        _ => 0,
+    }
 }
 
 #[test]
