@@ -20,7 +20,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: what to compile for, over [`Settings::targets`]
+    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: what to compile for, over [`Settings::targets`]; sm_75 is the oldest
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept

@@ -8,6 +8,8 @@ use kernel_core::bundle::Bundle;
 use super::*;
 use crate::toolchain;
 
+mod sm75;
+
 const KERNEL_CORE: &str = "#![no_std]\n#![feature(stdarch_nvptx)]\npub mod device;\n";
 const DEVICE: &str = "
 pub fn thread() -> u32 { unsafe { core::arch::nvptx::_thread_idx_x() as u32 } }
@@ -31,6 +33,7 @@ pub unsafe extern "ptx-kernel" fn double_b(x: u64, n: u64) {
 
 struct Place {
     dir: PathBuf,
+    kernel_core: PathBuf,
     files: Vec<PathBuf>,
     cache: Cache,
 }
@@ -47,7 +50,7 @@ impl Place {
         fs::write(&files[0], format!("#[tile_kernel]\n{UNIT}")).unwrap();
         fs::write(&files[1], "fn main() {}").unwrap();
         let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
-        Place { dir, files, cache }
+        Place { kernel_core: dir.join("core/src/lib.rs"), dir, files, cache }
     }
 
     fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
@@ -62,7 +65,7 @@ impl Place {
             lower,
             toolchain,
             ptxas: crate::ptxas::find,
-            kernel_core: &self.dir.join("core/src/lib.rs"),
+            kernel_core: &self.kernel_core,
             cache: &self.cache,
             out: &self.dir.join("out"),
             pool: &Pool::of(2),

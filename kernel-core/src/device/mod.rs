@@ -23,6 +23,8 @@ pub use access::{copy_ahead, load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};
+#[cfg(test)]
+pub(crate) use product::by_lanes;
 pub use product::{fma_tile, mma_tile, words};
 pub use tensor::*;
 /// What registers and memory hold.

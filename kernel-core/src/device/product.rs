@@ -6,7 +6,8 @@ use crate::scalar::{Cast, Num};
 
 /// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the instruction's depth. `a(m, k)` fetches the
 /// words of a block of rows, `b(p, k)` those of the NP pairs of blocks of columns; of a single block the second half is not used.
-/// f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left out.
+/// f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left out. Where tensor cores do not take
+/// the operands, products are multiply-adds of f32, and X3 needs no splitting.
 #[inline(always)]
 pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize, const KB: usize, const X3: bool>(
     mut acc: [D; RD],
@@ -18,6 +19,11 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
     while k < KB {
         let (a, b): ([[u32; 4]; MB], [[u32; 4]; NP]) = (each(|m| a(m, k)), each(|p| b(p, k)));
         let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, nearest)), b.map(|x| round::<A, 4>(x, nearest)));
+        if !const { hw::multiplies::<A>() } {
+            acc = if X3 { by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site) } else { by_lanes::<A, D, RD, MB, NB, NP>(acc, high_a, high_b, site) };
+            k += 1;
+            continue;
+        }
         let mut i = 0;
         while i < MB * NB {
             let (m, n) = (i / NB, i % NB);
@@ -38,6 +44,52 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
         k += 1;
     }
     acc
+}
+
+/// A step of [`mma_tile`] of bf16 or f32 by multiply-adds. Lane `4·g + t` has the words `t` and `t + 4` of the depth of rows `g` and
+/// `g + 8` and of column `g` of each block, and accumulators of these rows and columns `2·t` and `2·t + 1`: it asks the lanes
+/// that have the same rows, or those columns, for their words.
+#[inline(always)]
+pub fn by_lanes<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize>(
+    acc: [D; RD],
+    a: [[u32; 4]; MB],
+    b: [[u32; 4]; NP],
+    site: u32,
+) -> [D; RD] {
+    let lane = hw::thread() % 32;
+    let mut sums: [f32; RD] = each(|i| f32::from_bits(acc[i].to_bits64() as u32));
+    let mut t = 0;
+    // It stays a loop: the multiply-adds of all words would be thousands of instructions.
+    while hw::opaque(t < 4) {
+        let mut half = 0;
+        while half < 2 {
+            let rows: [[u32; 2]; MB] = each(|m| each(|r| hw::shuffle(a[m][2 * half + r], lane & !3 | t, site)));
+            let columns: [[u32; 2]; NB] = each(|n| each(|c| hw::shuffle(b[n / 2][n % 2 * 2 + half], (lane & 3) * 8 + 4 * c as u32 + t, site)));
+            let mut e = 0;
+            while e < 4 / A::BYTES {
+                let mut i = 0;
+                while i < RD {
+                    let (m, n, r, c) = (i / 4 / NB, i / 4 % NB, i / 2 % 2, i % 2);
+                    sums[i] = f32::fma(float::<A>(rows[m][r], e), float::<A>(columns[n][c], e), sums[i]);
+                    i += 1;
+                }
+                e += 1;
+            }
+            half += 1;
+        }
+        t += 1;
+    }
+    each(|i| D::from_bits64(sums[i].to_bits() as u64))
+}
+
+/// Element `e` of a word: bf16 is the upper half of f32.
+#[inline(always)]
+fn float<A: Mem>(word: u32, e: usize) -> f32 {
+    f32::from_bits(match (A::BYTES, e) {
+        (4, _) => word,
+        (_, 0) => word << 16,
+        _ => word & 0xFFFF_0000,
+    })
 }
 
 /// The words of a fragment; `of_f32` is what an f32 becomes.

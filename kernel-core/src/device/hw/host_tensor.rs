@@ -115,6 +115,12 @@ const fn shape<A: Mem, D: Mem, const N: usize>(transposed: bool) -> usize {
     N
 }
 
+/// Whether [`mma`] takes operands of this type. Not all targets say the same of all types.
+#[expect(clippy::extra_unused_type_parameters)]
+pub const fn multiplies<A: Mem>() -> bool {
+    true
+}
+
 /// The product of fragments of 16 rows and 8 columns, plus `d`.
 pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], site: u32) -> [D; 4] {
     const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };

@@ -2,6 +2,8 @@
 
 use super::mem::Words;
 
+#[cfg(any(test, all(target_arch = "nvptx64", not(target_feature = "sm_80"))))]
+pub(crate) mod composed;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -12,6 +14,8 @@ mod ptx;
 mod ptx_atomics;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_memory;
+#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
+mod ptx_sm75;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_tensor;
 
@@ -19,6 +23,8 @@ mod ptx_tensor;
 pub use {host::*, host_tensor::*};
 #[cfg(target_arch = "nvptx64")]
 pub use {ptx::*, ptx_atomics::*, ptx_memory::*, ptx_tensor::*};
+#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
+pub use ptx_sm75::*;
 
 /// A memory, as loads and stores see it.
 ///

@@ -178,6 +178,7 @@ pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     unsafe { asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack)) }
 }
 
+#[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     let (dst, taken) = (shared(dst), if ok { BYTES } else { 0 });
@@ -191,12 +192,14 @@ pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     }
 }
 
+#[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async_commit(_site: u32) {
     // SAFETY: orders this thread's copies.
     unsafe { asm!("cp.async.commit_group;", options(nostack)) }
 }
 
+#[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async_wait<const PENDING: u32>(_site: u32) {
     // SAFETY: orders this thread's copies.
@@ -338,7 +341,15 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut
 
 // --- tensor cores, a warp at a time ---
 
+/// Whether [`mma`] takes operands of this type.
+#[cfg(target_feature = "sm_80")]
+#[inline(always)]
+pub const fn multiplies<A: Mem>() -> bool {
+    true
+}
+
 /// `a·b + d` of this thread's fragments: m16n8k16 of f16 and bf16, m16n8k8 of tf32, m16n8k32 of i8.
+#[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [D; 4] {
     let mut d = d;

@@ -3,6 +3,7 @@
 
 mod asynchronous;
 mod banks;
+mod composed;
 mod divergence;
 mod memory;
 mod races;

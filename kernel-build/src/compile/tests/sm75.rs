@@ -1,0 +1,60 @@
+//! Kernels of this repository for the oldest target, which lacks instructions that the others have: products of matrices of every
+//! type, copies ahead, atomics.
+
+use super::*;
+use kernel_core::bundle::Usage;
+
+/// Kernels, the names of whose entries have a part, and what their products are made of; none where multiply-adds make them.
+const KERNELS: [(&str, &str, Option<&str>); 8] = [
+    ("matmul_tn", "__f16__", Some("m16n8k8.row.col.f32.f16.f16.f32")),
+    ("matmul_tn", "__bf16__", None),
+    ("gemm", "", Some("m16n8k8.row.col.f32.f16.f16.f32")),
+    ("matmul_i8", "", Some("m8n8k16.row.col.s32.s8.s8.s32")),
+    ("matmul_f8", "", None),
+    ("matmul_f32", "", None),
+    ("matmul_tf32", "", None),
+    ("count_array_element", "", None),
+];
+
+fn lower(text: &str) -> Vec<DeviceUnit> {
+    kernel_compiler::device_units(text).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
+}
+
+/// The shapes and types of the products in a text of PTX.
+fn products(ptx: &str) -> Vec<&str> {
+    let mut found: Vec<&str> = ptx.split("mma.sync.aligned.").skip(1).filter_map(|rest| rest.split_whitespace().next()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn kernels_for_sm_75() {
+    if !have_toolchain() {
+        return;
+    }
+    let mut p = Place::new("sm75");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");
+    p.files = units::rust_files(&sources).unwrap();
+    p.kernel_core = Path::new(kernel_core::SOURCE_DIR).join("lib.rs");
+    let outcome = p.build_for("sm_75", &lower, toolchain::find).unwrap();
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
+    if outcome.report.ptxas.is_none() {
+        eprintln!("built without ptxas: whether it takes the PTX is not known");
+    }
+    let bundles: Vec<Vec<u8>> = p.bundles().iter().map(|b| fs::read(p.dir.join("out").join(b)).unwrap()).collect();
+    let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
+    for (kernel, part, made_of) in KERNELS {
+        let bundle = bundles.iter().find(|b| b.kernel() == kernel).expect(kernel);
+        let entries: Vec<_> = bundle.entries().iter().filter(|e| e.name.contains(part)).collect();
+        assert!(!entries.is_empty(), "{kernel} {part}");
+        for e in entries {
+            let image = bundle.image_of(e, "sm_75").unwrap().unwrap();
+            assert_eq!(products(&image.ptx), made_of.as_slice(), "{}", e.name);
+            assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{}", e.name);
+            let local = |u: Usage| (u.spill_bytes, u.stack_bytes);
+            assert!(!image.ptx.contains(".local") && image.usage.is_none_or(|u| local(u) == (0, 0)), "{} uses local memory", e.name);
+        }
+    }
+}
