@@ -4,10 +4,10 @@
 use kernel_macros::tile_kernel;
 
 #[tile_kernel(
-    tune(ROWS = [8], COLS = [256], PER_SM = [8], warps = [8]),
+    tune(ROWS = [8], COLS = [256], PER_SM = [8], ONCE = [0, 1], warps = [8]),
     grid = [max(1, min(min(cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS), num_sms() * PER_SM), partials.len()))],
 )]
-pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM: usize>(
+pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM: usize, const ONCE: usize>(
     x: View<i32, 2>,
     partials: &mut [i32],
     ticket: &mut [u32],
@@ -21,7 +21,8 @@ pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM
         let r = t / across * ROWS;
         let c = t % across * COLS;
         let inside = ((r + arange(ROWS)).expand(1) < x.dim(0)) & ((c + arange(COLS)).expand(0) < x.dim(1));
-        acc += ((x.tile([r, c], [ROWS, COLS]) == k) & inside).to::<i32>();
+        let v = if ONCE == 1 { x.tile([r, c], [ROWS, COLS]).streaming() } else { x.tile([r, c], [ROWS, COLS]) };
+        acc += ((v == k) & inside).to::<i32>();
     }
     store(partials, program_id(0), sum(acc));
     if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {

@@ -3,13 +3,12 @@
 use kernel_macros::tile_kernel;
 
 #[tile_kernel(
-    tune(BLOCK = [4096], PER_SM = [8, 4], warps = [8]),
-    tune(BLOCK = [8192], PER_SM = [4], warps = [8]),
-    tune(BLOCK = [8192, 16384], PER_SM = [2], warps = [16]),
-    tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
+    tune(BLOCK = [4096], PER_SM = [8, 4], ONCE = [0], warps = [8]),
+    tune(BLOCK = [8192], PER_SM = [2], ONCE = [0, 1], warps = [16]),
+    tune(BLOCK = [1024], PER_SM = [16], ONCE = [1], warps = [4]),
     grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
 )]
-pub fn count_array_element<const BLOCK: usize, const PER_SM: usize>(
+pub fn count_array_element<const BLOCK: usize, const PER_SM: usize, const ONCE: usize>(
     x: &[i32],
     partials: &mut [i32],
     ticket: &mut [u32],
@@ -20,7 +19,8 @@ pub fn count_array_element<const BLOCK: usize, const PER_SM: usize>(
     for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
         let i = start + arange(BLOCK);
         // The mask is for k = 0: past the end a load gives 0 as well.
-        acc += ((load(x, i) == k) & (i < x.len())).to::<i32>();
+        let v = if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
+        acc += ((v == k) & (i < x.len())).to::<i32>();
     }
     store(partials, program_id(0), sum(acc));
     if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {

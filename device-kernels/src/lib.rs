@@ -35,7 +35,7 @@ use kernel_core::KernelDesc;
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 41] = [
+    let kernels: [&[&'static KernelDesc]; 43] = [
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,
@@ -52,6 +52,8 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_nt::DESCS,
         matmul::products::matmul_tn::DESCS,
         matmul::products::matmul_tt::DESCS,
+        matmul::products::matmul_few_nn::DESCS,
+        matmul::products::matmul_few_nt::DESCS,
         matmul::products::matmul_split_nn::DESCS,
         matmul::products::matmul_split_nt::DESCS,
         matmul_8bit::matmul_i8::DESCS,

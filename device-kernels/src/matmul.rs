@@ -2,19 +2,24 @@
 //! negative ones with `below`: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
 //!
 //! Four kernels, by what is transposed: n or t for A, then for B. Every program stays and takes one tile of `C` after
-//! another, in an order that keeps a group of rows of tiles in the L2 cache. Two more, `matmul_split_*`, are for products of
-//! few tiles and a long depth: several programs share a tile.
+//! another, in an order that keeps a group of rows of tiles in the L2 cache. For products of few rows there are `matmul_few_*`, for
+//! those of few tiles and a long depth `matmul_split_*`, where several programs share a tile.
 
 use kernel_macros::tile_module;
 
 #[tile_module]
 pub mod products {
-    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose.
-    fn operand<E, const T: usize, const R: usize, const C: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
-        if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
+    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
+    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
+        if ONCE == 1 {
+            if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
+        } else {
+            if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
+        }
     }
 
-    fn product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize>(
+    /// ONCE of 1 is for few rows, where every element of B is read once, ONCE of 2 for few columns.
+    fn product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const ONCE: usize>(
         a: View<E, 2>,
         b: View<E, 2>,
         c: ViewMut<E, 2>,
@@ -26,9 +31,23 @@ pub mod products {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in (0..depth).step_by(BK) {
-                acc = dot(operand::<TA, BM, BK>(a, i * BM, k), operand::<TB, BK, BN>(b, k, j * BN), acc);
+                acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
             }
             c.store([i * BM, j * BN], activated(acc, below).to::<E>());
+        }
+    }
+
+    /// Of so few rows that B is read once: its transpose is the left operand, of which instructions take 64 rows at least.
+    fn product_of_few<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<E, 2>, b: View<E, 2>, c: ViewMut<E, 2>, below: f32) {
+        let across = cdiv(c.dim(1), BN);
+        for t in range(program_id(0), cdiv(c.dim(0), BM) * across, num_programs(0)) {
+            let (r, s) = (t / across * BM, t % across * BN);
+            let mut acc = zeros::<f32>([BN, BM]);
+            for k in (0..a.dim(1)).step_by(BK) {
+                let left = if TB == 1 { b.tile([s, k], [BN, BK]).streaming() } else { trans(b.tile([k, s], [BK, BN]).streaming()) };
+                acc = dot(left, trans(a.tile([r, k], [BM, BK])), acc);
+            }
+            c.store([r, s], trans(activated(acc, below)).to::<E>());
         }
     }
 
@@ -60,7 +79,7 @@ pub mod products {
         let deep = cdiv(cdiv(a.dim(1), BK), parts.dim(0)) * BK;
         let mut acc = zeros::<f32>([BM, BN]);
         for k in range(part * deep, min(part * deep + deep, a.dim(1)), BK) {
-            acc = dot(a.tile([r, k], [BM, BK]), operand::<TB, BK, BN>(b, k, s), acc);
+            acc = dot(a.tile([r, k], [BM, BK]), operand::<TB, BK, BN, 0>(b, k, s), acc);
         }
         parts.store([part, r, s], reshape(acc, [1, BM, BN]));
         if atomic_add(tickets, tile, 1) == parts.dim(0) as u32 - 1 {
@@ -76,79 +95,81 @@ pub mod products {
     /// A B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 4],
+        emulate = [0, 6],
     )]
-    pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 0, 0, BM, BN, BK, GROUP>(a, b, c, below);
+        product::<T, 0, 0, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 
     /// A Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 4],
+        emulate = [0, 6],
     )]
-    pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 0, 1, BM, BN, BK, GROUP>(a, b, c, below);
+        product::<T, 0, 1, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 
     /// Aᵀ B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]
-    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 0, BM, BN, BK, GROUP>(a, b, c, below);
+        product::<T, 1, 0, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 
     /// Aᵀ Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]
-    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 1, BM, BN, BK, GROUP>(a, b, c, below);
+        product::<T, 1, 1, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 
     /// A B, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.
@@ -191,5 +212,31 @@ pub mod products {
         below: f32,
     ) {
         product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
+    /// A B of few rows.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [16], BN = [64], BK = [128], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
+        emulate = [0, 2],
+    )]
+    pub fn matmul_few_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
+        product_of_few::<T, 0, BM, BN, BK>(a, b, c, below);
+    }
+
+    /// A Bᵀ of few rows.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [16], BN = [64], BK = [128], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
+        emulate = [0, 2],
+    )]
+    pub fn matmul_few_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
+        product_of_few::<T, 1, BM, BN, BK>(a, b, c, below);
     }
 }

@@ -5,14 +5,16 @@ use kernel_macros::tile_kernel;
 // Each program sums every num_programs-th block into a tile, then leaves one partial sum. The one that takes the last
 // ticket adds the partials in their order and puts the ticket back to 0 for the next launch: the result depends on the
 // number of programs alone, never on who finishes first.
+//
+// With ONCE of 1 what is read replaces itself in the L2 cache, not what others have left there: faster for tens of megabytes,
+// whose reading would otherwise drive that out to memory, slower for gigabytes.
 #[tile_kernel(
-    tune(BLOCK = [4096], PER_SM = [8, 4], warps = [8]),
-    tune(BLOCK = [8192], PER_SM = [4], warps = [8]),
-    tune(BLOCK = [8192, 16384], PER_SM = [2], warps = [16]),
-    tune(BLOCK = [1024], PER_SM = [16], warps = [4]),
+    tune(BLOCK = [4096], PER_SM = [8, 4], ONCE = [0], warps = [8]),
+    tune(BLOCK = [8192], PER_SM = [2], ONCE = [0, 1], warps = [16]),
+    tune(BLOCK = [1024], PER_SM = [16], ONCE = [1], warps = [4]),
     grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
 )]
-pub fn reduction<const BLOCK: usize, const PER_SM: usize>(
+pub fn reduction<const BLOCK: usize, const PER_SM: usize, const ONCE: usize>(
     x: &[f32],
     partials: &mut [f32],
     ticket: &mut [u32],
@@ -20,7 +22,8 @@ pub fn reduction<const BLOCK: usize, const PER_SM: usize>(
 ) {
     let mut acc = zeros::<f32>([BLOCK]);
     for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
-        acc += load(x, start + arange(BLOCK));
+        let i = start + arange(BLOCK);
+        acc += if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
     }
     store(partials, program_id(0), sum(acc));
     if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {

@@ -33,6 +33,15 @@ pub trait Multiply: Element {
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
+    /// The kernel for few rows, for A as it is, if there is one.
+    #[doc(hidden)]
+    fn few_desc(_b_transposed: bool) -> Option<&'static KernelDesc> {
+        None
+    }
+    #[doc(hidden)]
+    fn few_call<'a>(_b_transposed: bool, _a: ViewArg<'a, Self, 2>, _b: ViewArg<'a, Self, 2>, _c: ViewMutArg<'a, Self::Product, 2>, _below: f32) -> Call<'a> {
+        unreachable!("for types that have one")
+    }
     /// The kernel of which several programs share a tile, for A as it is, if there is one.
     #[doc(hidden)]
     fn split_desc(_b_transposed: bool) -> Option<&'static KernelDesc> {
@@ -89,6 +98,14 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
             (true, false) => <($t,) as matmul_tn::Types>::DESC,
             (true, true) => <($t,) as matmul_tt::Types>::DESC,
         }
+    }
+    fn few_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
+        use k::matmul::products::*;
+        Some(if b_transposed { <($t,) as matmul_few_nt::Types>::DESC } else { <($t,) as matmul_few_nn::Types>::DESC })
+    }
+    fn few_call<'a>(b_transposed: bool, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $t, 2>, below: f32) -> Call<'a> {
+        use k::matmul::products::*;
+        if b_transposed { matmul_few_nt(a, b, c, below) } else { matmul_few_nn(a, b, c, below) }
     }
     fn split_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
         use k::matmul::products::*;
@@ -235,6 +252,9 @@ fn multiply<T: Multiply>(
     let run = |a: Operand<T>, b: Operand<T>| {
         // Where one kernel serves all, strides say what is transposed.
         let (a, b) = if T::ANY_ROWS { (a, b) } else { (a.turned(false), b.turned(true)) };
+        if !a.transposed && few::<T>(on, e, b.transposed) {
+            return on.launch(T::few_call(b.transposed, a.view, b.view, c, below));
+        }
         if !a.transposed
             && let Some(parts) = split_k::parts::<T>(on, e, b.transposed)
         {
@@ -244,4 +264,14 @@ fn multiply<T: Multiply>(
         on.launch(T::call(way, a.view, b.view, c, below))
     };
     if copies { with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
+}
+
+/// Whether a product is of so few rows that there is a kernel for it.
+fn few<T: Multiply>(on: &impl Launch, e: Extents, b_transposed: bool) -> bool {
+    const ROWS: u64 = 16;
+    let Some(desc) = T::few_desc(b_transposed) else { return false };
+    match on.pin() {
+        Some((kernel, _)) => core::ptr::eq(kernel, desc),
+        None => e.m <= ROWS && on.runtime().0.takes_maps(desc),
+    }
 }

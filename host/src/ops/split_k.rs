@@ -5,13 +5,14 @@ use super::product::Extents;
 use crate::error::{Error, Result};
 use kernel_core::{AsSliceMut, ViewArg, ViewMutArg};
 
-/// A tile of most configurations; the smallest of any.
-const TILE: [u64; 2] = [64, 128];
+/// The smallest tile of programs that share none: with as many of these as multiprocessors sharing is no gain.
+const TILE: [u64; 2] = [64, 64];
+/// The smallest of programs that do.
 const LEAST_TILE: [u64; 2] = [16, 64];
 /// As many programs as are to be on a multiprocessor.
 const PER_SM: u64 = 2;
-/// Less depth is not worth writing, and reading again, the sums.
-const LEAST_DEPTH: u64 = 512;
+/// To write the sums, and to read them again, takes as long as some thousand of depth.
+const LEAST_DEPTH: u64 = 1024;
 /// Whose last part is not as long as the others, of most depths.
 const PINNED_PARTS: u64 = 3;
 
@@ -22,8 +23,8 @@ pub(super) fn parts<T: Multiply>(on: &impl Launch, e: Extents, b_transposed: boo
         return core::ptr::eq(kernel, desc).then_some(PINNED_PARTS);
     }
     let tiles = e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1])).max(1);
-    let parts = (PER_SM * u64::from(on.num_sms()) / tiles).min(e.k / LEAST_DEPTH);
-    (parts >= 2 && on.runtime().0.takes_maps(desc)).then_some(parts)
+    let parts = (PER_SM * on.num_sms() / tiles).min(e.k / LEAST_DEPTH);
+    (2 * tiles <= on.num_sms() && parts >= 2 && on.runtime().0.takes_maps(desc)).then_some(parts)
 }
 
 pub(super) fn multiply<T: Multiply>(

@@ -26,7 +26,7 @@ impl<'a> Role<'a> {
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_SHARED_BYTES: usize = 227 << 10;
-const MAX_STAGES: usize = 8;
+const MAX_STAGES: usize = 12;
 const WARPGROUP: u32 = 128;
 /// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
 const PRODUCERS: u32 = WARPGROUP;
@@ -127,7 +127,7 @@ impl Lower<'_> {
 
     fn copy(&mut self, v: Value, p: &Pipeline, channel: usize, buffer: usize) {
         let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
-        let Op::Load { tile: Some(at), .. } = f.op(v) else { unreachable!("a view's tile") };
+        let Op::Load { tile: Some(at), hint, .. } = f.op(v) else { unreachable!("a view's tile") };
         let (c, b) = (&p.channels[channel], &p.channels[channel].buffers[buffer]);
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.bytes()).sum();
@@ -141,7 +141,7 @@ impl Lower<'_> {
                 *last = format!("s::add({last}, {})", i * step);
             }
             let dst = format!("RING{channel} + s{channel} * BYTES{channel} + {}", b.offset + i * b.box_bytes());
-            self.line(format!("d::copy_box({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}, {site});", b.map, at.join(", ")));
+            self.line(format!("d::copy_box::<{}, _>({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}, {site});", *hint as u32, b.map, at.join(", ")));
         }
         if buffer + 1 == c.buffers.len() {
             self.advance(channel);

@@ -4,16 +4,25 @@ pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
     opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_ra,
 };
-use super::Mem;
+use super::{Mem, hint};
 use super::hw::{self, Shared};
 
-/// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros.
+/// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros. `HINT` as of
+/// [`load`](super::load): no copy goes through the L1 cache.
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
-pub unsafe fn copy_box<const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
-    hw::tma_load(dst, map, coordinates(at), bar, site)
+pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
+    // What `createpolicy.fractional` makes of all lines.
+    const EVICT_FIRST: u64 = 0x12F0_0000_0000_0000;
+    const EVICT_LAST: u64 = 0x14F0_0000_0000_0000;
+    let at = coordinates(at);
+    match HINT {
+        hint::STREAMING => hw::tma_load::<RANK, EVICT_FIRST>(dst, map, at, bar, site),
+        hint::KEEP => hw::tma_load::<RANK, EVICT_LAST>(dst, map, at, bar, site),
+        _ => hw::tma_load::<RANK, 0>(dst, map, at, bar, site),
+    }
 }
 
 /// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own.

@@ -35,7 +35,7 @@ pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
 }
 
 /// Starts to load a box of a tensor; its bytes, with the zeros outside of the tensor, count at the mbarrier.
-pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
+pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
     step::tma_load(dst, map, &at, bar, site)
 }
 

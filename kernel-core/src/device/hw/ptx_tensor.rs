@@ -125,18 +125,26 @@ pub fn prefetch_map(map: u64) {
     unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
 }
 
+/// `policy` says what the L2 cache does with the lines; 0 for nothing in particular.
+///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read; the box fits at `dst`.
 #[inline(always)]
-pub unsafe fn tma_load<const RANK: usize>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
+pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
     let (dst, bar) = (shared(dst), shared(bar));
     macro_rules! copy {
-        ($rank:literal, $list:literal, $($i:literal)*) => {
+        ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
             asm!(
-                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes [{dst}], [{map}, {{", $list, "}}], [{bar}];"),
+                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes", $hint, " [{dst}], [{map}, {{", $list, "}}], [{bar}]", $policy, ";"),
                 $(in(reg32) at[$i],)*
-                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, options(nostack)
+                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, $($more)* options(nostack)
             )
+        };
+        ($rank:literal, $list:literal, $($i:literal)*) => {
+            match POLICY {
+                0 => copy!($rank, $list, "", "", (), $($i)*),
+                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
+            }
         };
     }
     match RANK {

@@ -25,7 +25,7 @@ unsafe fn refill<const WAIT: u32, const ARRIVE: u32>(s: &[u64]) {
                 h::mbarrier_wait(EMPTY, (round & 1) ^ 1, 44);
             }
             h::mbarrier_expect(FULL, 1024, 45);
-            h::tma_load(0, map, [0, round as i32 * 4], FULL, 46);
+            h::tma_load::<_, 0>(0, map, [0, round as i32 * 4], FULL, 46);
         }
         // All threads, or one of them and a barrier, or one of them.
         match WAIT {
@@ -214,12 +214,12 @@ unsafe fn unfinished<const HOW: u32>(s: &[u64]) {
     if d::thread() == 0 {
         match HOW {
             0 => h::cp_async::<16>(0, source, true, 93),
-            1 => h::tma_load(0, map, [0, 0], 2048, 94),
+            1 => h::tma_load::<_, 0>(0, map, [0, 0], 2048, 94),
             2 => h::mbarrier_expect(2048, 1024, 95),
-            3 => h::tma_load(0, map, [0, 0, 0], 2048, 96),
-            4 => h::tma_load(64, map, [0, 0], 2048, 97),
-            5 => h::tma_load(1024, map, [0, 0], 2056, 98),
-            6 => h::tma_load(0, map, [0, 0], 2048, 99),
+            3 => h::tma_load::<_, 0>(0, map, [0, 0, 0], 2048, 96),
+            4 => h::tma_load::<_, 0>(64, map, [0, 0], 2048, 97),
+            5 => h::tma_load::<_, 0>(1024, map, [0, 0], 2056, 98),
+            6 => h::tma_load::<_, 0>(0, map, [0, 0], 2048, 99),
             7 => {
                 h::mbarrier_arrive(2048, true, 100);
                 h::mbarrier_wait(2048, 0, 101);
@@ -378,7 +378,7 @@ unsafe fn loaded_and_stored<const HOW: u32>(s: &[u64]) {
         h::mbarrier_init(1024, 1, 140);
         h::mbarriers_ready(141);
         h::mbarrier_expect(1024, 1024, 142);
-        h::tma_load(0, map, [0, 0], 1024, 143);
+        h::tma_load::<_, 0>(0, map, [0, 0], 1024, 143);
         if HOW == 1 {
             d::store::<u32, 1, 1, false>(|_| x, true, |_| true, |_| 1, 0, 144);
         }

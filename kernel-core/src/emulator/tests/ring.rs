@@ -56,8 +56,8 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
                     h::mbarrier_wait(EMPTY + 8 * stage, (round & 1) ^ 1, 15);
                 }
                 h::mbarrier_expect(full, 16384 + if DEFECT == BYTES { 16 } else { 0 }, 16);
-                h::tma_load(stage * STAGE, map_a, [i as i32 * 64, 0], full, 17);
-                h::tma_load(stage * STAGE + 8192, map_b, [i as i32 * 64, 0], full, 18);
+                h::tma_load::<_, 0>(stage * STAGE, map_a, [i as i32 * 64, 0], full, 17);
+                h::tma_load::<_, 0>(stage * STAGE + 8192, map_b, [i as i32 * 64, 0], full, 18);
             }
         }
         return;

@@ -49,9 +49,9 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
     if t == 0 {
         let b_bytes = if TB { blocks * 8192 } else { N as u32 * 128 };
         h::mbarrier_expect(BAR, 8192 + b_bytes, 13);
-        h::tma_load(A, map_a, [0, 0], BAR, 14);
+        h::tma_load::<_, 0>(A, map_a, [0, 0], BAR, 14);
         for block in 0..blocks {
-            h::tma_load(B + block * 8192, map_b, [block as i32 * 64, 0], BAR, 15);
+            h::tma_load::<_, 0>(B + block * 8192, map_b, [block as i32 * 64, 0], BAR, 15);
         }
     }
     h::mbarrier_wait(BAR, 0, 16);
@@ -308,7 +308,7 @@ unsafe fn box_moves(s: &[u64]) {
         h::mbarrier_init(BAR, 1, 60);
         h::mbarriers_ready(61);
         h::mbarrier_expect(BAR, 256, 62);
-        h::tma_load(0, from, [x as i32, y as i32, z as i32], BAR, 63);
+        h::tma_load::<_, 0>(0, from, [x as i32, y as i32, z as i32], BAR, 63);
         h::mbarrier_wait(BAR, 0, 64);
         h::tma_store(0, to, [-2, 1, 0], true, 65);
         h::tma_store_wait_read::<0>(67);
