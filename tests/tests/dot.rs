@@ -17,6 +17,8 @@ macro_rules! view_mut {
     }};
 }
 
+#[path = "dot/epilogue.rs"]
+mod epilogue;
 #[path = "dot/ahead.rs"]
 mod ahead;
 

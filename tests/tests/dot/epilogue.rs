@@ -1,0 +1,110 @@
+//! Epilogues that load: tiles joined with accumulators come by pieces, and by copies where tensor maps take their view.
+
+use super::Matrix;
+use kernel_core::{Element, bf16, f16};
+use kernel_macros::tile_kernel;
+use tile_host::{LaunchOptions, Runtime};
+
+/// `c = max(x·(a b) + old · other + bias, 0)`.
+#[tile_kernel(
+    types(T = [f16, bf16]),
+    tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [128], BK = [32], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [128], BK = [64], warps = [8], arch = [90]),
+    tune(BM = [128], BN = [64], BK = [64], warps = [8], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
+    grid = [2],
+    emulate = [0, 1, 2, 3, 4],
+)]
+fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    old: View<T, 2>,
+    other: View<T, 2>,
+    bias: &[f32],
+    mut c: ViewMut<T, 2>,
+    x: f32,
+) {
+    let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+    for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+        let (i, j) = swizzle2d(t, tiles, 2);
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in (0..a.dim(1)).step_by(BK) {
+            acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+        }
+        let row = load(bias, j * BN + arange(BN)).expand(0);
+        let before = old.tile([i * BM, j * BN], [BM, BN]).to::<f32>() * other.tile([i * BM, j * BN], [BM, BN]).to::<f32>();
+        c.store([i * BM, j * BN], maximum(x * acc + before + row, 0.0).to::<T>());
+    }
+}
+
+fn check<T: Element>(of: impl Fn(f32) -> T + Copy, to: impl Fn(T) -> f32)
+where
+    (T,): joined::Types,
+{
+    for config in <(T,) as joined::Types>::DESC.configs {
+        for ([m, n, k], pad) in [([64, 64, 64], 0), ([200, 136, 72], 0), ([320, 264, 64], 8), ([130, 72, 0], 0), ([65, 33, 40], 7)] {
+            let a = Matrix::new([m, k], k + pad, 1, of);
+            let b = Matrix::new([k, n], n + pad, 2, of);
+            let (old, other) = (Matrix::new([m, n], n + pad, 4, of), Matrix::new([m, n], n + pad, 5, of));
+            let bias = super::values(n, 6, |x| x);
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n + pad, 3, of);
+                let call = joined::<T>(view!(a), view!(b), view!(old), view!(other), &bias[..], view_mut!(c), 0.5);
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| c.data)
+            };
+            let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
+            for seed in [7, 8] {
+                let found = match run(&Runtime::emulator(seed)) {
+                    Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                        assert!(config.id.contains("arch=90") && (pad % 8 != 0 || k == 0), "{}: {why}", config.id);
+                        continue;
+                    }
+                    r => r.unwrap_or_else(|e| panic!("{} {m} {n} {k} {pad}: {e}", config.id)),
+                };
+                for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
+                    let (x, y) = (to(x), to(y));
+                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}", config.id);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_joined_with_products() {
+    check(f16::from_f32, f16::to_f32);
+    check(bf16::from_f32, bf16::to_f32);
+}
+
+/// The transpose of a product of few rows: instructions take 64 rows, so these are columns.
+#[tile_kernel(
+    tune(BM = [16], BN = [64], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
+    grid = [cdiv(c.dim(1), BN)],
+    emulate = [0, 1],
+)]
+fn turned<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    let j = program_id(0) * BN;
+    let mut acc = zeros::<f32>([BN, BM]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(trans(b.tile([k, j], [BK, BN]).streaming()), trans(a.tile([0, k], [BM, BK]).keep()), acc);
+    }
+    c.store([0, j], trans(maximum(acc, 0.0)).to::<f16>());
+}
+
+#[test]
+fn transposed_products() {
+    for config in turned::DESCS[0].configs {
+        for [m, n, k] in [[16, 64, 64], [5, 200, 136], [1, 8, 8]] {
+            let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+                rt.launch_with(rt.stream(), turned(view!(a), view!(b), view_mut!(c)), &LaunchOptions { config: Some(config.id), ..Default::default() }).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+                c.data
+            };
+            let (wanted, found) = (run(&Runtime::cpu()), run(&Runtime::emulator(7)));
+            assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)), "{}", config.id);
+        }
+    }
+}
