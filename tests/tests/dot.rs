@@ -19,6 +19,8 @@ macro_rules! view_mut {
 
 #[path = "dot/ahead.rs"]
 mod ahead;
+#[path = "dot/batched.rs"]
+mod batched;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

@@ -23,7 +23,7 @@ pub use access::{copy_ahead, load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};
-pub use product::{fma_tile, mma_tile, words};
+pub use product::{batch, fma_tile, mma_tile, words};
 pub use tensor::*;
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
