@@ -18,10 +18,10 @@ impl Lower<'_> {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&std::ptr::from_ref(s)];
         let Stmt::For { iv, lo, hi, step, body, .. } = s else { unreachable!("a loop") };
-        let (n, i, j, ty) = (ring.index, format!("i{}", iv.0), format!("j{}", iv.0), f.ty(*iv).dtype.rust());
+        let (n, j, ty) = (ring.index, format!("j{}", iv.0), f.ty(*iv).dtype.rust());
         let first = |s: &Stmt| if let Stmt::Let(v) = s { ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span) } else { None };
         let site = body.iter().find_map(first).map_or(0, |span| self.site(span));
-        self.line(format!("let mut {i}: {ty} = {lo}; let mut {j}: {ty} = {lo};", lo = scalar(*lo)));
+        self.line(format!("let mut {j}: {ty} = {};", scalar(*lo)));
         self.line(format!("let mut read{n}: u32 = RING{n}; let mut write{n}: u32 = RING{n};"));
         ring.vars.iter().for_each(|v| self.line(format!("let mut n{i} = m{i};", i = v.0)));
         let copies = self.copies(ring, body, (*iv, *hi, *step));
@@ -29,20 +29,17 @@ impl Lower<'_> {
         let fill = vec![leave(format!("filled{n} == STAGES{n}")), Node::Line(format!("filled{n} += 1;"))];
         self.line(format!("let mut filled{n}: u32 = 1;"));
         self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
-        let body = self.nested(|cx| {
-            cx.node(leave(format!("{i} >= {}", scalar(*hi))));
-            cx.line(format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step)));
+        self.rounds(s, |cx| {
             if ring.asynchronous {
                 cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - 2 }}>({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
             cx.node(Node::Barrier { site });
-            copies.start.into_iter().for_each(|node| cx.node(node));
+            copies.start.iter().for_each(|node| cx.node(node.clone()));
             cx.stmts(body);
-            copies.finish.into_iter().for_each(|node| cx.node(node));
+            copies.finish.iter().for_each(|node| cx.node(node.clone()));
             cx.line(next("read", n));
         });
-        self.node(Node::Loop { body });
         // Others use the memory next.
         if ring.asynchronous {
             self.line(format!("d::cp_async_wait::<0>({site});"));
