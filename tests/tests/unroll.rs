@@ -62,10 +62,8 @@ fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize,
 fn exchanged<const U: usize>(x: &[u32], y: &mut [u32], n: usize) {
     for i in range(0, n, 1).unroll(U) {
         let at = i + arange(256);
-        let (here, next) = (load(y, at), load(y, at + 1));
-        store(y, at, here * 3 + sum(next + load(x, at)));
-        // The same index, in the next iteration of other elements.
-        store(y, at, load(y, at) + 1);
+        let next = load(y, at + 1);
+        store(y, at, next * 3 + sum(next + load(x, at)));
         for j in range(i, n, 2).unroll(2) {
             if j > i + 4 {
                 break;
@@ -76,6 +74,15 @@ fn exchanged<const U: usize>(x: &[u32], y: &mut [u32], n: usize) {
             }
             store(y, j + arange(256), v + 1);
         }
+    }
+}
+
+/// One index for loads and stores, in the next iteration of other lanes' elements.
+#[tile_kernel(tune(U = [2, 4], warps = [1, 4]), grid = [1], emulate = [0, 1, 2, 3])]
+fn passed_on<const U: usize>(y: &mut [u32], n: usize) {
+    for i in range(0, n, 1).unroll(U) {
+        let at = i + arange(256);
+        store(y, at, load(y, at) * 3 + 1);
     }
 }
 
@@ -147,6 +154,10 @@ fn order_of_accesses() {
             let x: Vec<u32> = (0..300).map(|i| i * 77 % 31).collect();
             let mut y: Vec<u32> = (0..300).map(|i| i * 55 % 37).collect();
             rt.launch_with(rt.stream(), exchanged(&x, &mut y, n), options).map(|()| y)
+        });
+        check(passed_on::DESCS[0], &format!("{n}"), |rt, options| {
+            let mut y: Vec<u32> = (0..300).collect();
+            rt.launch_with(rt.stream(), passed_on(&mut y, n), options).map(|()| y)
         });
     }
 }
