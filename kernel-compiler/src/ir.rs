@@ -222,10 +222,16 @@ pub enum Op {
     ArgReduce { value: Value, axis: usize, largest: bool },
     /// `tile` holds the offsets if this is a view's tile as it stands, zero outside: `place` and `mask` say the same by element.
     Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, tile: Option<Vec<Value>> },
-    /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`.
+    /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
     Dot { a: Value, b: Value, acc: Value, precision: Precision },
     Atomic { op: Atomic, place: Place, value: Value, mask: Option<Value>, relaxed: bool },
     AtomicCas { place: Place, expected: Value, new: Value, mask: Option<Value>, relaxed: bool },
+}
+
+/// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
+pub fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
+    let (batch, matrix) = shape.split_at(shape.len() - 2);
+    (batch, [matrix[0], matrix[1]])
 }
 
 /// What a `dot` of f32 operands does to their bits.

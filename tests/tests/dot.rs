@@ -21,6 +21,8 @@ macro_rules! view_mut {
 mod epilogue;
 #[path = "dot/ahead.rs"]
 mod ahead;
+#[path = "dot/batched.rs"]
+mod batched;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

@@ -13,7 +13,7 @@ pub(super) fn precision(name: &str) -> Option<Precision> {
 }
 
 impl Infer<'_> {
-    /// `dot(a, b, acc)`: `acc + a·b`.
+    /// `dot(a, b, acc)`: `acc + a·b`, for each index of the first dimension where there are three.
     pub(super) fn dot(&mut self, c: &Call) -> Result<Val> {
         let [a, b, acc] = self.args(c)?;
         let [at_a, at_b, at_acc] = [0, 1, 2].map(|i| c.args[i].span);
@@ -21,9 +21,12 @@ impl Infer<'_> {
         let (a, b) = (a?, b?);
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
-            if t.shape.len() != 2 {
-                return self.error(at, format!("`dot` multiplies tiles of rank 2, found {t}: give a batch a program of its own, and `reshape` its tile [1, M, K] to [M, K]"));
+            if !(2..=3).contains(&t.shape.len()) {
+                return self.error(at, format!("`dot` multiplies tiles of rank 2, and batches of them of rank 3, found {t}"));
             }
+        }
+        if ta.shape.len() != tb.shape.len() {
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; spread one over a batch with `.expand(0)` and `.broadcast(..)`"));
         }
         if ta.dtype != tb.dtype {
             return self.error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
@@ -33,7 +36,10 @@ impl Infer<'_> {
             DType::I8 => DType::I32,
             d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32, i8, f8e4m3 and f8e5m2, found {d}")),
         };
-        let ([m, k], [l, n]) = ([ta.shape[0], ta.shape[1]], [tb.shape[0], tb.shape[1]]);
+        let ((of_a, [m, k]), (of_b, [l, n])) = (matrices(&ta.shape), matrices(&tb.shape));
+        if of_a != of_b {
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: a batch of {} meets one of {}", ta.shape[0], tb.shape[0]));
+        }
         if k != l {
             return self.error(at_b, format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"));
         }
@@ -44,9 +50,13 @@ impl Infer<'_> {
             Some((p, _)) => p,
             None => Precision::Ieee,
         };
+        if let Some(batch) = of_a.first().filter(|b| !b.is_power_of_two()) {
+            return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, what lies outside is loaded as 0"));
+        }
         self.dot_extents([m, n, k], ta.dtype, precision, (at_a, at_b))?;
-        let acc = self.accumulator(acc, Type::tile(dtype, [m, n]), at_acc)?;
-        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, Type::tile(dtype, [m, n]), c.span)))
+        let ty = Type::tile(dtype, [of_a, &[m, n]].concat());
+        let acc = self.accumulator(acc, ty.clone(), at_acc)?;
+        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, ty, c.span)))
     }
 
     /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
@@ -81,7 +91,7 @@ impl Infer<'_> {
         }
         let acc = self.run_as(acc, ty.dtype, at)?;
         let found = self.ty(acc).clone();
-        let fits = found.is_scalar() || (found.shape.len() == 2 && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
+        let fits = found.is_scalar() || (found.shape.len() == ty.shape.len() && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
         }

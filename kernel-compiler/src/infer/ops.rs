@@ -319,10 +319,14 @@ impl Infer<'_> {
         let make = |cx: &mut Self, op, shape| Ok(Val::Run(cx.push(op, Type { dtype: ty.dtype, shape }, c.span)));
         match (name, arg) {
             ("trans", _) => {
-                if ty.shape.len() != 2 {
-                    return self.error(c.span, format!("`trans` takes a tile of rank 2, found {ty}: use `permute`"));
+                let rank = ty.shape.len();
+                if rank < 2 {
+                    return self.error(c.span, format!("`trans` takes a tile of rank 2 or 3, found {ty}"));
                 }
-                make(self, Op::Permute(t, vec![1, 0]), vec![ty.shape[1], ty.shape[0]])
+                let (mut perm, mut shape): (Vec<usize>, Shape) = ((0..rank).collect(), ty.shape.clone());
+                perm.swap(rank - 2, rank - 1);
+                shape.swap(rank - 2, rank - 1);
+                make(self, Op::Permute(t, perm), shape)
             }
             ("expand", Some((a, at))) => {
                 if ty.shape.len() >= 3 {

@@ -85,6 +85,8 @@ pub struct Warps {
     pub row_blocks: usize,
     pub col_blocks: usize,
     pub steps: usize,
+    /// Products of a batch that a warp, or a thread, has one after another; the highest bits of the registers tell them apart.
+    pub products: usize,
 }
 
 impl Warps {
@@ -133,7 +135,7 @@ impl Warps {
             let warps = (pm..mb).map(|_| 0).chain((pn..nb).map(col)).chain(spare);
             Layout::new(&[k, n], regs, [row(pack), row(pack + 1), col(0), col(1), col(2)], warps.collect())
         };
-        Some(Warps { acc, a, b, row_blocks: part_m / 16, col_blocks: part_n / 8, steps: k / deep })
+        Some(Warps { acc, a, b, row_blocks: part_m / 16, col_blocks: part_n / 8, steps: k / deep, products: 1 })
     }
 
     /// The same by multiply-adds of single elements: every thread has a part as square as may be.
@@ -173,22 +175,42 @@ impl Warps {
             let regs = col_regs().chain((0..kb).map(|i| 1 << (nb + i))).collect();
             Layout::new(&[shape[2], shape[1]], regs, lanes, warps)
         };
-        Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb }
+        Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb, products: 1 }
+    }
+
+    /// The same for each index of a batch: `over` times as many warps share the products, threads that would repeat others
+    /// take some, and the rest is left to registers.
+    fn batched(&self, batch: usize, over: usize) -> Warps {
+        let idle: Vec<usize> = (0..).zip(self.acc.thread_bases()).filter(|&(_, b)| b == 0).map(|(i, _)| i).collect();
+        let with = |l: &Layout| {
+            let mut unused = (0..bits(batch)).map(|i| 1 << (l.bits() + i));
+            let mut threads = l.thread_bases();
+            threads.extend(unused.by_ref().take(bits(over) as usize));
+            idle.iter().for_each(|&i| threads[i] = unused.next().unwrap_or(0));
+            let regs = l.reg_bases().iter().copied().chain(unused).collect();
+            let (lanes, warps) = threads.split_at(l.lane_bases().len());
+            Layout::new(&[&[batch], &l.shape()[..]].concat(), regs, lanes.try_into().expect("the lanes"), warps.to_vec())
+        };
+        let acc = with(&self.acc);
+        Warps { a: with(&self.a), b: with(&self.b), products: acc.regs() / self.acc.regs(), acc, ..*self }
     }
 }
 
 /// The unit of a product outside of a pipeline, and its layouts.
 pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
     let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
-    let ([m, k], [_, n]) = (f.shape(*a), f.shape(*b)) else { unreachable!("rank 2") };
-    let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize);
+    let ((batch, [m, k]), (_, [_, n])) = (matrices(f.shape(*a)), matrices(f.shape(*b)));
+    // Warps with products of their own read no operand twice.
+    let over = batch.iter().fold(1, |_, &b| b.min(f.warps as usize));
+    let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize / over);
     let tensor = match dtype {
         DType::F16 | DType::BF16 | DType::I8 => true,
         DType::F32 => *precision != Precision::Ieee,
         _ => false,
     };
-    match Warps::mma(*m, *n, *k, dtype, warps).filter(|_| tensor) {
+    let (unit, w) = match Warps::mma(m, n, k, dtype, warps).filter(|_| tensor) {
         Some(w) => (Unit::Mma, w),
-        None => (Unit::Fma, Warps::fma(*m, *n, *k, warps)),
-    }
+        None => (Unit::Fma, Warps::fma(m, n, k, warps)),
+    };
+    (unit, batch.iter().fold(w, |w, &b| w.batched(b, over)))
 }

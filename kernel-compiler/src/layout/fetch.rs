@@ -1,6 +1,7 @@
 //! How the threads of a warp take an operand of a product from shared memory, fragment by fragment.
 
 use super::dot::{Unit, Warps};
+use crate::linear::Layout;
 
 /// Depth of the chunks in which multiply-adds go through their operands.
 const CHUNK: usize = 4;
@@ -15,13 +16,13 @@ pub enum Way {
     Elements { vec: usize },
 }
 
-/// Places are flat indices of the operand `[M, K]` or `[K, N]`; that of a slot is the xor of the thread's and the slot's.
+/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the thread's and the slot's.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     pub way: Way,
     /// By the bits of the thread's number.
     pub threads: Vec<u32>,
-    /// By fragment, then by access or element of it.
+    /// By product of the batch, by fragment, then by access or element of it.
     pub slots: Vec<u32>,
     /// Slots of a fragment.
     pub per: usize,
@@ -43,18 +44,23 @@ pub fn chunk(w: &Warps) -> usize {
 impl Fetch {
     /// Of an operand of elements of `size` bytes whose neighbours in memory are those `along_depth`, or those across.
     pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, along_depth: bool) -> Fetch {
-        match unit {
+        let one = match unit {
             Unit::Fma => Fetch::singles(w, side, along_depth),
             _ if along_depth || size == 2 => Fetch::matrices(w, side, size, along_depth),
             _ => Fetch::elements(w, side, size),
-        }
+        };
+        // The same of each product of a batch.
+        let operand = if side == Side::A { &w.a } else { &w.b };
+        let first = |p: usize| operand.reg_index(p * (operand.regs() / w.products));
+        Fetch { slots: (0..w.products).flat_map(|p| one.slots.iter().map(move |s| s ^ first(p))).collect(), ..one }
     }
 
     /// Where the operand's coordinates across and along the depth have their lowest bits, and its threads.
     fn sides(w: &Warps, side: Side) -> (u32, u32, Vec<u32>, usize) {
+        let low = |l: &Layout| *l.dims().last().expect("a matrix");
         match side {
-            Side::A => (w.a.dims()[1], 0, w.a.thread_bases(), w.row_blocks),
-            Side::B => (0, w.b.dims()[1], w.b.thread_bases(), w.col_blocks),
+            Side::A => (low(&w.a), 0, w.a.thread_bases(), w.row_blocks),
+            Side::B => (0, low(&w.b), w.b.thread_bases(), w.col_blocks),
         }
     }
 
@@ -78,7 +84,7 @@ impl Fetch {
         let (.., threads, blocks) = Fetch::sides(w, side);
         let (per_word, steps) = (4 / size, w.steps);
         let slots = match side {
-            Side::A => (0..w.a.regs()).map(|r| w.a.reg_index(r)).collect(),
+            Side::A => (0..w.a.regs() / w.products).map(|r| w.a.reg_index(r)).collect(),
             Side::B => {
                 let block = |n: usize, k: usize| (0..2 * per_word).map(move |i| ((n * steps + k) * 2 * per_word) + i);
                 let pair = |p: usize, k: usize| block(2 * p, k).chain(block((2 * p + 1).min(blocks - 1), k));

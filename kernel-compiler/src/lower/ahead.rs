@@ -72,12 +72,13 @@ pub struct Tile {
     pub vec: Option<usize>,
 }
 
-/// An operand that is a load's tile, read through shape operations; whether it is transposed.
+/// An operand that is a load's tile, read through shape operations; whether its matrices are transposed.
 pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     match f.op(v) {
         Op::Load { .. } => Some((v, false)),
-        Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
-        Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
+        Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => source(f, *x).map(|(l, t)| (l, !t)),
+        // What is transposed in three dimensions is another matrix in two.
+        Op::Reshape(x) if f.shape(v).len() == 2 && squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x).filter(|&(_, t)| !t || f.shape(*x).len() == 2),
         _ => None,
     }
 }
@@ -140,6 +141,10 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         let (size, layout) = (f.ty(v).dtype.size(), homes.of(v));
         let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
         let fast = a.order(f, at.index()).into_iter().find(|&d| f.shape(v)[d] > 1)?;
+        // Fragments have their neighbours in a matrix, not across a batch.
+        if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
+            continue;
+        }
         let (vec, descending) = a.vector(f, at.index(), fast, size);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() }).chain(dots.iter().map(|d| used(f, v, fast, *d)));
@@ -153,7 +158,7 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
     (!tiles.is_empty() && ring.fitting(room(f, 0)) >= 2).then_some((ring, tiles))
 }
 
-/// A load of a matrix that nobody writes, zero where it is not allowed.
+/// A load of a matrix, or of a batch, that nobody writes, zero where it is not allowed.
 fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
     let Op::Load { place, other, .. } = f.op(v) else { return false };
     let zero = |v: Value| match f.op(v) {
@@ -161,7 +166,7 @@ fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
         _ => false,
     };
     let shape = f.shape(v);
-    squeezed(shape).len() == 2 && shape.iter().all(|e| e.is_power_of_two()) && f.ty(v).dtype.size() <= 4 && other.is_none_or(zero) && !written.contains(&place.param())
+    squeezed(shape).len() >= 2 && shape.iter().all(|e| e.is_power_of_two()) && f.ty(v).dtype.size() <= 4 && other.is_none_or(zero) && !written.contains(&place.param())
 }
 
 /// The products that a load is an operand of; none if it is used by anything else.
@@ -213,10 +218,11 @@ pub fn fetch(f: &Func, d: Value, side: Side, fast: impl Fn(Value) -> Option<usiz
     Some((Fetch::new(unit, &w, side, f.ty(load).dtype.size(), along_depth), flipped))
 }
 
-/// The flat index of a load's element from the operand's, which has this shape.
+/// The flat index of a load's element from that of the operand, which has this shape.
 pub fn flat(operand: u32, shape: &[usize], flipped: bool) -> u32 {
-    let (rows, cols) = (shape[0].trailing_zeros(), shape[1].trailing_zeros());
-    if flipped { operand >> cols | (operand & ((1 << cols) - 1)) << rows } else { operand }
+    let [rows, cols] = matrices(shape).1.map(usize::trailing_zeros);
+    let matrix = operand & ((1 << (rows + cols)) - 1);
+    if flipped { operand ^ matrix | matrix >> cols | (matrix & ((1 << cols) - 1)) << rows } else { operand }
 }
 
 /// The part of a loop's body that some of its values need.

@@ -106,16 +106,22 @@ impl Lower<'_> {
         let Op::Dot { a, precision, .. } = *f.op(v) else { unreachable!("a dot") };
         let (unit, w) = dot::warps(f, v);
         let site = self.site(f.values[v.0 as usize].span);
-        let (from, to, n) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust(), w.acc.regs());
+        let (from, to, n) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust(), w.acc.regs() / w.products);
         let acc = self.accumulator(v, &w.acc);
         let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, unit, &w), self.fragments(v, Side::B, unit, &w));
         let (rows, cols, steps) = (w.row_blocks, w.col_blocks, w.steps);
+        // A batch's products take their part of the accumulator each.
+        let (all, acc) = if w.products == 1 { (None, acc) } else { (Some(acc), "acc".to_string()) };
         let call = match unit {
             Unit::Fma => {
                 let deep = chunk(&w);
                 format!("d::fma_tile::<{from}, {to}, {}, {}, {n}, {rows}, {cols}, {deep}, {}, {a_deep}, {b_deep}>({acc}, {a}, {b})", rows * deep, cols * deep, steps / deep)
             }
             _ => format!("d::mma_tile::<{from}, {to}, {n}, {rows}, {cols}, {}, {steps}, {}>({acc}, {a}, {b}, {site})", cols.div_ceil(2), precision == Precision::Tf32x3),
+        };
+        let call = match all {
+            Some(all) => format!("d::batch::<{to}, {}, {n}, {}>({all}, |p, acc| {call})", w.acc.regs(), w.products),
+            None => call,
         };
         self.result(v, w.acc, call);
     }

@@ -14,6 +14,7 @@ pub mod pipeline;
 mod program;
 mod reduce;
 mod roles;
+mod rounds;
 pub mod schedule;
 mod stages;
 pub mod text;
@@ -262,21 +263,7 @@ impl Lower<'_> {
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
             Stmt::For { .. } if self.ahead.rings.contains_key(&std::ptr::from_ref(s)) => self.staged(s),
-            Stmt::For { iv, lo, hi, step, body, .. } => {
-                let i = format!("i{}", iv.0);
-                let ty = f.ty(*iv).dtype.rust();
-                self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));
-                // The step is taken before the body, so that `continue` needs nothing.
-                // A node, not text: what a round leaves behind is there after the loop.
-                let done = Node::If { cond: format!("{i} >= {}", scalar(*hi)), then: vec![Node::Break], other: vec![] };
-                let head = format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step));
-                let body = self.nested(|cx| {
-                    cx.node(done);
-                    cx.line(head);
-                    cx.stmts(body);
-                });
-                self.node(Node::Loop { body });
-            }
+            Stmt::For { body, .. } => self.rounds(s, |cx| cx.stmts(body)),
             Stmt::Loop { body } => {
                 let body = self.nested(|cx| cx.stmts(body));
                 self.node(Node::Loop { body });

@@ -18,10 +18,10 @@ impl Lower<'_> {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&std::ptr::from_ref(s)];
         let Stmt::For { iv, lo, hi, step, body, .. } = s else { unreachable!("a loop") };
-        let (n, i, j, ty) = (ring.index, format!("i{}", iv.0), format!("j{}", iv.0), f.ty(*iv).dtype.rust());
+        let (n, j, ty) = (ring.index, format!("j{}", iv.0), f.ty(*iv).dtype.rust());
         let first = |s: &Stmt| if let Stmt::Let(v) = s { ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span) } else { None };
         let site = body.iter().find_map(first).map_or(0, |span| self.site(span));
-        self.line(format!("let mut {i}: {ty} = {lo}; let mut {j}: {ty} = {lo};", lo = scalar(*lo)));
+        self.line(format!("let mut {j}: {ty} = {};", scalar(*lo)));
         self.line(format!("let mut read{n}: u32 = RING{n}; let mut write{n}: u32 = RING{n};"));
         ring.vars.iter().for_each(|v| self.line(format!("let mut n{i} = m{i};", i = v.0)));
         let copies = self.copies(ring, body, (*iv, *hi, *step));
@@ -29,20 +29,17 @@ impl Lower<'_> {
         let fill = vec![leave(format!("filled{n} == STAGES{n}")), Node::Line(format!("filled{n} += 1;"))];
         self.line(format!("let mut filled{n}: u32 = 1;"));
         self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
-        let body = self.nested(|cx| {
-            cx.node(leave(format!("{i} >= {}", scalar(*hi))));
-            cx.line(format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step)));
+        self.rounds(s, |cx| {
             if ring.asynchronous {
                 cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - 2 }}>({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
             cx.node(Node::Barrier { site });
-            copies.start.into_iter().for_each(|node| cx.node(node));
+            copies.start.iter().for_each(|node| cx.node(node.clone()));
             cx.stmts(body);
-            copies.finish.into_iter().for_each(|node| cx.node(node));
+            copies.finish.iter().for_each(|node| cx.node(node.clone()));
             cx.line(next("read", n));
         });
-        self.node(Node::Loop { body });
         // Others use the memory next.
         if ring.asynchronous {
             self.line(format!("d::cp_async_wait::<0>({site});"));
@@ -113,7 +110,8 @@ impl Lower<'_> {
         Regs(format!("({stage}{} + {} + {thread} + {}[#])", tile.ring, tile.offset, table(self, !reached)))
     }
 
-    /// A closure that fetches fragments of an operand, and whether elements along the depth are together in these.
+    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth are
+    /// together in these.
     pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (String, bool) {
         let (f, ahead, site) = (self.f, self.ahead, self.site(self.f.values[d.0 as usize].span));
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
@@ -124,12 +122,12 @@ impl Lower<'_> {
         };
         let tile = &ahead.tiles[&source(f, operand).expect("a load").0];
         let at = self.stage_offset("read", tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
-        let per = fetch.per;
+        let (per, product) = (fetch.per, product(w, fetch.slots.len()));
         let text = match (fetch.way, unit) {
-            (Way::Matrix { transposed }, _) => format!("|i, k| d::ldmatrix::<{transposed}>({}, {site})", at.at(&format!("i * {} + k", w.steps))),
-            (Way::Elements { vec }, Unit::Fma) => format!("|c| d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("c * {per} + r"))),
+            (Way::Matrix { transposed }, _) => format!("|i, k| d::ldmatrix::<{transposed}>({}, {site})", at.at(&format!("{product}i * {} + k", w.steps))),
+            (Way::Elements { vec }, Unit::Fma) => format!("|c| d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("{product}c * {per} + r"))),
             (Way::Elements { vec }, _) => {
-                let load = format!("d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("(i * {} + k) * {per} + r", w.steps)));
+                let load = format!("d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("{product}(i * {} + k) * {per} + r", w.steps)));
                 format!("|i, k| {{ let x = {load}; d::words::<{t}, 4>(|e| x[e]) }}")
             }
         };
@@ -143,18 +141,23 @@ impl Lower<'_> {
         let regs = self.demand(operand, layout);
         let name = self.fresh();
         self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
-        let (steps, deep, across) = (w.steps, chunk(w), w.col_blocks);
+        let (steps, deep, across, product) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
         let word = 4 / size.min(4);
         match (unit, side) {
-            (Unit::Fma, Side::A) => (format!("|c| d::each::<{t}, {}>(|r| {name}[r / {deep} * {steps} + c * {deep} + r % {deep}])", w.row_blocks * deep), true),
-            (Unit::Fma, Side::B) => (format!("|c| d::each::<{t}, {n}>(|r| {name}[c * {n} + r])", n = across * deep), false),
-            (_, Side::A) => (format!("|i, k| d::words::<{t}, 4>(|e| {name}[(i * {steps} + k) * {} + e])", 4 * word), true),
+            (Unit::Fma, Side::A) => (format!("|c| d::each::<{t}, {}>(|r| {name}[{product}r / {deep} * {steps} + c * {deep} + r % {deep}])", w.row_blocks * deep), true),
+            (Unit::Fma, Side::B) => (format!("|c| d::each::<{t}, {n}>(|r| {name}[{product}c * {n} + r])", n = across * deep), false),
+            (_, Side::A) => (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}(i * {steps} + k) * {} + e])", 4 * word), true),
             (_, Side::B) => {
                 let block = if across == 1 { "0".to_string() } else { format!("(2 * i + e / {})", 2 * word) };
-                (format!("|i, k| d::words::<{t}, 4>(|e| {name}[({block} * {steps} + k) * {} + e % {}])", 2 * word, 2 * word), true)
+                (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}({block} * {steps} + k) * {} + e % {}])", 2 * word, 2 * word), true)
             }
         }
     }
+}
+
+/// Where product `p` of a batch begins, of so many things of all products.
+fn product(w: &Warps, of: usize) -> String {
+    if w.products == 1 { String::new() } else { format!("p * {} + ", of / w.products) }
 }
 
 /// To the next stage, around the ring.

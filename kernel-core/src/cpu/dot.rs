@@ -47,24 +47,45 @@ operands! {
     i8 i32 |x| x as i32;
 }
 
-/// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`.
+/// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
 #[inline(always)]
 pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
-    let (&[m, k], &[l, n]) = (a.shape(), b.shape()) else { panic!("a dot of tiles of another rank than 2") };
-    assert!(k == l && k > 0 && acc.shape() == [m, n], "tiles that do not meet in a dot");
+    match (a.shape(), b.shape(), acc.shape()) {
+        (&[m, k], &[l, n], &[i, j]) => {
+            assert!(k == l && k > 0 && [m, n] == [i, j], "tiles that do not meet in a dot");
+            product([m, n, k], a.as_slice(), b.as_slice(), acc.as_slice(), precision)
+        }
+        (&[batch, m, k], &[of_b, l, n], &[of_acc, i, j]) => {
+            assert!(k == l && k > 0 && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2], "batches that do not meet in a dot");
+            let mut out = Buffer::new(batch * m * n);
+            let parts = a.as_slice().chunks_exact(m * k).zip(b.as_slice().chunks_exact(k * n)).zip(acc.as_slice().chunks_exact(m * n));
+            for (((a, b), acc), out) in parts.zip(out.uninit().chunks_exact_mut(m * n)) {
+                let part = product([m, n, k], a, b, acc, precision);
+                fill(out, |i| part.as_slice()[i]);
+            }
+            // SAFETY: every product's part has been filled.
+            unsafe { Tile::new(acc.extents(), out) }
+        }
+        _ => panic!("a dot of tiles of another rank than 2 or 3"),
+    }
+}
+
+/// Of one matrix each, as a tile `[m, n]`.
+#[inline(always)]
+fn product<T: Operand>([m, n, k]: [usize; 3], a: &[T], b: &[T], acc: &[T::Sum], precision: Precision) -> Tile<T::Sum> {
     let widen = |x: T| x.widen();
     let high = move |x: T| widen(x).tf32();
     let low = move |x: T| widen(x).minus(high(x)).tf32();
     match precision {
-        Precision::Ieee => add_product(&rows(a, widen), &panels(b, widen), acc, k),
-        Precision::Tf32 => add_product(&rows(a, high), &panels(b, high), acc, k),
+        Precision::Ieee => add_product(&rows(a, widen), &panels(b, n, widen), acc, [m, n, k]),
+        Precision::Tf32 => add_product(&rows(a, high), &panels(b, n, high), acc, [m, n, k]),
         Precision::Tf32x3 => {
-            let (a_high, b_high) = (rows(a, high), panels(b, high));
+            let (a_high, b_high) = (rows(a, high), panels(b, n, high));
             // The small products have a sum of their own: added to the large one they would lose what they are for.
             let zero = each(&[m, n], |_| T::Sum::default());
-            let small = add_product(&rows(a, low), &b_high, &zero, k);
-            let small = add_product(&a_high, &panels(b, low), &small, k);
-            let large = add_product(&a_high, &b_high, acc, k);
+            let small = add_product(&rows(a, low), &b_high, zero.as_slice(), [m, n, k]);
+            let small = add_product(&a_high, &panels(b, n, low), small.as_slice(), [m, n, k]);
+            let large = add_product(&a_high, &b_high, acc, [m, n, k]);
             // SAFETY: all have this shape.
             each(&[m, n], |i| unsafe { large.at(i).plus(small.at(i)) })
         }
@@ -72,19 +93,18 @@ pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: 
 }
 
 #[inline(always)]
-fn rows<T: Copy, S: Copy>(a: &Tile<T>, f: impl Fn(T) -> S) -> Tile<S> {
-    let from = a.as_slice();
+fn rows<T: Copy, S: Copy>(a: &[T], f: impl Fn(T) -> S) -> Tile<S> {
     // SAFETY: `i` ranges over the elements.
-    each(a.shape(), |i| f(unsafe { *from.get_unchecked(i) }))
+    each(&[a.len()], |i| f(unsafe { *a.get_unchecked(i) }))
 }
 
 /// As [`Number::multiply`] takes them; columns that are not there are 0.
 #[inline(always)]
-fn panels<T: Copy, S: Number>(b: &Tile<T>, f: impl Fn(T) -> S) -> Tile<S> {
-    let (k, n) = (b.shape()[0], b.shape()[1]);
+fn panels<T: Copy, S: Number>(b: &[T], n: usize, f: impl Fn(T) -> S) -> Tile<S> {
+    let k = b.len() / n;
     let mut out = Buffer::new(k * n.next_multiple_of(WIDTH));
     for (p, panel) in out.uninit().chunks_exact_mut(k * WIDTH).enumerate() {
-        for (row, out) in b.as_slice().chunks_exact(n).zip(panel.as_chunks_mut::<WIDTH>().0) {
+        for (row, out) in b.chunks_exact(n).zip(panel.as_chunks_mut::<WIDTH>().0) {
             let row = &row[p * WIDTH..];
             match row.first_chunk::<WIDTH>() {
                 Some(row) => fill(out, |j| f(row[j])),
@@ -98,11 +118,10 @@ fn panels<T: Copy, S: Number>(b: &Tile<T>, f: impl Fn(T) -> S) -> Tile<S> {
 }
 
 #[inline(never)]
-fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &Tile<S>, k: usize) -> Tile<S> {
-    let (m, n) = (acc.shape()[0], acc.shape()[1]);
+fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &[S], [m, n, k]: [usize; 3]) -> Tile<S> {
     let stride = n.next_multiple_of(WIDTH);
     let mut sums = Buffer::new(m * stride);
-    for (row, out) in acc.as_slice().chunks_exact(n).zip(sums.uninit().chunks_exact_mut(stride)) {
+    for (row, out) in acc.chunks_exact(n).zip(sums.uninit().chunks_exact_mut(stride)) {
         fill(out, |j| row.get(j).copied().unwrap_or_default());
     }
     let out = sums.uninit();
@@ -111,7 +130,7 @@ fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &Tile<S>, k: usize) -> 
     S::multiply(a.as_slice(), b.as_slice(), out, k);
     if n == stride {
         // SAFETY: initialised, and `m * n` elements.
-        unsafe { Tile::new(acc.extents(), sums) }
+        unsafe { Tile::new(Shape::new(&[m, n]), sums) }
     } else {
         each(&[m, n], |i| out[i / n * stride + i % n])
     }

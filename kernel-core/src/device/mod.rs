@@ -25,7 +25,7 @@ pub use debug::{assert, print};
 pub use fold::{all, fold, limit};
 #[cfg(test)]
 pub(crate) use product::by_lanes;
-pub use product::{fma_tile, mma_tile, words};
+pub use product::{batch, fma_tile, mma_tile, words};
 pub use tensor::*;
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;

@@ -92,6 +92,22 @@ fn float<A: Mem>(word: u32, e: usize) -> f32 {
     })
 }
 
+/// P products, one after another: `f(p, acc)` of the `p`-th R of all RD accumulators.
+#[inline(always)]
+pub fn batch<D: Mem, const RD: usize, const R: usize, const P: usize>(mut acc: [D; RD], f: impl Fn(usize, [D; R]) -> [D; R]) -> [D; RD] {
+    let mut p = 0;
+    while p < P {
+        let part = f(p, each(|r| acc[p * R + r]));
+        let mut r = 0;
+        while r < R {
+            acc[p * R + r] = part[r];
+            r += 1;
+        }
+        p += 1;
+    }
+    acc
+}
+
 /// The words of a fragment; `of_f32` is what an f32 becomes.
 #[inline(always)]
 fn round<A: Mem, const W: usize>(words: [u32; W], of_f32: impl Fn(u32) -> u32) -> [u32; W] {

@@ -53,6 +53,21 @@ fn integers_wrap() {
     }
 }
 
+#[test]
+fn batches_are_products_one_by_one() {
+    let (batch, m, n, k) = (3, 5, 17, 4);
+    let (a, b, acc) = (tile(3, &[batch, m, k], |x| x), tile(5, &[batch, k, n], |x| x), tile(7, &[batch, m, n], |x| x));
+    for precision in [Precision::Ieee, Precision::Tf32, Precision::Tf32x3] {
+        let found = dot(&a, &b, &acc, precision);
+        assert_eq!(found.shape(), [batch, m, n]);
+        for z in 0..batch {
+            let part = |t: &Tile<f32>, r: usize, c: usize| each(&[r, c], |i| t.as_slice()[z * r * c + i]);
+            let one = dot(&part(&a, m, k), &part(&b, k, n), &part(&acc, m, n), precision);
+            assert_eq!(part(&found, m, n).as_slice(), one.as_slice());
+        }
+    }
+}
+
 /// Root mean square of the difference, relative to that of the result.
 fn error(k: usize, precision: Precision) -> f64 {
     let (a, b) = (tile(3, &[16, k], |x| x), tile(5, &[k, 16], |x| x));

@@ -1,0 +1,10 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(a: View<f16, 3>, b: View<f16, 3>, mut c: ViewMut<f32, 3>) {
+    let x = a.tile([0, 0, 0], [2, 64, 32]);
+    let y = b.tile([0, 0, 0], [2, 64, 32]);
+    c.store([0, 0, 0], dot(x, y, zeros::<f32>([2, 64, 32])));
+}
+
+fn main() {}
