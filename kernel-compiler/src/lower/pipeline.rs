@@ -64,6 +64,14 @@ pub struct Operand {
     pub along_depth: bool,
 }
 
+impl Operand {
+    /// Tensor cores take elements that lie across from shared memory only where they have two bytes: others, of A, through
+    /// registers.
+    pub fn through_registers(&self, dtype: DType) -> bool {
+        !self.along_depth && dtype.size() == 4
+    }
+}
+
 pub struct Pipeline {
     pub channels: Vec<Channel>,
     pub maps: Vec<Map>,
@@ -188,8 +196,8 @@ fn operands(f: &Func, dot: Value) -> Option<(Source, Source, Groups)> {
     let (load_a, flipped_a) = source(f, *a)?;
     let (load_b, flipped_b) = source(f, *b)?;
     let (depth_a, depth_b) = (!flipped_a, flipped_b);
-    // Only elements of two bytes may lie across.
-    let lies = dtype.size() == 2 || (depth_a && depth_b);
+    // See `Operand::through_registers`.
+    let lies = dtype.size() == 2 || ((depth_a || dtype.size() == 4) && depth_b);
     let deep = f.shape(*a)[1] % depth(dtype) == 0;
     // Across, an instruction's rows or columns are whole boxes.
     let whole = |v: Value, along: bool, part: usize| along || row_bytes(f, v) == ROW_BYTES && part * dtype.size() >= ROW_BYTES;

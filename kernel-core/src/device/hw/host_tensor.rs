@@ -102,8 +102,11 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 }
 
 /// As [`wgmma`], with the left operand in registers.
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TB) };
+    if !add {
+        acc.write_bytes(0, N / 2);
+    }
     step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], site)
 }
 

@@ -308,18 +308,18 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 /// # Safety
 /// As [`wgmma`].
 #[inline(always)]
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, _site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, _site: u32) {
     let acc = acc.cast::<u32>();
     let [a0, a1, a2, a3] = a;
     macro_rules! product {
         ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
             asm!(
-                "{{", ".reg .pred add;", "setp.ne.b32 add, {one}, 0;",
-                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, add", $flags, ";"),
+                "{{", ".reg .pred p;", "setp.ne.b32 p, {add}, 0;",
+                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p", $flags, ";"),
                 "}}",
                 inout(reg32) *acc.add($first), $(inout(reg32) *acc.add($i),)*
                 a0 = in(reg32) a0, a1 = in(reg32) a1, a2 = in(reg32) a2, a3 = in(reg32) a3,
-                b = in(reg64) b, one = in(reg32) 1u32, $($name = const $flag as i32,)* options(nostack)
+                b = in(reg64) b, add = in(reg32) add as u32, $($name = const $flag as i32,)* options(nostack)
             )
         };
     }
