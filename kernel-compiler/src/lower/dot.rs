@@ -68,7 +68,7 @@ impl Lower<'_> {
         let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = format!("d::Chain {{ first: {first}, last: {last} }}, {add}, {site}");
+        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.is_late(v));
         if p.a.through_registers(dtype) {
             let a_at = self.fetched(p.a, &row, rows, dtype.size());
             let call = format!(

@@ -9,6 +9,7 @@ use crate::analyse::{Require, Test, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
+use super::late::Late;
 use crate::layout::dot::{Groups, depth};
 use std::collections::{HashMap, HashSet};
 
@@ -84,6 +85,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
     pub fresh: HashSet<Var>,
+    /// Loops whose products are waited for late, by their address.
+    pub late: HashMap<*const Stmt, Late>,
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
@@ -111,7 +114,7 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     if dots.is_empty() {
         return None;
     }
-    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
+    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
     let mut sources = HashMap::new();
     for &d in &dots {
         sources.insert(d, operands(f, d)?);
@@ -132,6 +135,7 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     fused.iter().for_each(|x| p.epilogue(f, x));
     p.slice(f)?;
     p.fresh = fresh(f, &p.dots);
+    p.late = super::late::find(f, &p);
     Some(p)
 }
 

@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read,
+    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_wait_previous,
 };
 use super::{Mem, hint};
 use super::hw::{self, Shared};
@@ -72,6 +72,8 @@ impl Matrix {
 pub struct Chain {
     pub first: bool,
     pub last: bool,
+    /// Whether the last is waited for; else they stay the instructions' until [`wgmma_done`].
+    pub wait: bool,
 }
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
@@ -107,6 +109,8 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     }
     if chain.last {
         hw::wgmma_commit(site);
+    }
+    if chain.wait {
         hw::wgmma_wait::<D, 0, R>(&mut acc, site);
     }
     acc
@@ -145,6 +149,8 @@ pub unsafe fn wgmma_fetched<A: Mem, D: Mem, const R: usize, const N: usize, cons
     }
     if chain.last {
         hw::wgmma_commit(site);
+    }
+    if chain.wait {
         hw::wgmma_wait::<D, 0, R>(&mut acc, site);
     }
     acc
@@ -166,6 +172,13 @@ pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
 #[inline(always)]
 pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
+}
+
+/// Accumulators whose products nobody has waited for.
+#[inline(always)]
+pub fn wgmma_done<D: Mem, const R: usize>(mut acc: [D; R], site: u32) -> [D; R] {
+    hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    acc
 }
 
 /// Registers of which nobody reads what is in them.

@@ -86,6 +86,11 @@ pub fn wgmma_commit(_site: u32) {
     step::wgmma_commit()
 }
 
+/// Waits until all products but those committed last are complete.
+pub fn wgmma_wait_previous(_site: u32) {
+    step::wgmma_wait(1)
+}
+
 /// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then.
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(_acc: &mut [D; R], _site: u32) {
     step::wgmma_wait(PENDING)
