@@ -104,7 +104,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 3, 7],
+        emulate = [0, 7],
     )]
     pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -127,7 +127,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 3, 7],
+        emulate = [4, 8],
     )]
     pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -145,7 +145,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 2],
+        emulate = [1, 2],
     )]
     pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -163,7 +163,7 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 2],
+        emulate = [1, 2],
     )]
     pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -182,7 +182,7 @@ pub mod products {
         tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
         grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
-        emulate = [0, 3],
+        emulate = [1, 3],
     )]
     pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
         a: View<T, 2>,
@@ -203,7 +203,7 @@ pub mod products {
         tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
         grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
-        emulate = [0, 3],
+        emulate = [1],
     )]
     pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
         a: View<T, 2>,
@@ -236,7 +236,7 @@ pub mod products {
         tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
-        emulate = [0, 2],
+        emulate = [0],
     )]
     pub fn matmul_few_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
         product_of_few::<T, 1, BM, BN, BK>(a, b, c, below);
