@@ -38,7 +38,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 43] = [
+    let kernels: [&[&'static KernelDesc]; 44] = [
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,
@@ -66,6 +66,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_f32::f32_products::split::DESCS,
         matmul_f32::f32_products::split_transposed::DESCS,
         matmul_f32::f32_products::matmul_tf32::DESCS,
+        matmul_f32::f32_products::matmul_tf32_nn::DESCS,
         matmul_int8::int8_row_sums::DESCS,
         matmul_int8::matmul_int8::DESCS,
         matrix_copy::matrix_copy::DESCS,

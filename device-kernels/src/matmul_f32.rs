@@ -117,6 +117,7 @@ pub mod f32_products {
         tune(BM = [128], BN = [256], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]
@@ -129,6 +130,28 @@ pub mod f32_products {
                 acc = dot(a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])), acc).tf32();
             }
             c.store([i * BM, j * BN], activate(acc, below));
+        }
+    }
+
+    /// As [`matmul_tf32`], but `A B`: what lies across goes to warpgroups by way of registers, where only the left operand may, so that
+    /// the transpose of the product is computed.
+    #[tile_kernel(
+        tune(BM = [256], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [1, 3],
+    )]
+    pub fn matmul_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>, below: f32) {
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+            let (i, j) = swizzle2d(t, tiles, GROUP);
+            let mut acc = zeros::<f32>([BN, BM]);
+            for k in (0..a.dim(1)).step_by(BK) {
+                acc = dot(trans(b.tile([k, j * BN], [BK, BN])), trans(a.tile([i * BM, k], [BM, BK])), acc).tf32();
+            }
+            c.store([i * BM, j * BN], trans(activate(acc, below)));
         }
     }
 }

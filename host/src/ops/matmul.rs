@@ -26,9 +26,11 @@ pub trait Multiply: Element {
     type Product: Element;
     #[doc(hidden)]
     type Bits: Bits;
-    /// Whether there is a kernel for every transposition; else one for A as it is and B transposed.
+    /// Whether there is a kernel for this way; there always is one for A as it is and B transposed.
     #[doc(hidden)]
-    const ANY_ROWS: bool;
+    fn has(way: Way) -> bool {
+        way.transpose == Transpose { a: false, b: true }
+    }
     #[doc(hidden)]
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
@@ -80,7 +82,9 @@ pub struct Way {
 macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
     type Product = $t;
     type Bits = u16;
-    const ANY_ROWS: bool = true;
+    fn has(_: Way) -> bool {
+        true
+    }
     fn call<'a>(way: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $t, 2>, below: f32) -> Call<'a> {
         use k::matmul::products::*;
         match (way.transpose.a, way.transpose.b) {
@@ -129,7 +133,6 @@ halves!(f16 bf16);
 macro_rules! bytes { ($($t:ty, $product:ty, $kernel:ident;)*) => { $(impl Multiply for $t {
     type Product = $product;
     type Bits = u8;
-    const ANY_ROWS: bool = false;
     fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
         k::matmul_8bit::$kernel(a, b, c, below)
     }
@@ -142,14 +145,24 @@ bytes! { i8, i32, matmul_i8; f8e4m3, bf16, matmul_f8; }
 impl Multiply for f32 {
     type Product = f32;
     type Bits = u32;
-    const ANY_ROWS: bool = false;
+    fn has(way: Way) -> bool {
+        !way.transpose.a && (way.transpose.b || way.tf32)
+    }
     fn call<'a>(way: Way, a: ViewArg<'a, f32, 2>, b: ViewArg<'a, f32, 2>, c: ViewMutArg<'a, f32, 2>, below: f32) -> Call<'a> {
         use k::matmul_f32::f32_products::*;
-        if way.tf32 { matmul_tf32(a, b, c, below) } else { matmul_f32(a, b, c, below) }
+        match (way.tf32, way.transpose.b) {
+            (true, true) => matmul_tf32(a, b, c, below),
+            (true, false) => matmul_tf32_nn(a, b, c, below),
+            (false, _) => matmul_f32(a, b, c, below),
+        }
     }
     fn desc(way: Way) -> &'static KernelDesc {
         use k::matmul_f32::f32_products::*;
-        if way.tf32 { matmul_tf32::DESCS[0] } else { matmul_f32::DESCS[0] }
+        match (way.tf32, way.transpose.b) {
+            (true, true) => matmul_tf32::DESCS[0],
+            (true, false) => matmul_tf32_nn::DESCS[0],
+            (false, _) => matmul_f32::DESCS[0],
+        }
     }
     const IN_PARTS: bool = true;
     fn in_parts(on: &impl Launch, a: ViewArg<f32, 2>, b: ViewArg<f32, 2>, c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
@@ -244,14 +257,17 @@ fn multiply<T: Multiply>(
         return Ok(());
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
+    // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
+    let columns = Transpose { a: false, b: true };
+    let pinned = |way: Way| on.pin().is_none_or(|(kernel, _)| core::ptr::eq(kernel, T::desc(way)));
+    let usable = |transpose: Transpose| T::has(Way { transpose, tf32 }) && (transpose == columns || pinned(Way { transpose, tf32 }) || !pinned(Way { transpose: columns, tf32 }));
     // Tensor maps take f32 as it is for products in tf32 only.
-    let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!T::ANY_ROWS).then_some(Transpose { a: false, b: true }));
+    let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!usable(Transpose { a: a.transposed, b: b.transposed })).then_some(columns));
     if T::IN_PARTS && !tf32 && split::pays(on, e) {
         return T::in_parts(on, a.turned(false).view, b.turned(true).view, c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
-        // Where one kernel serves all, strides say what is transposed.
-        let (a, b) = if T::ANY_ROWS { (a, b) } else { (a.turned(false), b.turned(true)) };
+        let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
         if !a.transposed && few::<T>(on, e, b.transposed) {
             return on.launch(T::few_call(b.transposed, a.view, b.view, c, below));
         }

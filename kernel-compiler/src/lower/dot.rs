@@ -67,10 +67,25 @@ impl Lower<'_> {
         let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
         let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
-        let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
+        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.is_late(v));
+        if p.a.through_registers(dtype) {
+            let a_at = self.fetched(p.a, &row, rows, dtype.size());
+            let call = format!(
+                "d::wgmma_fetched::<{}, {}, {}, {}, {}, {}, {steps}, {}>({acc}, |m, k, i| {a_at}, |m, k| {b_at}, {b_matrix}, {chain})",
+                dtype.rust(),
+                f.ty(v).dtype.rust(),
+                layout.regs(),
+                g.n,
+                g.row_blocks,
+                g.col_blocks,
+                !p.b.along_depth,
+            );
+            return self.result(v, layout, call);
+        }
+        let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
         let call = format!(
-            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, d::Chain {{ first: {first}, last: {last} }}, {add}, {site})",
+            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})",
             dtype.rust(),
             f.ty(v).dtype.rust(),
             layout.regs(),
@@ -98,6 +113,16 @@ impl Lower<'_> {
             let at = format!("{base} + ({group} * {part} + m * {block}) * {size} / {row} * {per_box} + k * {step}");
             (at, format!("d::Matrix {{ leading: {per_box}, stride: {}, swizzle: {row} }}", 8 * row))
         }
+    }
+
+    /// Where word `i` of this thread's fragment lies, of block `m` and step `k` of an operand that lies across, in boxes of rows
+    /// along the depth.
+    fn fetched(&self, o: Operand, group: &str, part: usize, size: usize) -> String {
+        let b: &Buffer = &self.role.pipeline().expect("a pipeline").channels[o.channel].buffers[o.buffer];
+        let (base, row, per_box) = (buffer_name(o.channel, o.buffer), b.row_bytes, b.box_bytes());
+        let across = format!("({group} * {part} + m * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i & 1) * 8) * {size}");
+        let along = format!("(k * {} + (tid & 3) + (i >> 1) * 4)", 32 / size);
+        format!("{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}")
     }
 
     /// By each warp for itself, or each thread.

@@ -99,6 +99,15 @@ impl Lower<'_> {
             // The instructions' own layout is near enough to memory's: a few shuffles away.
             return widened;
         }
+        if let Op::Permute(x, perm) = f.op(value)
+            && self.homes.is_accumulator(*x)
+        {
+            // Transposed accumulators: lanes stand along the rows of memory, as many as fill its units.
+            let turned = self.homes.of(*x).permute(perm).layout;
+            if self.whole_sectors(&turned, order[0], f.ty(value).dtype.size()) {
+                return turned;
+            }
+        }
         let suits = fastest(&home).is_none_or(|d| d == order[0]) && run(&home) >= wanted.min(run(&best));
         if suits { home } else { best }
     }
@@ -121,6 +130,12 @@ impl Lower<'_> {
             // A negative index becomes a huge one: outside of every slice.
             d => format!("s::cast::<{}, u64>({text})", d.rust()),
         }
+    }
+
+    /// Whether the lanes of a warp fill units of 32 bytes along a dimension.
+    fn whole_sectors(&self, l: &Layout, dim: usize, size: usize) -> bool {
+        let low: u32 = l.dims()[dim + 1..].iter().sum();
+        (0..(32 / size).trailing_zeros()).all(|bit| l.lane_bases().contains(&(1 << (low + bit))))
     }
 
     fn scalar_ok(&self, place: &Place, mask: Option<Value>) -> String {

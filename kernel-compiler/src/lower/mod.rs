@@ -9,6 +9,7 @@ mod ahead;
 mod box_store;
 mod dot;
 mod epilogue;
+mod late;
 mod memory;
 pub mod pipeline;
 mod program;
@@ -64,7 +65,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let homes = assign(f, &a, pipeline.as_ref());
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, advanced: BTreeSet::new() };
+        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, late: None, advanced: BTreeSet::new() };
         cx.stmts(&f.body);
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
@@ -133,6 +134,8 @@ struct Lower<'a> {
     maps: Vec<pipeline::Map>,
     /// Shared memory for such stores.
     staging: usize,
+    /// Of the loop that is being lowered.
+    late: Option<late::Late>,
     /// Variables of which a copy, some iterations ahead, is meant.
     advanced: BTreeSet<Var>,
 }
@@ -263,7 +266,11 @@ impl Lower<'_> {
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
             Stmt::For { .. } if self.ahead.rings.contains_key(&std::ptr::from_ref(s)) => self.staged(s),
-            Stmt::For { body, .. } => self.rounds(s, |cx| cx.stmts(body)),
+            Stmt::For { body, .. } => {
+                if !self.late_loop(s, body) {
+                    self.rounds(s, |cx| cx.stmts(body));
+                }
+            }
             Stmt::Loop { body } => {
                 let body = self.nested(|cx| cx.stmts(body));
                 self.node(Node::Loop { body });

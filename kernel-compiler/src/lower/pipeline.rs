@@ -9,6 +9,7 @@ use crate::analyse::{Require, Test, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
+use super::late::Late;
 use crate::layout::dot::{Groups, depth};
 use std::collections::{HashMap, HashSet};
 
@@ -64,6 +65,14 @@ pub struct Operand {
     pub along_depth: bool,
 }
 
+impl Operand {
+    /// Tensor cores take elements that lie across from shared memory only where they have two bytes: others, of A, through
+    /// registers.
+    pub fn through_registers(&self, dtype: DType) -> bool {
+        !self.along_depth && dtype.size() == 4
+    }
+}
+
 pub struct Pipeline {
     pub channels: Vec<Channel>,
     pub maps: Vec<Map>,
@@ -76,6 +85,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
     pub fresh: HashSet<Var>,
+    /// Loops whose products are waited for late, by their address.
+    pub late: HashMap<*const Stmt, Late>,
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
@@ -103,7 +114,7 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     if dots.is_empty() {
         return None;
     }
-    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
+    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
     let mut sources = HashMap::new();
     for &d in &dots {
         sources.insert(d, operands(f, d)?);
@@ -124,6 +135,7 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     fused.iter().for_each(|x| p.epilogue(f, x));
     p.slice(f)?;
     p.fresh = fresh(f, &p.dots);
+    p.late = super::late::find(f, &p);
     Some(p)
 }
 
@@ -188,8 +200,8 @@ fn operands(f: &Func, dot: Value) -> Option<(Source, Source, Groups)> {
     let (load_a, flipped_a) = source(f, *a)?;
     let (load_b, flipped_b) = source(f, *b)?;
     let (depth_a, depth_b) = (!flipped_a, flipped_b);
-    // Only elements of two bytes may lie across.
-    let lies = dtype.size() == 2 || (depth_a && depth_b);
+    // See `Operand::through_registers`.
+    let lies = dtype.size() == 2 || ((depth_a || dtype.size() == 4) && depth_b);
     let deep = f.shape(*a)[1] % depth(dtype) == 0;
     // Across, an instruction's rows or columns are whole boxes.
     let whole = |v: Value, along: bool, part: usize| along || row_bytes(f, v) == ROW_BYTES && part * dtype.size() >= ROW_BYTES;

@@ -168,6 +168,11 @@ impl Lower<'_> {
     /// After the statement that used a channel last.
     pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
         for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
+            if self.late.is_some_and(|l| l.channel == channel) {
+                self.line(format!("d::wgmma_wait_previous(0); d::mbarrier_arrive(EMPTY{channel} + 8 * used{channel}, late{channel} & (tid % {WARPGROUP} == 0), 0); used{channel} = s{channel}; late{channel} = true;"));
+                self.advance(channel);
+                continue;
+            }
             self.line(format!("d::mbarrier_arrive(EMPTY{channel} + 8 * s{channel}, tid % {WARPGROUP} == 0, 0);"));
             self.advance(channel);
         }

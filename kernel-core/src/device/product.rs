@@ -131,7 +131,7 @@ pub fn words<A: Mem, const W: usize>(at: impl Fn(usize) -> A) -> [u32; W] {
 
 /// The nearest tf32 of an f32, ties away from zero; a NaN stays one.
 #[inline(always)]
-fn nearest(bits: u32) -> u32 {
+pub(super) fn nearest(bits: u32) -> u32 {
     const UNUSED: u32 = (1 << 13) - 1;
     let special = bits & 0x7F80_0000 == 0x7F80_0000;
     if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }

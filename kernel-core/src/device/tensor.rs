@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_ra,
+    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_wait_previous,
 };
 use super::{Mem, hint};
 use super::hw::{self, Shared};
@@ -72,6 +72,8 @@ impl Matrix {
 pub struct Chain {
     pub first: bool,
     pub last: bool,
+    /// Whether the last is waited for; else they stay the instructions' until [`wgmma_done`].
+    pub wait: bool,
 }
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
@@ -107,6 +109,48 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     }
     if chain.last {
         hw::wgmma_commit(site);
+    }
+    if chain.wait {
+        hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    }
+    acc
+}
+
+/// As [`wgmma`], with A by way of registers, where each thread fetches it word by word from `a(m, k, i)`: words 0 and 1 are of rows
+/// 8 apart, 2 and 3 of the same rows, 16 bytes further along the depth. f32 is rounded to tf32.
+///
+/// # Safety
+/// As [`wgmma`].
+#[inline(always)]
+pub unsafe fn wgmma_fetched<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TB: bool>(
+    mut acc: [D; R],
+    a: impl Fn(u32, u32, u32) -> u32,
+    b: impl Fn(u32, u32) -> u32,
+    of_b: Matrix,
+    chain: Chain,
+    add: bool,
+    site: u32,
+) -> [D; R] {
+    let fetch = |m: usize, k: usize| super::shared_load::<u32, 4, 1>(|i| a(m as u32, k as u32, i as u32), |_| true, site);
+    let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| fetch(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
+    if chain.first {
+        hw::wgmma_fence(site);
+    }
+    let mut k = 0;
+    while k < KB {
+        let mut i = 0;
+        while i < MB * NB {
+            let (m, n) = (i / NB, i % NB);
+            let block = acc.as_mut_ptr().add(i * N / 2);
+            hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], of_b.at(b(n as u32, k as u32)), add || k > 0, site);
+            i += 1;
+        }
+        k += 1;
+    }
+    if chain.last {
+        hw::wgmma_commit(site);
+    }
+    if chain.wait {
         hw::wgmma_wait::<D, 0, R>(&mut acc, site);
     }
     acc
@@ -128,6 +172,13 @@ pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
 #[inline(always)]
 pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
+}
+
+/// Accumulators whose products nobody has waited for.
+#[inline(always)]
+pub fn wgmma_done<D: Mem, const R: usize>(mut acc: [D; R], site: u32) -> [D; R] {
+    hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+    acc
 }
 
 /// Registers of which nobody reads what is in them.

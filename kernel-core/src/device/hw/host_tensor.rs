@@ -86,6 +86,11 @@ pub fn wgmma_commit(_site: u32) {
     step::wgmma_commit()
 }
 
+/// Waits until all products but those committed last are complete, which are on the same accumulators.
+pub fn wgmma_wait_previous(site: u32) {
+    step::wgmma_wait(1, &mut [], site)
+}
+
 /// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are waited for are given.
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], site: u32) {
     const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
@@ -102,9 +107,9 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 }
 
 /// As [`wgmma`], with the left operand in registers.
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TB) };
-    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], true, site)
+    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], add, site)
 }
 
 /// Columns that a warpgroup's product may have.

@@ -238,6 +238,13 @@ macro_rules! columns {
     (256, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127], 256, $($rest)*) };
 }
 
+/// Waits for all products but those committed last, of which the accumulators stay as they are.
+#[inline(always)]
+pub fn wgmma_wait_previous(_site: u32) {
+    // SAFETY: orders products.
+    unsafe { asm!("wgmma.wait_group.sync.aligned 1;", options(nostack)) }
+}
+
 /// The accumulators pass through it, so that nothing that reads them moves before it.
 #[inline(always)]
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], _site: u32) {
@@ -308,18 +315,18 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 /// # Safety
 /// As [`wgmma`].
 #[inline(always)]
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, _site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, _site: u32) {
     let acc = acc.cast::<u32>();
     let [a0, a1, a2, a3] = a;
     macro_rules! product {
         ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
             asm!(
-                "{{", ".reg .pred add;", "setp.ne.b32 add, {one}, 0;",
-                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, add", $flags, ";"),
+                "{{", ".reg .pred p;", "setp.ne.b32 p, {add}, 0;",
+                concat!("wgmma.mma_async.sync.aligned.m64n", $n, $types, " {{{", $first, "}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p", $flags, ";"),
                 "}}",
                 inout(reg32) *acc.add($first), $(inout(reg32) *acc.add($i),)*
                 a0 = in(reg32) a0, a1 = in(reg32) a1, a2 = in(reg32) a2, a3 = in(reg32) a3,
-                b = in(reg64) b, one = in(reg32) 1u32, $($name = const $flag as i32,)* options(nostack)
+                b = in(reg64) b, add = in(reg32) add as u32, $($name = const $flag as i32,)* options(nostack)
             )
         };
     }

@@ -153,7 +153,7 @@ fn products_follow_each_other_on_whole_accumulators() {
 }
 
 /// Two products in groups of their own, of two warpgroups; the first is stored while the second goes on.
-unsafe fn in_turn<const EARLY: bool>(s: &[u64]) {
+unsafe fn in_turn<const EARLY: bool, const UNNAMED: bool>(s: &[u64]) {
     let [out] = *s else { unreachable!() };
     let t = d::thread();
     ones::<F16>();
@@ -163,7 +163,11 @@ unsafe fn in_turn<const EARLY: bool>(s: &[u64]) {
         multiply::<F16, f32, 64>(acc, true, 31 + i as u32);
         h::wgmma_commit(33);
     }
-    h::wgmma_wait::<f32, 1, 32>(&mut accs[0], 34);
+    if UNNAMED {
+        h::wgmma_wait_previous(34);
+    } else {
+        h::wgmma_wait::<f32, 1, 32>(&mut accs[0], 34);
+    }
     let store = |i: usize, x: f32, site| d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site);
     store(0, accs[EARLY as usize][0], 35);
     h::wgmma_wait::<f32, 0, 32>(&mut accs[1], 36);
@@ -174,9 +178,11 @@ unsafe fn in_turn<const EARLY: bool>(s: &[u64]) {
 fn waits_that_leave_some_in_flight() {
     for seed in 0..4 {
         let mut out = vec![0f32; 512];
-        program(256, 32768).seed(seed).write(&mut out).passes(in_turn::<false>);
+        program(256, 32768).seed(seed).write(&mut out).passes(in_turn::<false, false>);
         assert!(out[..256].iter().all(|&x| x == 16.0) && out[256..].iter().all(|&x| x == 17.0));
-        let f = program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true>, Kind::RegistersInFlight, 35);
+        let f = program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true, false>, Kind::RegistersInFlight, 35);
         assert_eq!(f.other_site, Some(32));
+        // A wait that gets no accumulators is for those that are in flight again.
+        program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<false, true>, Kind::RegistersInFlight, 34);
     }
 }

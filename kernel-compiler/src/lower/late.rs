@@ -1,0 +1,74 @@
+//! Products that follow each other over the iterations of a loop are waited for one iteration late, so that the tensor cores have
+//! the next one before they are done with this: their operands' buffers are given back one iteration late, too. That is
+//! for a warpgroup alone on its multiprocessor: several fill each other's gaps, and miss the buffer.
+
+use super::pipeline::Pipeline;
+use super::*;
+use std::collections::HashSet;
+
+/// What is late in a loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Late {
+    /// The last product of an iteration, the variable it goes to, and the channel of its operands.
+    pub product: Value,
+    pub var: Var,
+    pub channel: usize,
+}
+
+/// The loops, by their address, whose iterations do nothing with the accumulators but multiply.
+pub fn find(f: &Func, p: &Pipeline) -> HashMap<*const Stmt, Late> {
+    if f.warps > 4 || f.blocks_per_sm > 1 {
+        return HashMap::new();
+    }
+    let uses = super::uses(f);
+    let loops = crate::analyse::walk(&f.body).filter_map(|s| if let Stmt::For { body, options, .. } = s { Some((s, body, options)) } else { None });
+    loops.filter(|(.., options)| options.unroll <= 1).filter_map(|(s, body, _)| Some((std::ptr::from_ref(s), of_loop(f, p, &uses, body)?))).collect()
+}
+
+fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> {
+    let straight = body.iter().all(|s| matches!(s, Stmt::Let(_) | Stmt::Assign(..)));
+    let mut released = body.iter().filter_map(|s| p.release.get(&std::ptr::from_ref(s)).map(|c| (s, c)));
+    let ((Stmt::Let(product), channels), None) = (released.next()?, released.next()) else { return None };
+    let [channel] = channels[..] else { return None };
+    // With one buffer the next operands would never come.
+    let buffers = if p.channels[channel].stages == 0 { f.stages } else { p.channels[channel].stages };
+    if !straight || buffers == 1 || !p.dots.contains_key(product) {
+        return None;
+    }
+    let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None }).collect();
+    let acc = |d: Value| if let Op::Dot { acc, .. } = f.op(d) { *acc } else { unreachable!("a dot") };
+    let Op::ReadVar(var) = *f.op(acc(dots[0])) else { return None };
+    let chain = dots.windows(2).all(|w| acc(w[1]) == w[0] && p.chained.contains(&w[0])) && dots.last() == Some(product);
+    // Nothing else in an iteration touches what is in flight.
+    let mut flying: HashSet<Value> = dots.iter().copied().collect();
+    flying.insert(acc(dots[0]));
+    let alone = flying.iter().all(|v| uses[v.0 as usize] == 1);
+    let kept = body.iter().all(|s| match s {
+        Stmt::Assign(to, v) => (*to == var) == (v == product) && (v == product || !flying.contains(v)),
+        Stmt::Let(v) => flying.contains(v) || !matches!(f.op(*v), Op::ReadVar(from) if *from == var),
+        _ => false,
+    });
+    let assigned = body.iter().any(|s| matches!(s, Stmt::Assign(to, _) if *to == var));
+    (chain && alone && kept && assigned).then_some(Late { product: *product, var, channel })
+}
+
+impl Lower<'_> {
+    /// The loop `s`, if its products are waited for late; whether it has been lowered.
+    pub(super) fn late_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
+        let Role::Consumer(p) = self.role else { return false };
+        let Some(&late) = p.late.get(&std::ptr::from_ref(s)) else { return false };
+        let (c, m) = (late.channel, self.var(late.var));
+        let site = self.site(self.f.values[late.product.0 as usize].span);
+        self.line(format!("let mut used{c}: u32 = 0; let mut late{c} = false;"));
+        let outer = self.late.replace(late);
+        self.rounds(s, |cx| cx.stmts(body));
+        self.late = outer;
+        self.line(format!("{m} = d::wgmma_done({m}, {site}); d::mbarrier_arrive(EMPTY{c} + 8 * used{c}, late{c} & (tid % 128 == 0), 0);"));
+        true
+    }
+
+    /// Whether a product is not waited for where it stands.
+    pub(super) fn is_late(&self, v: Value) -> bool {
+        self.late.is_some_and(|l| l.product == v)
+    }
+}
