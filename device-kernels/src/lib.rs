@@ -33,6 +33,9 @@ pub use sources::SOURCES;
 
 use kernel_core::KernelDesc;
 
+/// Where this build has put the bundles, and `report.json`; none without a device toolchain.
+pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
+
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
     let kernels: [&[&'static KernelDesc]; 44] = [

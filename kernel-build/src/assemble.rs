@@ -15,6 +15,8 @@ use crate::target::Target;
 pub struct Cubin {
     pub code: Vec<u8>,
     pub usage: Usage,
+    /// ptxas found no way to let products of warpgroups run on: each is waited for where it stands.
+    pub serialised: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +43,10 @@ pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: 
         return Ok(c);
     }
     let c = run(ptxas, target, ptx, stem)?;
-    // A cache that cannot be written to only costs time.
-    let _ = cache.put("cubin", &key, &c.to_bytes());
+    // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only costs time.
+    if !c.serialised {
+        let _ = cache.put("cubin", &key, &c.to_bytes());
+    }
     Ok(c)
 }
 
@@ -57,7 +61,12 @@ fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, 
     }
     let code = fs::read(&out)?;
     let _ = (fs::remove_file(source), fs::remove_file(out));
-    Ok(Cubin { code, usage: usage(&said) })
+    Ok(Cubin { code, usage: usage(&said), serialised: serialised(&said) })
+}
+
+/// "Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..", whatever the reason.
+fn serialised(said: &str) -> bool {
+    said.lines().any(|l| l.contains("wgmma") && l.contains("serialized"))
 }
 
 /// Functions that an entry calls are listed too: registers are the entry's, the rest adds up.
@@ -90,7 +99,7 @@ impl Cubin {
         let (head, code) = b.split_at_checked(12)?;
         let n = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let usage = Usage { registers: n(0), spill_bytes: n(4), stack_bytes: n(8) };
-        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage })
+        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage, serialised: false })
     }
 }
 
@@ -106,11 +115,36 @@ mod tests {
             16 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
             ptxas info    : Used 24 registers, used 0 barriers, 16 bytes cumulative stack size, 368 bytes cmem[0]\n";
         assert_eq!(usage(said), Usage { registers: 24, spill_bytes: 12, stack_bytes: 16 });
+        assert!(!serialised(said));
+        let loss = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to \
+            non wgmma instructions defining accumulator registers of a wgmma between start and end of the pipeline stage in the function 'k'\n";
+        assert!(serialised(&(said.to_owned() + loss)));
+    }
+
+    /// A `ptxas` that says so of everything but its probe.
+    #[cfg(unix)]
+    #[test]
+    fn serialised_products_are_not_forgotten() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = std::env::temp_dir().join(format!("tile-assemble-test-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("ptxas");
+        // Called with `-arch=.. -v -o OUT IN`.
+        let says = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources";
+        fs::write(&path, format!("#!/bin/sh\nprintf '\\177ELF' > $4\ngrep -q wgmma $5 && echo '{says}' >&2\nexit 0\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let (ptxas, cache, target) = (Ptxas { path, version: "1".into() }, Cache::at(dir.join("cache")), Target::parse("sm_90a").unwrap());
+        // The second time would come from the cache.
+        for _ in 0..2 {
+            assert!(!assemble(&ptxas, &cache, &target, "ret;", &dir.join("a")).unwrap().serialised);
+            assert!(assemble(&ptxas, &cache, &target, "wgmma.mma_async;", &dir.join("b")).unwrap().serialised);
+        }
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn cached_form() {
-        let c = Cubin { code: b"\x7fELF...".to_vec(), usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 } };
+        let c = Cubin { code: b"\x7fELF...".to_vec(), usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 }, serialised: false };
         assert_eq!(Cubin::from_bytes(&c.to_bytes()), Some(c));
         assert_eq!(Cubin::from_bytes(b"short"), None);
         assert_eq!(Cubin::from_bytes(&[0; 40]), None);

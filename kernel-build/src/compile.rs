@@ -140,7 +140,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     outcome.took("packing", &mut since);
     outcome.report.entries = compiled.iter().map(|c| entry_report(c, b.targets)).collect();
     outcome.report.entries.sort_by(|x, y| (&x.kernel, &x.entry, &x.target).cmp(&(&y.kernel, &y.entry, &y.target)));
-    outcome.warnings.extend(outcome.report.local_memory());
+    outcome.warnings.extend(outcome.report.slow());
     outcome.failures.sort_by(|x, y| (&x.kernel, &x.target).cmp(&(&y.kernel, &y.target)));
     b.cache.prune();
     Ok(outcome)
@@ -219,6 +219,7 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
         min_blocks: c.entry.min_blocks,
         local_bytes: c.ptx.local_bytes,
         usage: c.cubin.as_ref().map(|c| c.usage).unwrap_or_default(),
+        serialised: c.cubin.as_ref().is_some_and(|c| c.serialised),
         ptx_bytes: c.ptx.text.len(),
         cubin_bytes: c.cubin.as_ref().map_or(0, |c| c.code.len()),
     }

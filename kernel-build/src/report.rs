@@ -26,6 +26,8 @@ pub struct EntryReport {
     pub local_bytes: u64,
     /// All zero without ptxas.
     pub usage: Usage,
+    /// Products of warpgroups are waited for one by one; known with ptxas only.
+    pub serialised: bool,
     pub ptx_bytes: usize,
     pub cubin_bytes: usize,
 }
@@ -37,21 +39,34 @@ impl Report {
         format!("{all:#}\n")
     }
 
-    /// One line for every kernel that spills or keeps arrays in memory: it runs, slowly.
-    pub fn local_memory(&self) -> Vec<String> {
-        let mut lines: Vec<(String, usize, &EntryReport)> = Vec::new();
-        for e in self.entries.iter().filter(|e| e.local_bytes > 0 || e.usage.spill_bytes > 0) {
+    /// What runs, slowly: one line a kernel and cause.
+    pub fn slow(&self) -> Vec<String> {
+        let local = self.by_kernel(|e| e.local_bytes > 0 || e.usage.spill_bytes > 0);
+        let local = local.into_iter().map(|(kernel, names, e)| {
+            let spills = e.usage.spill_bytes;
+            format!("kernel `{kernel}` uses local memory, which is slow: {names} ({} bytes of arrays, {spills} bytes of spills)", e.local_bytes)
+        });
+        let serialised = self.by_kernel(|e| e.serialised);
+        let serialised = serialised.into_iter().map(|(kernel, names, _)| {
+            format!("kernel `{kernel}` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of {names}")
+        });
+        local.chain(serialised).collect()
+    }
+
+    /// Every kernel with such entries: its name, those of the entries, and the first of them.
+    fn by_kernel(&self, such: impl Fn(&EntryReport) -> bool) -> Vec<(&str, String, &EntryReport)> {
+        let mut lines: Vec<(&str, usize, &EntryReport)> = Vec::new();
+        for e in self.entries.iter().filter(|e| such(e)) {
             match lines.iter_mut().find(|l| l.0 == e.kernel) {
                 Some(l) => l.1 += 1,
-                None => lines.push((e.kernel.clone(), 1, e)),
+                None => lines.push((&e.kernel, 1, e)),
             }
         }
-        let say = |(kernel, n, e): (String, usize, &EntryReport)| {
+        let names = |(_, n, e): (&str, usize, &EntryReport)| {
             let more = if n > 1 { format!(" and {} more", n - 1) } else { String::new() };
-            let EntryReport { entry, target, local_bytes, usage, .. } = e;
-            format!("kernel `{kernel}` uses local memory, which is slow: `{entry}` for {target}{more} ({local_bytes} bytes of arrays, {} bytes of spills)", usage.spill_bytes)
+            format!("`{}` for {}{more}", e.entry, e.target)
         };
-        lines.into_iter().map(say).collect()
+        lines.into_iter().map(|l| (l.0, names(l), l.2)).collect()
     }
 }
 
@@ -69,8 +84,43 @@ impl EntryReport {
             "registers": self.usage.registers,
             "spill_bytes": self.usage.spill_bytes,
             "stack_bytes": self.usage.stack_bytes,
+            "serialised": self.serialised,
             "ptx_bytes": self.ptx_bytes,
             "cubin_bytes": self.cubin_bytes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_entries_are_named() {
+        let entry = |kernel: &str, entry: &str, spill_bytes, serialised| EntryReport {
+            kernel: kernel.into(),
+            fingerprint: String::new(),
+            entry: entry.into(),
+            target: "sm_90a".into(),
+            threads: 384,
+            shared_bytes: 0,
+            min_blocks: 1,
+            local_bytes: 0,
+            usage: Usage { registers: 168, spill_bytes, stack_bytes: 0 },
+            serialised,
+            ptx_bytes: 0,
+            cubin_bytes: 0,
+        };
+        let entries = vec![entry("a", "a_1", 0, false), entry("a", "a_2", 0, true), entry("a", "a_3", 8, true), entry("b", "b_1", 0, true)];
+        let r = Report { entries, ..Report::default() };
+        assert_eq!(
+            r.slow(),
+            [
+                "kernel `a` uses local memory, which is slow: `a_3` for sm_90a (0 bytes of arrays, 8 bytes of spills)",
+                "kernel `a` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of `a_2` for sm_90a and 1 more",
+                "kernel `b` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of `b_1` for sm_90a",
+            ]
+        );
+        assert_eq!(r.to_json().matches("\"serialised\": true").count(), 3);
     }
 }

@@ -6,6 +6,9 @@ use kernel_core::KernelDesc;
 use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
 
+#[path = "ptx/products.rs"]
+mod products;
+
 /// Entries that may keep registers in local memory for a target, and why that is no loss.
 const SPILLS: &[(&str, &str, &str)] =
     &[("softmax_row__BLOCK16384_warps16__aligned", "sm_75", "ptxas gives up registers so that two programs fit on a multiprocessor")];
@@ -18,6 +21,14 @@ struct Entry {
     target: String,
     ptx: String,
     threads: u32,
+    min_blocks: u32,
+    /// Its configuration.
+    consts: &'static [(&'static str, i64)],
+    warps: usize,
+    /// Of the first parameter.
+    element_bytes: usize,
+    /// A warpgroup copies what the others multiply.
+    specialised: bool,
     /// Bytes of a tile that one thread has; of a kernel with a `BLOCK`.
     per_thread: usize,
     /// (spilled bytes, bytes of arrays), where there was a ptxas.
@@ -70,6 +81,11 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
                 target: target.into(),
                 ptx: code(&image.ptx),
                 threads: entry.threads,
+                min_blocks: entry.min_blocks,
+                consts: config.consts,
+                warps: config.warps as usize,
+                element_bytes: desc.params[0].dtype.size(),
+                specialised: !variant.maps.is_empty(),
                 per_thread: block / entry.threads as usize * desc.params[0].dtype.size(),
                 local: image.usage.map(|u| (u.spill_bytes, u.stack_bytes)),
             });
@@ -85,6 +101,11 @@ fn code(ptx: &str) -> String {
 impl Entry {
     fn is_of(&self, kernel: &str) -> bool {
         self.name.strip_prefix(kernel).is_some_and(|rest| rest.starts_with("__"))
+    }
+
+    /// Of a kernel whose name begins so.
+    fn is_of_family(&self, name: &str) -> bool {
+        self.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'))
     }
 
     fn title(&self) -> String {

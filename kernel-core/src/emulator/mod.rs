@@ -5,12 +5,13 @@
 //! when nothing orders them, whether or not this run happened to interleave them.
 //!
 //! Asynchronous steps (tensor loads and stores, copies, products of warpgroups) take effect at once, but their accesses
-//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them.
+//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them. Accumulators of a product hold no sums until it is waited for (`in_flight`).
 
 mod access;
 mod banks;
 mod fiber;
 mod groups;
+mod in_flight;
 mod known;
 mod machine;
 mod matrix;

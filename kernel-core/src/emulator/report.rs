@@ -118,6 +118,8 @@ pub enum Kind {
     AsyncRace,
     /// The asynchronous proxy reads what a thread stored without a fence.
     MissingProxyFence,
+    /// Accumulators of a warpgroup's product are read or written before it is waited for.
+    RegistersInFlight,
     /// Asynchronous work that nobody waits for.
     AsyncPending,
     /// An mbarrier that is not initialised, or that more threads arrive at than it expects.
@@ -146,6 +148,7 @@ impl Kind {
             Kind::ReadOnly => "store to read-only memory",
             Kind::AsyncRace => "race with an asynchronous step",
             Kind::MissingProxyFence => "missing proxy fence",
+            Kind::RegistersInFlight => "touching wgmma registers in flight",
             Kind::AsyncPending => "asynchronous work is not waited for",
             Kind::Mbarrier => "misuse of an mbarrier",
             Kind::Protocol => "misuse of a tensor step",

@@ -43,7 +43,7 @@ pub fn shuffle(v: u32, from: Source, site: u32) -> u32 {
             Source::Xor(mask) => m.current ^ mask,
             Source::Lane(lane) => lane,
         };
-        m.arrive_in_warp(State::AtShuffle { site }, v, lane % 32)
+        !m.may_give(v as u128, 4, site) || m.arrive_in_warp(State::AtShuffle { site }, v, lane % 32)
     });
     if waits {
         suspend();
@@ -79,7 +79,7 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
 pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     let allowed = with(|m| {
         m.report.global_stores += 1;
-        m.global(Touch::Write, addr, bytes, value, site)
+        m.may_give(value, bytes, site) && m.global(Touch::Write, addr, bytes, value, site)
     });
     if !allowed {
         stop();
@@ -100,7 +100,11 @@ pub unsafe fn atomic(addr: u64, bytes: usize, relaxed: bool, site: u32, replace:
         stop();
     }
     let old = read(addr as *const u8, bytes) as u64;
-    write(addr as *mut u8, bytes, replace(old) as u128);
+    let new = replace(old) as u128;
+    if !with(|m| m.may_give(new, bytes, site)) {
+        stop();
+    }
+    write(addr as *mut u8, bytes, new);
     old
 }
 
@@ -127,6 +131,9 @@ pub fn shared_load(off: u32, bytes: usize, call: Access, r: usize) -> u128 {
 pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize) {
     let place = with(|m| {
         m.report.shared_stores += 1;
+        if !m.may_give(value, bytes, call.site) {
+            return None;
+        }
         m.banks.access(m.current, call, r, off, bytes);
         m.shared(Touch::Write, off, bytes, value, call.site)
     });

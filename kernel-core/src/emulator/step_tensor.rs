@@ -61,15 +61,15 @@ pub fn wgmma_commit() {
     with(|m| m.commit_products());
 }
 
-pub fn wgmma_wait(pending: u32) {
-    with(|m| m.wait_products(pending));
+pub fn wgmma_wait(pending: u32, acc: &mut [u32], site: u32) {
+    take(|m| m.wait_products(pending, acc, site));
 }
 
 /// # Safety
-/// The accumulators can be read and written, and the descriptors are of shared memory.
-pub unsafe fn wgmma(shape: Shape, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], site: u32) {
+/// The accumulators can be read and written until the thread goes on, and the descriptors are of shared memory.
+pub unsafe fn wgmma(shape: Shape, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], add: bool, site: u32) {
     take(|m| {
-        m.tensor.operands[m.current as usize] = Operands { acc, a, descriptors, ..Operands::default() };
+        m.tensor.operands[m.current as usize] = Operands { acc, a, descriptors, add, ..Operands::default() };
         m.wgmma(shape, site)
     });
 }

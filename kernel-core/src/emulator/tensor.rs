@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::ptr;
 
 use super::groups::Groups;
+use super::in_flight::Flights;
 use super::machine::{Machine, State};
 use super::mbarrier::Mbarrier;
 use super::named_barrier::Named;
@@ -26,6 +27,8 @@ pub struct Operands {
     /// Accumulators of a warpgroup's product, on the thread's stack; descriptors of its operands.
     pub acc: *mut u32,
     pub descriptors: [u64; 2],
+    /// Whether what is in the accumulators counts.
+    pub add: bool,
     /// Fragments in registers.
     pub a: [u32; 4],
     pub b: [u32; 2],
@@ -36,7 +39,7 @@ pub struct Operands {
 
 impl Default for Operands {
     fn default() -> Self {
-        Operands { acc: ptr::null_mut(), descriptors: [0; 2], a: [0; 4], b: [0; 2], d: [0; 4], row: 0 }
+        Operands { acc: ptr::null_mut(), descriptors: [0; 2], add: true, a: [0; 4], b: [0; 2], d: [0; 4], row: 0 }
     }
 }
 
@@ -46,6 +49,7 @@ pub struct Tensor {
     pub named: [Named; 16],
     pub threads: Vec<Work>,
     pub operands: Vec<Operands>,
+    pub flights: Flights,
     /// Threads of each warpgroup that have come to its step.
     in_group: Vec<u32>,
 }
@@ -60,6 +64,7 @@ impl Tensor {
             named: Default::default(),
             threads: (0..threads).map(|_| Work::default()).collect(),
             operands: vec![Operands::default(); threads as usize],
+            flights: Flights::default(),
             in_group: vec![0; threads.div_ceil(WARPGROUP) as usize],
         }
     }
@@ -68,6 +73,7 @@ impl Tensor {
         self.mbarriers.clear();
         self.named.iter_mut().for_each(Named::clear);
         self.in_group.fill(0);
+        self.flights.clear();
         for t in &mut self.threads {
             t.fenced = false;
             [&mut t.products, &mut t.stores, &mut t.copies].into_iter().for_each(Groups::clear);

@@ -3,10 +3,10 @@
 use super::access::Asynchronous;
 use super::known::Agent;
 use super::machine::{Machine, State};
-use super::product::{Operand, d_place, multiply, spread_a};
+use super::product::{Operand, multiply, spread_a};
 use super::report::Kind;
 use super::shadow::Touch;
-use super::tensor::WARPGROUP;
+use super::tensor::{Operands, WARPGROUP};
 use super::tensor_map::swizzled;
 
 /// A product of 64 rows and `n` columns.
@@ -20,7 +20,7 @@ pub struct Shape {
     pub transposed: [bool; 2],
 }
 
-const ROWS: usize = 64;
+pub const ROWS: usize = 64;
 
 /// A matrix descriptor, decoded.
 #[derive(Clone, Copy)]
@@ -68,13 +68,14 @@ impl Machine {
         self.tensor.threads[self.current as usize].products.commit(now);
     }
 
-    pub fn wait_products(&mut self, pending: u32) {
+    /// With the accumulators of the products that it waits for; whether the thread must stop.
+    pub fn wait_products(&mut self, pending: u32, acc: &mut [u32], site: u32) -> bool {
         let work = &mut self.tensor.threads[self.current as usize];
         work.fenced = false;
-        if let Some(before) = work.products.wait(pending) {
-            let agent = self.order.agent(Agent::Wgmma { group: self.current / WARPGROUP });
-            self.order.complete(self.current, agent, before);
-        }
+        let Some(before) = work.products.wait(pending) else { return false };
+        let agent = self.order.agent(Agent::Wgmma { group: self.current / WARPGROUP });
+        self.order.complete(self.current, agent, before);
+        !self.land(before, acc, site)
     }
 
     /// The current thread comes with its operands; whether it must wait.
@@ -91,9 +92,11 @@ impl Machine {
         }
         let Some(threads) = self.meet(State::AtMatrix { name: "wgmma", site }, WARPGROUP) else { return true };
         let first = threads.start as usize;
-        let descriptors = self.tensor.operands[self.current as usize].descriptors;
-        if let Some(other) = threads.clone().find(|&t| self.tensor.operands[t as usize].descriptors != descriptors) {
-            let message = format!("threads {} and {other} come with different descriptors", self.current);
+        let Operands { descriptors, add, .. } = self.tensor.operands[self.current as usize];
+        let differs = |o: &Operands| (o.descriptors, o.add) != (descriptors, add);
+        if let Some(other) = threads.clone().find(|&t| differs(&self.tensor.operands[t as usize])) {
+            let what = if self.tensor.operands[other as usize].add == add { "descriptors" } else { "scales of the accumulators" };
+            let message = format!("threads {} and {other} come with different {what}", self.current);
             self.fail_at(Kind::Divergence, site, None, vec![self.current, other], message);
             return true;
         }
@@ -101,7 +104,7 @@ impl Machine {
         let step = self.asynchronous("wgmma", Agent::Wgmma { group }, (threads.start, WARPGROUP), site);
         let Shape { kind, n, registers, transposed } = shape;
         let k = 2 * kind.per_chunk();
-        let (mut a, mut b, mut d) = (vec![0; ROWS * k], vec![0; k * n], vec![0; ROWS * n]);
+        let (mut a, mut b) = (vec![0; ROWS * k], vec![0; k * n]);
         if registers {
             for (t, operands) in self.tensor.operands[first..first + WARPGROUP as usize].iter().enumerate() {
                 spread_a(kind, t % 32, operands.a, k, &mut a[t / 32 * 16 * k..]);
@@ -112,18 +115,8 @@ impl Machine {
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
             return true;
         }
-        let accumulators: Vec<*mut u32> = (first..first + WARPGROUP as usize).map(|t| self.tensor.operands[t].acc).collect();
-        let places = || {
-            accumulators.iter().enumerate().flat_map(|(t, &acc)| {
-                (0..n / 2).map(move |i| {
-                    let (row, column) = d_place(t % 32, i);
-                    (acc.wrapping_add(i), (t / 32 * 16 + row) * n + column)
-                })
-            })
-        };
-        places().for_each(|(acc, at)| d[at] = *acc);
-        multiply(kind, n, k, &a, &b, &mut d);
-        places().for_each(|(acc, at)| *acc = d[at]);
+        let Some(sums) = self.take_off(threads.clone(), shape, step.now.time(), site) else { return true };
+        multiply(kind, n, k, &a, &b, sums);
         self.report.warp_steps += 4;
         self.leave(threads);
         false

@@ -86,33 +86,30 @@ pub fn wgmma_commit(_site: u32) {
     step::wgmma_commit()
 }
 
-/// Waits until all products but those committed last are complete.
-pub fn wgmma_wait_previous(_site: u32) {
-    step::wgmma_wait(1)
+/// Waits until all products but those committed last are complete, which are on the same accumulators.
+pub fn wgmma_wait_previous(site: u32) {
+    step::wgmma_wait(1, &mut [], site)
 }
 
-/// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then.
-pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(_acc: &mut [D; R], _site: u32) {
-    step::wgmma_wait(PENDING)
+/// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are waited for are given.
+pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], site: u32) {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
+    // SAFETY: as many registers of 4 bytes, which may hold any bits.
+    let registers = unsafe { core::slice::from_raw_parts_mut(acc.as_mut_ptr().cast(), R) };
+    step::wgmma_wait(PENDING, registers, site)
 }
 
 /// Adds a product of 64 rows and `N` columns to the accumulators of a warpgroup. Operands are given by matrix
 /// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`. Unless `add`, from zeros.
 pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TA || TB) };
-    if !add {
-        acc.write_bytes(0, N / 2);
-    }
-    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], site)
+    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], add, site)
 }
 
 /// As [`wgmma`], with the left operand in registers.
 pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TB) };
-    if !add {
-        acc.write_bytes(0, N / 2);
-    }
-    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], site)
+    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], add, site)
 }
 
 /// Columns that a warpgroup's product may have.

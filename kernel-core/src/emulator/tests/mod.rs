@@ -5,6 +5,7 @@ mod asynchronous;
 mod banks;
 mod composed;
 mod divergence;
+mod in_flight;
 mod memory;
 mod races;
 mod results;

@@ -1,0 +1,188 @@
+//! Accumulators between a product and its wait, and what can be done to them there.
+
+use super::*;
+use crate::device::hw as h;
+use crate::device::{self as d, Mem};
+use crate::scalar::F16;
+
+const NONE: u32 = 0;
+const STORED: u32 = 1;
+const STORED_TO_SHARED: u32 = 2;
+const SHUFFLED: u32 = 3;
+/// What is stored is computed from an accumulator.
+const COMPUTED: u32 = 4;
+const WRITTEN: u32 = 5;
+const ALL_WRITTEN: u32 = 6;
+const COPIED: u32 = 7;
+/// Before the second of two products on them.
+const WRITTEN_BETWEEN: u32 = 8;
+/// Instead of the first, so that they look like others.
+const FIRST_WRITTEN_BETWEEN: u32 = 9;
+const OTHER_SHAPE: u32 = 10;
+const OTHERS_WAITED_FOR: u32 = 11;
+/// A copy from before the wait is stored after it.
+const STALE: u32 = 12;
+/// The second product takes the place of the first, which is no defect.
+const REPLACED: u32 = 13;
+const ADDS_IN_PART: u32 = 14;
+const ATOMIC: u32 = 15;
+const NOT_COMMITTED: u32 = 16;
+
+/// Operands of ones: rows along the depth, as `tile` says.
+unsafe fn ones<A: Mem>() {
+    let one = if A::BYTES == 2 { 0x3c00_3c00 } else { 0x0101_0101 };
+    d::shared_store::<u32, 32, 4>(|r| d::thread() * 128 + r as u32 * 4, |_| true, |_| one, 1);
+    h::proxy_fence(2);
+    d::barrier(3);
+}
+
+unsafe fn multiply<A: Mem, D: Mem, const N: usize>(acc: &mut [D; 32], add: bool, site: u32) {
+    h::wgmma::<A, D, N, false, false>(acc.as_mut_ptr(), tile(0), tile(8192), add, site);
+}
+
+/// Two products of 64 rows and columns on the same accumulators; one thread of the warpgroup does what is wrong.
+unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
+    let [out] = *s else { unreachable!() };
+    let t = d::thread();
+    let here = |defect: u32| DEFECT == defect && t == 70;
+    let store = |x: D, site: u32| d::store::<D, 1, 1, false>(|_| out + t as u64 * 4, true, |_| true, |_| x, 0, site);
+    ones::<A>();
+    let mut acc = [D::ZERO; 32];
+    h::wgmma_fence(10);
+    multiply::<A, D, 64>(&mut acc, true, 11);
+    // Somewhere else now.
+    let mut acc: [D; 32] = d::each(|r| acc[r]);
+    if here(WRITTEN_BETWEEN) {
+        acc[5] = D::ZERO;
+    }
+    if here(FIRST_WRITTEN_BETWEEN) {
+        acc[0] = D::ZERO;
+    }
+    if DEFECT == OTHER_SHAPE {
+        multiply::<A, D, 32>(&mut acc, true, 12);
+    } else {
+        multiply::<A, D, 64>(&mut acc, !(DEFECT == REPLACED || here(ADDS_IN_PART)), 12);
+    }
+    if DEFECT != NOT_COMMITTED {
+        h::wgmma_commit(13);
+    }
+    let stale = acc[3];
+    if here(STORED) {
+        store(acc[3], 14);
+    }
+    if here(STORED_TO_SHARED) {
+        d::shared_store::<D, 1, 1>(|_| 16384, |_| true, |_| acc[3], 15);
+    }
+    if DEFECT == SHUFFLED {
+        d::shuffle_xor(acc[3], 1, 16);
+    }
+    if here(COMPUTED) {
+        store(D::from_bits64((f32::from_bits(acc[3].to_bits64() as u32) * 2.0 + 1.0).to_bits() as u64), 17);
+    }
+    if here(ATOMIC) {
+        d::atomic::<u32, 1, { d::atomic::XCHG }>(|_| out + t as u64 * 4, |_| true, |_| acc[3].to_bits64() as u32, true, 18);
+    }
+    if here(WRITTEN) {
+        acc[5] = D::ZERO;
+    }
+    if here(ALL_WRITTEN) {
+        acc = [D::ZERO; 32];
+    }
+    if here(COPIED) {
+        acc[6] = acc[7];
+    }
+    let mut others = [D::ZERO; 32];
+    h::wgmma_wait::<D, 0, 32>(if here(OTHERS_WAITED_FOR) { &mut others } else { &mut acc }, 20);
+    store(if here(STALE) { stale } else { acc[3] }, 21);
+}
+
+fn run_products<D: Mem>(run: Run) -> Result<Vec<D>, Failure> {
+    let mut out = vec![D::ZERO; 128];
+    program(128, 16384 + 64).write(&mut out).run(run).map(|_| out)
+}
+
+#[track_caller]
+fn touched(run: Run, site: u32, product: u32, says: &str) {
+    let f = run_products::<u32>(run).expect_err("the kernel has a defect");
+    assert_eq!((f.kind, f.site, f.other_site), (Kind::RegistersInFlight, site, Some(product)), "{f}");
+    assert!(f.to_string().contains("touching wgmma registers in flight: thread ") && f.message.contains(says), "{f}");
+}
+
+#[test]
+fn accumulators_arrive_with_the_wait() {
+    assert_eq!(run_products(products::<F16, f32, NONE>), Ok(vec![32f32; 128]));
+    assert_eq!(run_products(products::<F16, f32, REPLACED>), Ok(vec![16f32; 128]));
+    assert_eq!(run_products(products::<i8, i32, NONE>), Ok(vec![64i32; 128]));
+    assert_eq!(run_products(products::<i8, i32, REPLACED>), Ok(vec![32i32; 128]));
+}
+
+#[test]
+fn accumulators_are_not_read_before() {
+    let read = "accumulator 3 of the wgmma of line 12 was read";
+    touched(products::<F16, f32, STORED>, 14, 12, read);
+    touched(products::<i8, i32, STORED>, 14, 12, read);
+    touched(products::<F16, f32, STORED_TO_SHARED>, 15, 12, read);
+    touched(products::<F16, f32, SHUFFLED>, 16, 12, read);
+    touched(products::<F16, f32, COMPUTED>, 17, 12, read);
+    touched(products::<F16, f32, ATOMIC>, 18, 12, read);
+    // No wait is for what was not committed.
+    touched(products::<F16, f32, NOT_COMMITTED>, 21, 12, read);
+    // Nobody knows where it comes from any more, but it is no number.
+    let stale: Vec<f32> = run_products(products::<F16, f32, STALE>).expect("nothing is found");
+    assert!(stale.iter().enumerate().all(|(t, &x)| if t == 70 { x.is_nan() } else { x == 32.0 }));
+    let stale: Vec<i32> = run_products(products::<i8, i32, STALE>).expect("nothing is found");
+    assert!(stale.iter().enumerate().all(|(t, &x)| if t == 70 { x < -1 << 30 } else { x == 64 }));
+}
+
+#[test]
+fn accumulators_are_not_written_before() {
+    touched(products::<F16, f32, WRITTEN>, 20, 12, "thread 70: accumulator 5 of the wgmma of line 12 was changed");
+    touched(products::<i8, i32, WRITTEN>, 20, 12, "thread 70: accumulator 5 of the wgmma of line 12 was changed");
+    touched(products::<F16, f32, ALL_WRITTEN>, 20, 12, "accumulator 0 of the wgmma of line 12 was changed");
+    touched(products::<F16, f32, COPIED>, 20, 12, "accumulator 6 of the wgmma of line 12 was changed");
+    touched(products::<F16, f32, OTHERS_WAITED_FOR>, 20, 12, "is not among those given");
+}
+
+#[test]
+fn products_follow_each_other_on_whole_accumulators() {
+    touched(products::<F16, f32, WRITTEN_BETWEEN>, 12, 11, "thread 70: some accumulators are those of the wgmma of line 11");
+    touched(products::<F16, f32, FIRST_WRITTEN_BETWEEN>, 12, 11, "thread 70: some accumulators");
+    touched(products::<F16, f32, OTHER_SHAPE>, 12, 11, "thread 0: some accumulators");
+    let f = program(128, 16384).write(&mut [0u32; 128]).fails(products::<F16, f32, ADDS_IN_PART>, Kind::Divergence, 12);
+    assert!(f.message.contains("different scales of the accumulators"), "{f}");
+}
+
+/// Two products in groups of their own, of two warpgroups; the first is stored while the second goes on.
+unsafe fn in_turn<const EARLY: bool, const UNNAMED: bool>(s: &[u64]) {
+    let [out] = *s else { unreachable!() };
+    let t = d::thread();
+    ones::<F16>();
+    let mut accs = [[0f32; 32], [1.0; 32]];
+    h::wgmma_fence(30);
+    for (i, acc) in accs.iter_mut().enumerate() {
+        multiply::<F16, f32, 64>(acc, true, 31 + i as u32);
+        h::wgmma_commit(33);
+    }
+    if UNNAMED {
+        h::wgmma_wait_previous(34);
+    } else {
+        h::wgmma_wait::<f32, 1, 32>(&mut accs[0], 34);
+    }
+    let store = |i: usize, x: f32, site| d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site);
+    store(0, accs[EARLY as usize][0], 35);
+    h::wgmma_wait::<f32, 0, 32>(&mut accs[1], 36);
+    store(1, accs[1][31], 37);
+}
+
+#[test]
+fn waits_that_leave_some_in_flight() {
+    for seed in 0..4 {
+        let mut out = vec![0f32; 512];
+        program(256, 32768).seed(seed).write(&mut out).passes(in_turn::<false, false>);
+        assert!(out[..256].iter().all(|&x| x == 16.0) && out[256..].iter().all(|&x| x == 17.0));
+        let f = program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true, false>, Kind::RegistersInFlight, 35);
+        assert_eq!(f.other_site, Some(32));
+        // A wait that gets no accumulators is for those that are in flight again.
+        program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<false, true>, Kind::RegistersInFlight, 34);
+    }
+}

@@ -1,0 +1,171 @@
+//! The shape of products: how many instructions there are, and what holds the roles of a specialised program together.
+
+use super::*;
+
+/// Rows and columns of one step's product, and its depth in bytes.
+fn product(e: &Entry) -> Option<[usize; 3]> {
+    let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
+    let (m, n, deep) = (number("BM")?, number("BN")?, number("BK")? * e.element_bytes);
+    // Of few rows, B is the left operand.
+    Some(if e.name.starts_with("matmul_few") { [n, m, deep] } else { [m, n, deep] })
+}
+
+/// Instructions of each thread for a tile of so many rows and columns, and so many bytes deep: by warpgroups, which take 64 rows
+/// and up to 256 columns, and share the rows first; or by warps, which take 16 rows and 8 columns. Both are 32 bytes deep.
+fn instructions([m, n, deep]: [usize; 3], warps: usize, by_groups: bool) -> usize {
+    let (rows, columns) = if by_groups {
+        let groups = warps / 4;
+        let across = groups / groups.min(m / 64);
+        (64, (n / across).min(256))
+    } else {
+        (16, 8)
+    };
+    let workers = if by_groups { warps / 4 } else { warps };
+    (m / rows) * (n / columns) * (deep / 32) / workers
+}
+
+/// What is found is `steps` times what a step takes, or twice that: LLVM may peel the first round of the loop.
+fn count_is(e: &Entry, found: usize, expected: usize, wrong: &mut Vec<String>) {
+    if expected == 0 || found != expected && found != 2 * expected {
+        wrong.push(format!("{}: {found}, and the tile takes {expected}", e.title()));
+    }
+}
+
+#[test]
+fn products_by_warpgroups_are_those_of_the_tile() {
+    let lowered = lowered();
+    let (entries, mut checked, mut wrong) = (entries(), 0, vec![]);
+    for e in entries.iter().filter(|e| e.specialised) {
+        // With several products in a loop there may be more loops, and LLVM lays out small ones as often as it likes.
+        let dots = ["d::wgmma::<", "d::wgmma_fetched::<"].map(|call| lowered[e.name].matches(call).count()).iter().sum::<usize>();
+        let Some(tile) = product(e).filter(|_| e.is_of_family("matmul") && dots == 1) else { continue };
+        checked += 1;
+        count_is(e, e.count(|o| o.starts_with("wgmma.mma_async")), instructions(tile, e.warps, true), &mut wrong);
+    }
+    assert!(checked > 0 || !entries.iter().any(|e| e.specialised));
+    none("wgmma instructions", wrong);
+}
+
+#[test]
+fn products_by_warps_are_those_of_the_tile() {
+    let lowered = lowered();
+    let (entries, mut checked, mut wrong) = (entries(), 0, vec![]);
+    for e in entries.iter().filter(|e| !e.specialised && e.target == "sm_80") {
+        let dots = lowered[e.name].matches("d::mma_tile::<").count();
+        let threefold = lowered[e.name].lines().any(|l| l.contains("d::mma_tile::<") && l.contains(", true>("));
+        let Some(tile) = product(e).filter(|_| e.is_of_family("matmul") && dots == 1 && !threefold) else { continue };
+        checked += 1;
+        count_is(e, e.count(|o| o.starts_with("mma.sync")), instructions(tile, e.warps, false), &mut wrong);
+    }
+    assert!(checked > 0 || !entries.iter().any(|e| e.target == "sm_80"));
+    none("mma instructions", wrong);
+}
+
+#[test]
+fn registers_change_hands_once() {
+    let lowered = lowered();
+    let mut wrong = vec![];
+    for e in entries().iter().filter(|e| e.specialised) {
+        let set = |how: &str| -> Vec<u32> {
+            let numbers = e.ptx.split(how).skip(1).map(|rest| rest[..rest.find(';').expect("an end")].trim().parse().expect("a number"));
+            numbers.collect()
+        };
+        let (fewer, more) = (set("setmaxnreg.dec.sync.aligned.u32"), set("setmaxnreg.inc.sync.aligned.u32"));
+        let handed_over = lowered[e.name].contains("d::set_registers::<");
+        let ok = match (&fewer[..], &more[..]) {
+            ([], []) => !handed_over,
+            // The multiprocessor has 65536, and the producer is a warpgroup.
+            (&[producer], &[consumer]) => {
+                handed_over && producer < consumer && (128 * producer + (e.threads - 128) * consumer) * e.min_blocks <= 65536
+            }
+            _ => false,
+        };
+        if !ok {
+            wrong.push(format!("{}: {fewer:?} given, {more:?} taken", e.title()));
+        }
+    }
+    none("setmaxnreg", wrong);
+}
+
+/// Whether a line is a barrier of all threads: barrier 0, or one without a number of threads.
+fn of_all(line: &str) -> bool {
+    let step = ["bar.sync", "barrier.sync", "barrier.cta.sync"].into_iter().find_map(|s| line.strip_prefix(s));
+    let Some((_, operands)) = step.and_then(|rest| rest.trim_end_matches(';').split_once([' ', '\t'])) else { return false };
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    operands.len() == 1 || operands[0] == "0"
+}
+
+#[test]
+fn roles_meet_once() {
+    let role = |l: &str| l.starts_with("setmaxnreg") || l.starts_with("mbarrier.try_wait") || l.starts_with("wgmma");
+    let mut wrong = vec![];
+    for e in entries().iter().filter(|e| e.specialised) {
+        let meetings: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| of_all(l.0)).map(|l| l.1).collect();
+        let roles = e.ptx.lines().position(role).expect("a specialised program has roles");
+        if meetings.len() != 1 || meetings[0] > roles {
+            wrong.push(format!("{}: barriers in lines {meetings:?}, roles from {roles} on", e.title()));
+        }
+    }
+    none("barriers of all threads", wrong);
+}
+
+#[test]
+fn waits_for_mbarriers_are_loops() {
+    const LOOP: [&str; 3] = ["@done bra over;", "bra again;", "over:"];
+    let lowered = lowered();
+    let mut wrong = vec![];
+    for e in entries().iter().filter(|e| e.specialised) {
+        let lines: Vec<&str> = e.ptx.lines().collect();
+        let waits: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("mbarrier.try_wait")).collect();
+        let loops = waits.iter().filter(|&&i| lines[i - 1] == "again:" && lines[i + 1..].starts_with(&LOOP)).count();
+        let expected = lowered[e.name].matches("d::mbarrier_wait(").count();
+        // Code may be copied, never left out.
+        if loops != waits.len() || loops < expected {
+            wrong.push(format!("{}: {} waits, {loops} of them loops, lowered {expected}", e.title(), waits.len()));
+        }
+        // The producer waits before it fills a buffer, and the others before they multiply what is in one.
+        let mut waited = false;
+        for l in &lines {
+            if l.starts_with("mbarrier.try_wait") {
+                waited = true;
+            } else if l.starts_with("mbarrier.arrive.expect_tx") || l.starts_with("wgmma.fence") {
+                wrong.extend((!std::mem::take(&mut waited)).then(|| format!("{}: no wait before `{l}`", e.title())));
+            }
+        }
+        let (commits, pending) = (e.count(|o| o.starts_with("wgmma.commit_group")), e.count(|o| o.starts_with("wgmma.wait_group")));
+        // A lone warpgroup waits in the loop for the group before, and after it for the last.
+        if commits == 0 || commits > pending {
+            wrong.push(format!("{}: {commits} groups of products, {pending} waits for them", e.title()));
+        }
+    }
+    none("waits", wrong);
+}
+
+#[test]
+fn ptxas_lets_products_run_on() {
+    let Some(dir) = device_kernels::BUNDLES else { return };
+    let report = std::fs::read_to_string(format!("{dir}/report.json")).expect("the build wrote it");
+    let (mut entry, mut known, mut wrong) = ("", 0, vec![]);
+    for line in report.lines().map(|l| l.trim().trim_end_matches(',')) {
+        if let Some(name) = line.strip_prefix("\"entry\": ") {
+            entry = name;
+        } else if let Some(value) = line.strip_prefix("\"serialised\": ") {
+            known += 1;
+            wrong.extend((value != "false").then(|| entry.to_string()));
+        }
+    }
+    assert_eq!(known, report.matches("\"entry\":").count());
+    none("wgmma.mma_async instructions are serialized", wrong);
+}
+
+#[test]
+fn instructions_of_a_tile() {
+    // Two warpgroups of 64 rows, four steps of 32 bytes; one warpgroup with both; two side by side.
+    assert_eq!(instructions([128, 256, 128], 8, true), 4);
+    assert_eq!(instructions([128, 256, 128], 4, true), 8);
+    assert_eq!(instructions([64, 256, 128], 8, true), 4);
+    assert_eq!(instructions([64, 512, 32], 4, true), 2);
+    assert_eq!(instructions([64, 64, 64], 4, false), 16);
+    assert!(of_all("bar.sync \t0;") && of_all("barrier.cta.sync.aligned 3;") && of_all("barrier.sync 0, 128;"));
+    assert!(!of_all("bar.sync \t2, 128;") && !of_all("bar.sync %r1, 128;") && !of_all("bar.warp.sync -1;") && !of_all("mov.u32 %r1, 0;"));
+}
