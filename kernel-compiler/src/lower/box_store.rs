@@ -13,18 +13,24 @@ const ROW: usize = 128;
 const CHUNK: usize = ROW * GROUP_ROWS;
 const CHUNKS: usize = 2;
 
+/// How the warpgroups share a tile that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
+pub(super) fn part(f: &Func, value: Value) -> Option<Groups> {
+    let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
+    let g = Groups::new(shape, f.warps as usize)?;
+    (matches!(size, 2 | 4) && (shape[1] / g.cols * size).is_multiple_of(ROW)).then_some(g)
+}
+
 impl Lower<'_> {
     /// Whether a statement is such a store, and has been made.
     pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
         let Stmt::Store { place, value, tile: Some(tile), span, .. } = s else { return false };
-        let (Role::Consumer(_), [_, _]) = (self.role, f.shape(*value)) else { return false };
+        let (Role::Consumer(_), Some(g)) = (self.role, part(f, *value)) else { return false };
         let (dtype, shape) = (f.ty(*value).dtype, f.shape(*value));
         let size = dtype.size();
-        let Some(g) = Groups::new(shape, f.warps as usize) else { return false };
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !matches!(size, 2 | 4) || !(cols * size).is_multiple_of(ROW) || !self.homes.is_accumulator(*value) || *self.homes.of(*value) != layout {
+        if !self.homes.is_accumulator(*value) || *self.homes.of(*value) != layout {
             return false;
         }
         // The program may read again what it stores, or tell others: copies that nobody waits for would be too late.

@@ -341,9 +341,8 @@ impl Pipeline {
     fn epilogue(&mut self, f: &Func, x: &Fused) {
         let Stmt::Store { value, .. } = x.store else { unreachable!("a store") };
         let (shape, size) = (f.shape(*value), f.ty(*value).dtype.size());
-        let fits = Groups::new(shape, f.warps as usize).is_some_and(|g| (shape[1] / g.cols * size).is_multiple_of(ROW_BYTES)) && shape[0] <= MAX_BOX;
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
-        let Some(load) = x.loads.iter().copied().find(same).filter(|_| fits && size == 2) else { return };
+        let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
         self.channels.push(Channel { buffers: vec![], bytes: 0, repeats: true, stages: 1 });
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
