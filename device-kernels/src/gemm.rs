@@ -13,15 +13,16 @@ pub mod scaled {
         acc
     }
 
-    /// `old` may be `c` itself: each program reads what it is about to write.
+    /// `old` is `c` itself: each program reads what it is about to write. What is only read can be copied ahead (AHEAD of 1); else
+    /// the compiler is to know that it is the same memory.
     #[tile_kernel(
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], AHEAD = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], AHEAD = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], AHEAD = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
-    pub fn gemm<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn gemm<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const AHEAD: usize>(
         a: View<f16, 2>,
         b: View<f16, 2>,
         old: View<f16, 2>,
@@ -33,8 +34,8 @@ pub mod scaled {
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let acc = sums::<BM, BN, BK>(a, b, i, j);
-            let before = old.tile([i * BM, j * BN], [BM, BN]).to::<f32>();
-            c.store([i * BM, j * BN], (beta * before + alpha * acc).to::<f16>());
+            let before = if AHEAD == 1 { old.tile([i * BM, j * BN], [BM, BN]) } else { c.tile([i * BM, j * BN], [BM, BN]) };
+            c.store([i * BM, j * BN], (beta * before.to::<f32>() + alpha * acc).to::<f16>());
         }
     }
 

@@ -203,7 +203,7 @@ pub mod products {
         tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
         grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
-        emulate = [1],
+        emulate = [1, 3],
     )]
     pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
         a: View<T, 2>,
@@ -236,7 +236,7 @@ pub mod products {
         tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
-        emulate = [0],
+        emulate = [0, 2],
     )]
     pub fn matmul_few_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
         product_of_few::<T, 1, BM, BN, BK>(a, b, c, below);
