@@ -44,8 +44,7 @@ pub mod products {
             let (r, s) = (t / across * BM, t % across * BN);
             let mut acc = zeros::<f32>([BN, BM]);
             for k in (0..a.dim(1)).step_by(BK) {
-                let left = if TB == 1 { b.tile([s, k], [BN, BK]).streaming() } else { trans(b.tile([k, s], [BK, BN]).streaming()) };
-                acc = dot(left, trans(a.tile([r, k], [BM, BK])), acc);
+                acc = dot(operand::<{ 1 - TB }, BN, BK, 1>(b, s, k), trans(a.tile([r, k], [BM, BK])), acc);
             }
             c.store([r, s], trans(activated(acc, below)).to::<E>());
         }
@@ -141,37 +140,37 @@ pub mod products {
     /// Aᵀ B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
-    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
+    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 0, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
+        product::<T, 1, 0, BM, BN, BK, GROUP, 0>(a, b, c, below);
     }
 
     /// Aᵀ Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
-    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
+    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 1, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
+        product::<T, 1, 1, BM, BN, BK, GROUP, 0>(a, b, c, below);
     }
 
     /// A B, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.

@@ -6,7 +6,7 @@
 
 use crate::ast::ParamKind;
 use crate::ir::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Bytes of the widest access of a thread.
 pub const VECTOR_BYTES: usize = 16;
@@ -262,6 +262,19 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
 
 fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then_some(*v) } else { None }).collect()
+}
+
+/// Parameters that the function writes.
+pub fn written(f: &Func) -> HashSet<usize> {
+    let of = |s: &Stmt| match s {
+        Stmt::Store { place, .. } => Some(place.param()),
+        Stmt::Let(v) => match f.op(*v) {
+            Op::Atomic { place, .. } | Op::AtomicCas { place, .. } => Some(place.param()),
+            _ => None,
+        },
+        _ => None,
+    };
+    walk(&f.body).filter_map(of).collect()
 }
 
 /// Every statement, outer before inner.

@@ -83,6 +83,16 @@ impl Func {
     pub fn shape(&self, v: Value) -> &[usize] {
         &self.ty(v).shape
     }
+
+    /// Whether it is a constant of zeros.
+    pub fn is_zeros(&self, v: Value) -> bool {
+        match self.op(v) {
+            Op::Splat(x) => self.is_zeros(*x),
+            Op::Float(x) => x.to_bits() == 0,
+            Op::Int(n) => *n == 0,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -491,7 +491,8 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
 
     /// To be read while this is borrowed.
     pub fn as_view(&self) -> ViewArg<'_, T, R> {
-        ViewArg { ptr: self.0.ptr, dims: self.0.dims, strides: self.0.strides, place: self.0.place, borrow: PhantomData }
+        // SAFETY: nobody writes there while this is borrowed.
+        unsafe { self.aliased() }
     }
 }
 

@@ -259,8 +259,8 @@ fn multiply<T: Multiply>(
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
     // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
     let columns = Transpose { a: false, b: true };
-    let pinned = |way: Way| on.pin().is_none_or(|(kernel, _)| core::ptr::eq(kernel, T::desc(way)));
-    let usable = |transpose: Transpose| T::has(Way { transpose, tf32 }) && (transpose == columns || pinned(Way { transpose, tf32 }) || !pinned(Way { transpose: columns, tf32 }));
+    let pinned = on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: columns, tf32 })));
+    let usable = |transpose: Transpose| transpose == columns || (!pinned && T::has(Way { transpose, tf32 }));
     // Tensor maps take f32 as it is for products in tf32 only.
     let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!usable(Transpose { a: a.transposed, b: b.transposed })).then_some(columns));
     if T::IN_PARTS && !tf32 && split::pays(on, e) {

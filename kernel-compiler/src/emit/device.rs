@@ -50,7 +50,7 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
             let v = Variant { aligned, tma };
             lower(func, v, sites).map(|l| (v, l))
         };
-        let aligned = lowered(true).filter(|(_, l)| l.vectors || l.staging > 0 || l.maps.iter().any(|m| m.stores));
+        let aligned = lowered(true).filter(|(_, l)| l.vectors || l.maps.iter().any(|m| m.stores));
         aligned.into_iter().chain(lowered(false)).collect::<Vec<_>>()
     };
     let mut out = if matches!(config.arch, 0 | 90) { pair(true) } else { vec![] };

@@ -5,7 +5,7 @@
 //! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
 //! its body does.
 
-use crate::analyse::{Analysis, walk};
+use crate::analyse::{Analysis, walk, written};
 use crate::ir::*;
 use crate::layout::Homes;
 use crate::layout::dot::{self, Unit};
@@ -107,19 +107,6 @@ pub fn plan(f: &Func, a: &Analysis, homes: &Homes) -> Ahead {
     out
 }
 
-/// Parameters that the function writes.
-fn written(f: &Func) -> HashSet<usize> {
-    let of = |s: &Stmt| match s {
-        Stmt::Store { place, .. } => Some(place.param()),
-        Stmt::Let(v) => match f.op(*v) {
-            Op::Atomic { place, .. } | Op::AtomicCas { place, .. } => Some(place.param()),
-            _ => None,
-        },
-        _ => None,
-    };
-    walk(&f.body).filter_map(of).collect()
-}
-
 fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, body, options): (Value, &[Stmt], LoopOptions), index: usize) -> Option<(Ring, HashMap<Value, Tile>)> {
     let plain = |s: &Stmt| match s {
         Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => false,
@@ -161,12 +148,8 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
 /// A load of a matrix, or of a batch, that nobody writes, zero where it is not allowed.
 fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
     let Op::Load { place, other, .. } = f.op(v) else { return false };
-    let zero = |v: Value| match f.op(v) {
-        Op::Splat(s) => matches!(f.op(*s), Op::Int(0)) || matches!(f.op(*s), Op::Float(x) if x.to_bits() == 0),
-        _ => false,
-    };
     let shape = f.shape(v);
-    squeezed(shape).len() >= 2 && shape.iter().all(|e| e.is_power_of_two()) && f.ty(v).dtype.size() <= 4 && other.is_none_or(zero) && !written.contains(&place.param())
+    squeezed(shape).len() >= 2 && shape.iter().all(|e| e.is_power_of_two()) && f.ty(v).dtype.size() <= 4 && other.is_none_or(|v| f.is_zeros(v)) && !written.contains(&place.param())
 }
 
 /// The products that a load is an operand of; none if it is used by anything else.

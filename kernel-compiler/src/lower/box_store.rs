@@ -39,7 +39,7 @@ impl Lower<'_> {
             _ => false,
         });
         let (site, groups) = (self.site(*span), g.rows * g.cols);
-        let (fused, homes) = (self.fused, self.homes);
+        let fused = self.fused;
         let fused = fused.iter().find(|x| std::ptr::eq(x.store, s));
         let copied = self.copied_tile(fused);
         // Computed here, after the products: before them registers are rare.
@@ -60,7 +60,7 @@ impl Lower<'_> {
         }
         // What no piece computes is at hand before the first.
         if fused.is_none() {
-            self.demand(*value, homes.of(*value));
+            self.demand(*value, &layout);
         }
         // As many chunks at a time as there are buffers, or, where addresses take registers too, one: a barrier before their stores,
         // and one after.

@@ -1,6 +1,6 @@
 //! Products of tiles.
 
-use super::pipeline::{Buffer, Operand, Product, is_zeros};
+use super::pipeline::{Buffer, Operand, Product};
 use super::*;
 use crate::layout::dot::{self, GROUP_ROWS, Unit, depth};
 use crate::layout::fetch::{Side, chunk};
@@ -56,7 +56,7 @@ impl Lower<'_> {
         let g = p.groups;
         let layout = g.accumulator(f.shape(v));
         let (acc, add) = match f.op(before) {
-            _ if is_zeros(f, before) => ("d::unset()".to_string(), "false".to_string()),
+            _ if f.is_zeros(before) => ("d::unset()".to_string(), "false".to_string()),
             Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
             _ => (self.accumulator(v, &layout), "true".to_string()),
         };
@@ -69,32 +69,14 @@ impl Lower<'_> {
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.is_late(v));
-        if p.a.through_registers(dtype) {
+        let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
+        let call = if p.a.through_registers(dtype) {
             let a_at = self.fetched(p.a, &row, rows, dtype.size());
-            let call = format!(
-                "d::wgmma_fetched::<{}, {}, {}, {}, {}, {}, {steps}, {}>({acc}, |m, k, i| {a_at}, |m, k| {b_at}, {b_matrix}, {chain})",
-                dtype.rust(),
-                f.ty(v).dtype.rust(),
-                layout.regs(),
-                g.n,
-                g.row_blocks,
-                g.col_blocks,
-                !p.b.along_depth,
-            );
-            return self.result(v, layout, call);
-        }
-        let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
-        let call = format!(
-            "d::wgmma::<{}, {}, {}, {}, {}, {}, {steps}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})",
-            dtype.rust(),
-            f.ty(v).dtype.rust(),
-            layout.regs(),
-            g.n,
-            g.row_blocks,
-            g.col_blocks,
-            !p.a.along_depth,
-            !p.b.along_depth,
-        );
+            format!("d::wgmma_fetched::<{of}, {}>({acc}, |m, k, i| {a_at}, |m, k| {b_at}, {b_matrix}, {chain})", !p.b.along_depth)
+        } else {
+            let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
+            format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", !p.a.along_depth, !p.b.along_depth)
+        };
         self.result(v, layout, call);
     }
 

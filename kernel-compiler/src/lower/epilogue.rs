@@ -4,7 +4,7 @@
 
 use super::box_store::part;
 use super::*;
-use crate::analyse::walk;
+use crate::analyse::{walk, written};
 use std::collections::HashSet;
 
 /// A store, and what is computed for it alone.
@@ -18,7 +18,7 @@ pub struct Fused<'a> {
 
 /// All stores of accumulators, joined with tiles of views that are only read.
 pub fn fused(f: &Func) -> Vec<Fused<'_>> {
-    let (uses, mut out) = (super::uses(f), vec![]);
+    let (uses, written, mut out) = (super::uses(f), written(f), vec![]);
     let products: HashSet<Var> = walk(&f.body).filter_map(|s| if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }).collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
@@ -26,7 +26,7 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
             if part(f, *value).is_none() {
                 continue;
             }
-            let mut cx = Collect { f, uses: &uses, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
+            let mut cx = Collect { f, uses: &uses, written: &written, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
             cx.visit(*value);
             let loads: Vec<Value> = stmts[..at].iter().filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None }).filter(|&v| matches!(f.op(v), Op::Load { .. })).collect();
             // Nothing between may leave the block, or what was copied would not be used.
@@ -64,6 +64,7 @@ fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {
 struct Collect<'a> {
     f: &'a Func,
     uses: &'a [u32],
+    written: &'a HashSet<usize>,
     /// Variables that hold products.
     products: &'a HashSet<Var>,
     block: &'a [Stmt],
@@ -80,7 +81,7 @@ impl Collect<'_> {
             _ => false,
         };
         let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
-        let is_load = matches!(f.op(v), Op::Load { tile: Some(_), place, .. } if f.shape(v).len() == 2 && !walk(&f.body).any(|s| matches!(s, Stmt::Store { place: to, .. } if to.param() == place.param())));
+        let is_load = matches!(f.op(v), Op::Load { tile: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
         if f.ty(v).is_scalar() || !alone || !(is_load || f.op(v).is_elementwise()) {
             return;
         }

@@ -247,7 +247,7 @@ impl Lower<'_> {
                     self.line(format!("{to} = {};", scalar(*v)));
                 } else {
                     let fresh = self.is_fresh(*var);
-                    if fresh && pipeline::is_zeros(f, *v) {
+                    if fresh && f.is_zeros(*v) {
                         self.line(format!("{to} = d::unset(); fresh_{to} = true;"));
                         return;
                     }

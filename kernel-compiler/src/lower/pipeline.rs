@@ -5,7 +5,7 @@
 //! *channel*: a ring of buffers with two barriers each, `full` and `empty`. The producer is as far ahead as there are
 //! buffers, over the ends of loops too: nothing here knows what the loops are for.
 
-use crate::analyse::{Require, Test, walk};
+use crate::analyse::{Require, Test, walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
@@ -139,22 +139,12 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     Some(p)
 }
 
-/// Whether it is a tile of zeros.
-pub fn is_zeros(f: &Func, v: Value) -> bool {
-    match f.op(v) {
-        Op::Splat(x) => is_zeros(f, *x),
-        Op::Float(x) => x.to_bits() == 0,
-        Op::Int(n) => *n == 0,
-        _ => false,
-    }
-}
-
 fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let accumulators = dots.keys().filter_map(|&d| match f.op(d) {
         Op::Dot { acc, .. } => if let Op::ReadVar(var) = f.op(*acc) { Some(*var) } else { None },
         _ => None,
     });
-    let starts = |var: Var| walk(&f.body).any(|s| matches!(s, Stmt::Assign(to, v) if *to == var && is_zeros(f, *v)));
+    let starts = |var: Var| walk(&f.body).any(|s| matches!(s, Stmt::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
 }
 
@@ -214,7 +204,7 @@ fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     match f.op(v) {
         Op::Load { tile: Some(_), place, .. } => {
             let matrix: Vec<usize> = f.shape(v).iter().copied().filter(|&e| e != 1).collect();
-            let read_only = !walk(&f.body).any(|s| matches!(s, Stmt::Store { place: p, .. } if p.param() == place.param()));
+            let read_only = !written(f).contains(&place.param());
             let fits = f.shape(v).iter().all(|e| e.is_power_of_two()) && row_bytes(f, v) >= 32 && f.shape(v)[f.shape(v).len() - 2] >= 8;
             (matrix.len() == 2 && fits && read_only && matrix[0] <= MAX_BOX).then_some((v, false))
         }

@@ -67,6 +67,11 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     (consts, body, at, threads)
 }
 
+/// A warpgroup is done with a channel's buffer; `when` comes before the choice of its thread.
+pub(super) fn empty(channel: usize, buffer: &str, when: &str) -> String {
+    format!("d::mbarrier_arrive(EMPTY{channel} + 8 * {buffer}, {when}(tid % {WARPGROUP} == 0), 0);")
+}
+
 /// As many as fit, the same number for all that repeat.
 fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     let fixed = |c: &&Channel| !c.repeats || c.stages > 0;
@@ -168,12 +173,10 @@ impl Lower<'_> {
     /// After the statement that used a channel last.
     pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
         for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
-            if self.late.is_some_and(|l| l.channel == channel) {
-                self.line(format!("d::wgmma_wait_previous(0); d::mbarrier_arrive(EMPTY{channel} + 8 * used{channel}, late{channel} & (tid % {WARPGROUP} == 0), 0); used{channel} = s{channel}; late{channel} = true;"));
-                self.advance(channel);
-                continue;
+            match self.late {
+                Some(l) if l.channel == channel => self.release_late(channel),
+                _ => self.line(empty(channel, &format!("s{channel}"), "")),
             }
-            self.line(format!("d::mbarrier_arrive(EMPTY{channel} + 8 * s{channel}, tid % {WARPGROUP} == 0, 0);"));
             self.advance(channel);
         }
     }

@@ -84,7 +84,7 @@ pub struct Chain {
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
 #[inline(always)]
 pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TA: bool, const TB: bool>(
-    mut acc: [D; R],
+    acc: [D; R],
     a: impl Fn(u32, u32) -> u32,
     b: impl Fn(u32, u32) -> u32,
     of_a: Matrix,
@@ -92,6 +92,18 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     chain: Chain,
     add: bool,
     site: u32,
+) -> [D; R] {
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), add, site))
+}
+
+/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain.
+#[inline(always)]
+unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize>(
+    mut acc: [D; R],
+    chain: Chain,
+    add: bool,
+    site: u32,
+    product: impl Fn(*mut D, usize, usize, usize, bool),
 ) -> [D; R] {
     if chain.first {
         hw::wgmma_fence(site);
@@ -102,7 +114,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
         while i < MB * NB {
             let (m, n) = (i / NB, i % NB);
             let block = acc.as_mut_ptr().add(i * N / 2);
-            hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), add || k > 0, site);
+            product(block, m, n, k, add || k > 0);
             i += 1;
         }
         k += 1;
@@ -123,7 +135,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
 /// As [`wgmma`].
 #[inline(always)]
 pub unsafe fn wgmma_fetched<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TB: bool>(
-    mut acc: [D; R],
+    acc: [D; R],
     a: impl Fn(u32, u32, u32) -> u32,
     b: impl Fn(u32, u32) -> u32,
     of_b: Matrix,
@@ -133,27 +145,7 @@ pub unsafe fn wgmma_fetched<A: Mem, D: Mem, const R: usize, const N: usize, cons
 ) -> [D; R] {
     let fetch = |m: usize, k: usize| super::shared_load::<u32, 4, 1>(|i| a(m as u32, k as u32, i as u32), |_| true, site);
     let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| fetch(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
-    if chain.first {
-        hw::wgmma_fence(site);
-    }
-    let mut k = 0;
-    while k < KB {
-        let mut i = 0;
-        while i < MB * NB {
-            let (m, n) = (i / NB, i % NB);
-            let block = acc.as_mut_ptr().add(i * N / 2);
-            hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], of_b.at(b(n as u32, k as u32)), add || k > 0, site);
-            i += 1;
-        }
-        k += 1;
-    }
-    if chain.last {
-        hw::wgmma_commit(site);
-    }
-    if chain.wait {
-        hw::wgmma_wait::<D, 0, R>(&mut acc, site);
-    }
-    acc
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], of_b.at(b(n as u32, k as u32)), add, site))
 }
 
 /// Two 16-bit elements in a word, the first in the low half.

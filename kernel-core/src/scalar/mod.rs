@@ -196,12 +196,6 @@ pub fn cast<A: Cast<B>, B>(a: A) -> B {
     a.cast()
 }
 
-/// [`cast`] of two.
-#[inline(always)]
-pub fn cast_pair<A: Cast<B>, B>(pair: [A; 2]) -> [B; 2] {
-    A::cast_pair(pair)
-}
-
 /// The same bits in a type of the same size; a byte that is neither 0 nor 1 becomes `true`.
 #[inline(always)]
 pub fn bitcast<A: Scalar, B: Scalar>(a: A) -> B {
