@@ -102,6 +102,7 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
+        tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 7],
     )]
@@ -125,6 +126,7 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
+        tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [4, 8],
     )]

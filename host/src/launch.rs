@@ -166,6 +166,8 @@ impl Runtime {
     fn with_code(&self, call: &Call, plan: Arc<Plan>, variant: usize, grid: [u64; 3]) -> Result<Ready> {
         let Backend::Cuda(cuda) = &self.0.backend else { return Ok(Ready { plan, variant, grid, function: None, maps: Box::default() }) };
         let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
+        // Of thread blocks, too, there are no more than that.
+        check::grid(call.desc(), [grid[0].saturating_mul(u64::from(function.ctas)), grid[1], grid[2]])?;
         let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.slots())?;
         Ok(Ready { plan, variant, grid, function: Some(function), maps })
     }
@@ -234,6 +236,7 @@ impl Ready {
             *p = core::ptr::from_ref(m).cast_mut().cast();
         }
         let [x, y, z] = self.grid.map(|g| g as u32);
+        let x = x * f.ctas;
         // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
         let code = unsafe {
             (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut())

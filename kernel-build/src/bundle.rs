@@ -56,6 +56,7 @@ fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String])
             threads: meta.threads,
             shared_bytes: meta.shared_bytes,
             min_blocks: meta.min_blocks,
+            ctas: meta.ctas,
             images: images.collect(),
         }
     });

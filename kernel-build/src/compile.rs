@@ -149,7 +149,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
 /// The PTX of every entry of a unit, in the entries' order.
 fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, Job { unit, target }: Job, scratch: &Path) -> Result<Vec<EntryPtx>, Why> {
     let (target, library) = (&b.targets[target], &prebuilt.kernel_core[target]);
-    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks, maps: e.maps })).collect();
+    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks, ctas: e.ctas, maps: e.maps })).collect();
     let name = target.name();
     let mut parts = rustc::flags();
     parts.extend([library.key.as_bytes(), name.as_bytes(), unit.source.as_bytes()]);
@@ -217,6 +217,7 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
         threads: c.entry.threads,
         shared_bytes: c.entry.shared_bytes,
         min_blocks: c.entry.min_blocks,
+        ctas: c.entry.ctas,
         local_bytes: c.ptx.local_bytes,
         usage: c.cubin.as_ref().map(|c| c.usage).unwrap_or_default(),
         serialised: c.cubin.as_ref().is_some_and(|c| c.serialised),

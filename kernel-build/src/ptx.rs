@@ -16,6 +16,8 @@ pub struct Bounds {
     pub threads: u32,
     /// Programs to keep resident on a multiprocessor; zero for no wish.
     pub min_blocks: u32,
+    /// Thread blocks of a program; more than one are a cluster.
+    pub ctas: u32,
     /// Tensor maps that the code refers to as `<entry>_map_<i>`: parameters after those that rustc knows of.
     pub maps: u32,
 }
@@ -89,6 +91,9 @@ fn with_bounds(entry: &Item, b: Bounds) -> Result<String, PtxError> {
         _ => format!("{}(\n\t{}\n)", &entry.text[..open], params.join(",\n\t")),
     };
     let mut out = format!("{head}\n.reqntid {}, 1, 1", b.threads);
+    if b.ctas > 1 {
+        out.push_str(&format!("\n.reqnctapercluster {}, 1, 1", b.ctas));
+    }
     if b.min_blocks > 0 {
         out.push_str(&format!("\n.minnctapersm {}", b.min_blocks));
     }

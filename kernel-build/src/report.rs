@@ -22,6 +22,8 @@ pub struct EntryReport {
     pub threads: u32,
     pub shared_bytes: u32,
     pub min_blocks: u32,
+    /// Thread blocks of a program.
+    pub ctas: u32,
     /// Local memory in the PTX.
     pub local_bytes: u64,
     /// All zero without ptxas.
@@ -80,6 +82,7 @@ impl EntryReport {
             "threads": self.threads,
             "shared_bytes": self.shared_bytes,
             "min_blocks": self.min_blocks,
+            "ctas": self.ctas,
             "local_bytes": self.local_bytes,
             "registers": self.usage.registers,
             "spill_bytes": self.usage.spill_bytes,
@@ -105,6 +108,7 @@ mod tests {
             threads: 384,
             shared_bytes: 0,
             min_blocks: 1,
+            ctas: 1,
             local_bytes: 0,
             usage: Usage { registers: 168, spill_bytes, stack_bytes: 0 },
             serialised,

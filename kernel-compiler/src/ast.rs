@@ -36,6 +36,8 @@ pub struct Config {
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
+    /// Thread blocks, of one cluster, that a program is spread over.
+    pub ctas: u32,
     /// Built for devices of this compute capability only; 0 for all.
     pub arch: u32,
 }

@@ -59,7 +59,7 @@ impl fmt::Debug for Type {
 }
 
 /// One instance of a kernel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Func {
     pub params: Vec<Param>,
     pub values: Vec<ValueInfo>,
@@ -69,6 +69,8 @@ pub struct Func {
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
+    /// Thread blocks that a program is spread over; see [`spread`](crate::spread).
+    pub ctas: u32,
 }
 
 impl Func {
@@ -104,14 +106,14 @@ pub struct Param {
     pub slot: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ValueInfo {
     pub ty: Type,
     pub op: Op,
     pub span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VarInfo {
     pub name: String,
     pub ty: Type,
@@ -207,6 +209,8 @@ pub enum Op {
     Slot { slot: usize },
     ProgramId(u32),
     NumPrograms(u32),
+    /// Number of the thread block in its cluster, of a program that is spread over one.
+    Rank,
     /// The loop variable of the `For` that defines it.
     LoopVar,
     ReadVar(Var),
@@ -380,7 +384,7 @@ impl Op {
     /// Operands, in order; a closure's inner values are not among them.
     pub fn operands(&self) -> Vec<Value> {
         match self {
-            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
+            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
             Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![*v],
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
             Op::Binary(_, a, b) => vec![*a, *b],
@@ -395,7 +399,7 @@ impl Op {
     /// The same, to be replaced.
     pub fn operands_mut(&mut self) -> Vec<&mut Value> {
         match self {
-            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
+            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
             Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![v],
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],

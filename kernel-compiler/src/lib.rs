@@ -1,7 +1,7 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
+//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] (→ [`spread`]) → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
 
 pub mod analyse;
 pub mod ast;
@@ -17,6 +17,7 @@ pub mod lower;
 pub mod module;
 pub mod parse;
 mod show;
+pub mod spread;
 
 use diag::Diagnostics;
 pub use emit::device::{DeviceUnit, EntryMeta};

@@ -35,7 +35,7 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
         let all: Vec<String> = k.instances().iter().map(|i| format!("{} {}", types_id(&i.types), config_id(i.config))).collect();
         format!("no such instance; there are:\n  {}", all.join("\n  "))
     })?;
-    let f = crate::infer::infer(&k.ast, &i.types, i.config, &d).map_err(|_| failed(&d))?;
+    let f = crate::emit::instance(&k, &i.types, i.config, &d).map_err(|_| failed(&d))?;
     Ok(match stage {
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {

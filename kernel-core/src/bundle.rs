@@ -25,7 +25,7 @@ pub use write::{BundleData, EntryData, ImageData};
 
 const MAGIC: &[u8; 8] = b"TILEBNDL";
 /// Raised whenever the layout changes: an application and its bundles are always built together.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEADER: usize = MAGIC.len() + 12;
 
 /// Why a bundle, or an image in it, cannot be had.

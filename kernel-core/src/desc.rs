@@ -206,8 +206,11 @@ pub struct Emulated {
     /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside
     /// [`crate::emulator::launch`].
     pub run: unsafe fn(&[u64]),
+    /// Of a thread block, as the shared memory.
     pub threads: u32,
     pub shared_bytes: u32,
+    /// Thread blocks of a program.
+    pub ctas: u32,
 }
 
 impl ConfigDesc {

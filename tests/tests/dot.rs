@@ -23,6 +23,8 @@ mod epilogue;
 mod ahead;
 #[path = "dot/batched.rs"]
 mod batched;
+#[path = "dot/cluster.rs"]
+mod cluster;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

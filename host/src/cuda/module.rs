@@ -20,6 +20,7 @@ pub(crate) struct Entry {
     kernel: Handle<CUkernel>,
     pub threads: u32,
     pub shared_bytes: u32,
+    pub ctas: u32,
 }
 
 mod attr {
@@ -118,7 +119,7 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
         }
     }
     tracing::debug!(kernel = desc.name, types = desc.types, entry, target = image.target, how, registers, ms = start.elapsed().as_millis() as u64, "loaded a kernel");
-    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes })
+    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes, ctas: meta.ctas })
 }
 
 pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {

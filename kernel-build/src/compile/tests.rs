@@ -88,7 +88,7 @@ impl Drop for Place {
 
 /// "Lowers" a file by taking it as it is.
 fn as_is(text: &str) -> Vec<DeviceUnit> {
-    let entry = |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, maps: 0 };
+    let entry = |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, ctas: 1, maps: 0 };
     let source = text.replace("#[tile_kernel]\n", "");
     vec![DeviceUnit { kernel: "double".into(), fingerprint: "f00d".into(), only: None, source, entries: vec![entry("double_b"), entry("double_a")] }]
 }

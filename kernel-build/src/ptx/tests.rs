@@ -5,7 +5,7 @@ const UNIT: &str = include_str!("fixtures/unit.ptx");
 const HEADER: &str = ".version 7.4\n.target sm_80\n.address_size 64\n";
 
 fn bounds(threads: u32, min_blocks: u32) -> Bounds {
-    Bounds { threads, min_blocks, maps: 0 }
+    Bounds { threads, min_blocks, ctas: 1, maps: 0 }
 }
 
 fn one(name: &str) -> EntryPtx {

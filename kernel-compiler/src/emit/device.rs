@@ -26,6 +26,8 @@ pub struct EntryMeta {
     pub shared_bytes: u32,
     /// Programs that must fit on a multiprocessor at once; 0 leaves it to the compiler.
     pub min_blocks: u32,
+    /// Thread blocks of a program: one, or a cluster of them.
+    pub ctas: u32,
     /// Tensor maps after the slots: parameters `<name>_map_<i>` of 128 bytes, which are to be added to the PTX.
     pub maps: u32,
 }
@@ -65,7 +67,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
     let unit = |only: Option<&'static str>| DeviceUnit { kernel: k.name.clone(), fingerprint: k.fingerprint.clone(), only, source: PROLOGUE.to_string(), entries: vec![] };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
     for i in k.instances() {
-        let func = crate::infer::infer(&k.ast, &i.types, i.config, d)?;
+        let func = super::instance(k, &i.types, i.config, d)?;
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         for (variant, lowered) in variants(&func, i.config, false) {
@@ -75,7 +77,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
             let body = lowered.text();
             unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
             let min_blocks = if variant.tma { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
-            unit.entries.push(EntryMeta { name, threads: lowered.threads, shared_bytes: lowered.shared_bytes as u32, min_blocks, maps: lowered.maps.len() as u32 });
+            unit.entries.push(EntryMeta { name, threads: lowered.threads, shared_bytes: lowered.shared_bytes as u32, min_blocks, ctas: i.config.ctas, maps: lowered.maps.len() as u32 });
         }
     }
     Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())

@@ -38,6 +38,7 @@ impl Grid<'_> {
                 }
             }
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
+                ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
                 ("cdiv", [a, b]) => format!("u64::div_ceil({}, u64::max(1, {}))", self.expr(a)?, self.expr(b)?),
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),

@@ -29,7 +29,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
         let mut configs = vec![];
         let mut params = None;
         for (c, config) in k.ast.configs.iter().enumerate() {
-            let func = crate::infer::infer(&k.ast, &types, config, d)?;
+            let func = super::instance(k, &types, config, d)?;
             let emulated = options.emulate_all || k.ast.emulate.as_ref().map_or(c == 0, |list| list.contains(&c));
             configs.push(instance(k, &func, &types, config, emulated, (t, c), &mut code, d)?);
             params.get_or_insert_with(|| param_descs(&func));
@@ -170,6 +170,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                 quote! { let #a: u64 = a[#i]; }
             });
             let (body, threads, bytes) = (parse(lowered.text()), lowered.threads, lowered.shared_bytes as u32);
+            let ctas = config.ctas;
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
@@ -180,7 +181,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                     #body
                 }
             });
-            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes }) }
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas }) }
         } else {
             quote! { ::core::option::Option::None }
         };

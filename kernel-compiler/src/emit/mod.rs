@@ -7,7 +7,29 @@ pub mod host;
 
 use crate::ast::Config;
 use crate::dtype::DType;
-use crate::lower::Variant;
+use crate::diag::{Diagnostics, Result};
+use crate::instance::Kernel;
+use crate::ir::Func;
+use crate::lower::{Variant, pipeline};
+use crate::spread::spread;
+
+/// One instance, of which there is code: a program that a configuration spreads over thread blocks can be.
+pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
+    let f = crate::infer::infer(&k.ast, types, config, d)?;
+    if config.ctas > 1
+        && let Err(why) = spreads(&f)
+    {
+        let message = format!("`{}` cannot be spread over {} thread blocks (`ctas`): {why}", k.name, config.ctas);
+        return Err(d.error(k.ast.name.span(), message));
+    }
+    Ok(f)
+}
+
+fn spreads(f: &Func) -> std::result::Result<(), &'static str> {
+    let part = spread(f)?;
+    let fed = pipeline::plan(&part, &[]).is_some();
+    if fed { Ok(()) } else { Err("products share operands that are tiles of views, in shapes that warpgroups multiply, copied by a producer") }
+}
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
 pub fn config_id(c: &Config) -> String {
@@ -18,6 +40,9 @@ pub fn config_id(c: &Config) -> String {
     }
     if c.stages > 0 {
         parts.push(format!("stages={}", c.stages));
+    }
+    if c.ctas > 1 {
+        parts.push(format!("ctas={}", c.ctas));
     }
     if c.arch > 0 {
         parts.push(format!("arch={}", c.arch));

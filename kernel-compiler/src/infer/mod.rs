@@ -42,7 +42,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             continue;
         }
         done?;
-        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages };
+        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages, ctas: config.ctas };
         forward::variables(&mut func);
         prune::dead_values(&mut func);
         return Ok(func);

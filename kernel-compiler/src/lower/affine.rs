@@ -169,7 +169,7 @@ impl Lower<'_> {
         match f.op(v) {
             Op::Int(n) => *n >= 0,
             Op::Slot { .. } => !f.ty(v).dtype.is_signed(),
-            Op::ProgramId(_) | Op::NumPrograms(_) | Op::Arange { .. } => true,
+            Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::Arange { .. } => true,
             Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => all(&[*x]),
             Op::Binary(Binary::Add | Binary::Mul | Binary::Div | Binary::Rem | Binary::Min | Binary::Max | Binary::And | Binary::Shr, a, b) => all(&[*a, *b]),
             Op::Cast(x) => matches!(f.ty(*x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool),

@@ -63,22 +63,22 @@ impl Lower<'_> {
         let outer = self.late.replace(late);
         self.rounds(s, |cx| cx.stmts(body));
         self.late = outer;
-        self.line(format!("{m} = d::wgmma_done({m}, {site}); {}", give_back(c)));
+        self.line(format!("{m} = d::wgmma_done({m}, {site}); {}", self.give_back(p, c)));
         true
     }
 
     /// After the last product of an iteration.
-    pub(super) fn release_late(&mut self, c: usize) {
-        self.line(format!("d::wgmma_wait_previous(0); {} used{c} = s{c}; late{c} = true;", give_back(c)));
+    pub(super) fn release_late(&mut self, p: &Pipeline, c: usize) {
+        self.line(format!("d::wgmma_wait_previous(0); {} used{c} = s{c}; late{c} = true;", self.give_back(p, c)));
+    }
+
+    /// The buffers of the iteration before, if there was one.
+    fn give_back(&self, p: &Pipeline, c: usize) -> String {
+        roles::empty(c, p.copiers(c, self.f), &format!("used{c}"), &format!("late{c} & "))
     }
 
     /// Whether a product is not waited for where it stands.
     pub(super) fn is_late(&self, v: Value) -> bool {
         self.late.is_some_and(|l| l.product == v)
     }
-}
-
-/// The buffers of the iteration before, if there was one.
-fn give_back(c: usize) -> String {
-    roles::empty(c, &format!("used{c}"), &format!("late{c} & "))
 }

@@ -11,6 +11,7 @@ use crate::ir::*;
 use super::epilogue::Fused;
 use super::late::Late;
 use crate::layout::dot::{Groups, depth};
+use crate::spread::depends_on_rank;
 use std::collections::{HashMap, HashSet};
 
 /// A tile in shared memory: boxes side by side, each of all rows and of `row_bytes` of the columns, swizzled.
@@ -23,6 +24,17 @@ pub struct Buffer {
     pub rows: usize,
     pub boxes: usize,
     pub row_bytes: usize,
+    /// The same for all thread blocks of a cluster: each copies a part of it, to all of them.
+    pub share: Option<Share>,
+}
+
+/// What a thread block copies of a tile for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Some of its boxes.
+    Boxes,
+    /// Some rows of each.
+    Rows,
 }
 
 impl Buffer {
@@ -217,6 +229,20 @@ fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     }
 }
 
+/// How the thread blocks share the copies of a tile, if it is the same for all of them.
+fn share(f: &Func, load: Value, rows: usize, boxes: usize, row_bytes: usize) -> Option<Share> {
+    let (ctas, Op::Load { tile: Some(at), .. }) = (f.ctas as usize, f.op(load)) else { return None };
+    if ctas == 1 || at.iter().any(|&o| depends_on_rank(f, o)) {
+        return None;
+    }
+    // Swizzles repeat after eight rows.
+    match (boxes % ctas, rows % (8 * ctas)) {
+        (0, _) => Some(Share::Boxes),
+        (_, 0) if rows / ctas * row_bytes % ALIGN == 0 => Some(Share::Rows),
+        _ => None,
+    }
+}
+
 fn row_bytes(f: &Func, load: Value) -> usize {
     (f.shape(load).last().expect("a tile") * f.ty(load).dtype.size()).min(ROW_BYTES)
 }
@@ -303,6 +329,11 @@ impl Pipeline {
         Some(())
     }
 
+    /// How many thread blocks copy into a channel's buffers.
+    pub fn copiers(&self, channel: usize, f: &Func) -> u32 {
+        if self.channels[channel].buffers.iter().any(|b| b.share.is_some()) { f.ctas } else { 1 }
+    }
+
     /// Finds products that follow each other on the same accumulators, with no buffer given back between them.
     fn chain(&mut self, f: &Func, stmts: &[Stmt], sources: &HashMap<Value, (Source, Source, Groups)>) {
         let uses = super::uses(f);
@@ -346,6 +377,11 @@ impl Pipeline {
         let cols = shape[shape.len() - 1];
         let mut extents = shape.to_vec();
         *extents.last_mut().expect("a tile") = row_bytes / size;
+        let (rows, boxes) = (shape[shape.len() - 2], cols * size / row_bytes);
+        let share = share(f, load, rows, boxes, row_bytes);
+        if share == Some(Share::Rows) {
+            extents[shape.len() - 2] /= f.ctas as usize;
+        }
         let map = Map { param: place.param(), extents, swizzle: row_bytes, stores: false };
         let known = self.maps.iter().position(|m| *m == map);
         let map = known.unwrap_or_else(|| {
@@ -353,7 +389,7 @@ impl Pipeline {
             self.maps.len() - 1
         });
         let c = &mut self.channels[channel];
-        let b = Buffer { load, map, offset: c.bytes, rows: shape[shape.len() - 2], boxes: cols * size / row_bytes, row_bytes };
+        let b = Buffer { load, map, offset: c.bytes, rows, boxes, row_bytes, share };
         c.bytes += b.bytes().next_multiple_of(ALIGN);
         self.loads.insert(load, (channel, c.buffers.len()));
         c.buffers.push(b);

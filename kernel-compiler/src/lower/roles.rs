@@ -1,7 +1,7 @@
 //! A program in two roles: the producer's and the consumers' code around the same channels (see [`pipeline`](super::pipeline)).
 
 use super::dot::buffer_name;
-use super::pipeline::{ALIGN, Channel, Map, Pipeline};
+use super::pipeline::{ALIGN, Channel, Map, Pipeline, Share};
 use super::*;
 
 /// Which part of a specialised program is being lowered.
@@ -31,6 +31,9 @@ const WARPGROUP: u32 = 128;
 /// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
 const PRODUCERS: u32 = WARPGROUP;
 
+/// All threads of all blocks of a cluster.
+const CLUSTER_SYNC: &str = "d::cluster_sync(0);";
+
 /// Puts the roles of a specialised program together.
 pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, maps: &[Map], exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
@@ -49,27 +52,33 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
         consts.push(format!("const FULL{i}: u32 = {at}; const EMPTY{i}: u32 = {};", at + 8 * n));
         at += 16 * n;
     }
-    let (channels, arrivals) = (0..p.channels.len(), consumers / WARPGROUP);
-    let init: String = channels.map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {arrivals}, 0); s += 1; }} ")).collect();
+    let groups = consumers / WARPGROUP;
+    let init: String = (0..p.channels.len()).map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * p.copiers(i, f))).collect();
     let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
-    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line("d::barrier(0);".into())];
+    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into())];
     let registers = registers(consumers, threads, blocks as u32);
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.channels.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
-    let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, producer), other: vec![] };
+    let together = if f.ctas > 1 { CLUSTER_SYNC } else { "" };
+    let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, among(producer, consumers, together)), other: vec![] };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
-    // Shared memory must last until it was read.
-    let leave = if maps.iter().any(|m| m.stores) { "d::tma_store_wait_read::<0>(0);".to_string() } else { String::new() };
-    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
-    consume.push(Node::Line(leave.clone()));
+    // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
+    let read = if maps.iter().any(|m| m.stores) { "d::tma_store_wait_read::<0>(0);" } else { "" };
+    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
+    consume.push(Node::Line(read.into()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
+    body.push(Node::Line(together.into()));
     (consts, body, at, threads)
 }
 
-/// A warpgroup is done with a channel's buffer; `when` comes before the choice of its thread.
-pub(super) fn empty(channel: usize, buffer: &str, when: &str) -> String {
-    format!("d::mbarrier_arrive(EMPTY{channel} + 8 * {buffer}, {when}(tid % {WARPGROUP} == 0), 0);")
+/// A warpgroup is done with a channel's buffer; `when` comes before the choice of its thread. `ctas` are those who copy into it:
+/// each is told by a thread of its own.
+pub(super) fn empty(channel: usize, ctas: u32, buffer: &str, when: &str) -> String {
+    match ctas {
+        1 => format!("d::mbarrier_arrive(EMPTY{channel} + 8 * {buffer}, {when}(tid % {WARPGROUP} == 0), 0);"),
+        _ => format!("d::mbarrier_arrive_at(EMPTY{channel} + 8 * {buffer}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"),
+    }
 }
 
 /// As many as fit, the same number for all that repeat.
@@ -139,14 +148,26 @@ impl Lower<'_> {
             self.line(format!("d::mbarrier_wait(EMPTY{channel} + 8 * s{channel}, p{channel} ^ 1, {site}); d::mbarrier_expect(FULL{channel} + 8 * s{channel}, {bytes}, {site});"));
         }
         let step = b.row_bytes / f.ty(v).dtype.size();
-        for i in 0..b.boxes {
+        let (ctas, rank) = (f.ctas as usize, "d::cluster_rank()");
+        let boxes = if b.share == Some(Share::Boxes) { b.boxes / ctas } else { b.boxes };
+        for i in 0..boxes {
             let mut at: Vec<String> = at.iter().map(|&o| scalar(o)).collect();
+            let (row, last) = (at.len() - 2, at.len() - 1);
+            let mut dst = format!("RING{channel} + s{channel} * BYTES{channel} + {}", b.offset + i * b.box_bytes());
             if i > 0 {
-                let last = at.last_mut().expect("a tile");
-                *last = format!("s::add({last}, {})", i * step);
+                at[last] = format!("s::add({}, {})", at[last], i * step);
             }
-            let dst = format!("RING{channel} + s{channel} * BYTES{channel} + {}", b.offset + i * b.box_bytes());
-            self.line(format!("d::copy_box::<{}, _>({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}, {site});", *hint as u32, b.map, at.join(", ")));
+            // Of what all need each block copies its part.
+            if let Some(share) = b.share {
+                let (d, elements, bytes) = match share {
+                    Share::Boxes => (last, boxes * step, boxes * b.box_bytes()),
+                    Share::Rows => (row, b.rows / ctas, b.box_bytes() / ctas),
+                };
+                at[d] = format!("s::add({}, {rank} * {elements})", at[d]);
+                dst = format!("{dst} + {rank} as u32 * {bytes}");
+            }
+            let (copy, all) = if b.share.is_some() { ("copy_box_to", format!(", {}", (1 << ctas) - 1)) } else { ("copy_box", String::new()) };
+            self.line(format!("d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}{all}, {site});", *hint as u32, b.map, at.join(", ")));
         }
         if buffer + 1 == c.buffers.len() {
             self.advance(channel);
@@ -174,8 +195,8 @@ impl Lower<'_> {
     pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
         for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
             match self.late {
-                Some(l) if l.channel == channel => self.release_late(channel),
-                _ => self.line(empty(channel, &format!("s{channel}"), "")),
+                Some(l) if l.channel == channel => self.release_late(p, channel),
+                _ => self.line(empty(channel, p.copiers(channel, self.f), &format!("s{channel}"), "")),
             }
             self.advance(channel);
         }

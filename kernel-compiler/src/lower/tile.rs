@@ -243,8 +243,9 @@ impl Lower<'_> {
             Op::Slot { slot } if t == DType::U64 && let Some(n) = self.a.known(*slot) => int_literal(i128::from(n), t),
             Op::Slot { slot } if t == DType::U64 => format!("a{slot}"),
             Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a{slot})", t.rust()),
-            Op::ProgramId(axis) => format!("d::program_id({axis})"),
-            Op::NumPrograms(axis) => format!("d::num_programs({axis})"),
+            Op::ProgramId(axis) => format!("d::{}({axis})", if f.ctas > 1 { "cluster_id" } else { "program_id" }),
+            Op::NumPrograms(axis) => format!("d::{}({axis})", if f.ctas > 1 { "num_clusters" } else { "num_programs" }),
+            Op::Rank => "d::cluster_rank()".into(),
             Op::ReadVar(var) => self.var(*var),
             op => {
                 let args: Vec<String> = op.operands().into_iter().map(scalar).collect();

@@ -95,7 +95,7 @@ pub fn parse(attr: TokenStream, kernel: &Ident, types: &[Ident], consts: &[Ident
         if let Some(c) = consts.first() {
             return Err(d.error(c.span(), format!("const `{c}` has no values: add tune({c} = [..]) to the attribute")));
         }
-        out.configs.push(Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, arch: 0 });
+        out.configs.push(Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: 0 });
     }
     if out.grid.is_empty() {
         return Err(d.error(kernel.span(), "no grid: add grid = [cdiv(x.len(), BLOCK)] or the like to the attribute"));
@@ -116,11 +116,11 @@ fn type_param(name: Ident, dtypes: Vec<Ident>, types: &[Ident], d: &Diagnostics)
 
 /// Appends the product of the lists.
 fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out: &mut Vec<Config>, d: &Diagnostics) -> Result<()> {
-    let mut product = vec![Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, arch: 0 }];
+    let mut product = vec![Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: 0 }];
     for (name, values) in &list {
-        let is_setting = name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "arch";
+        let is_setting = name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "ctas" || name == "arch";
         if !is_setting && !consts.contains(name) {
-            return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages` and `arch`")));
+            return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
         }
         if values.is_empty() {
             return Err(d.error(name.span(), format!("no values for `{name}`")));
@@ -138,6 +138,9 @@ fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out:
                 if name == "stages" && !(1..=16).contains(&n) {
                     return Err(d.error(v.span(), "stages is 1 to 16"));
                 }
+                if name == "ctas" && ![1, 2, 4, 8].contains(&n) {
+                    return Err(d.error(v.span(), "ctas is 1, 2, 4 or 8: the thread blocks of a cluster"));
+                }
                 if name == "arch" && ![75, 80, 90].contains(&n) {
                     return Err(d.error(v.span(), "arch is 75, 80 or 90: the first compute capability whose instructions the configuration is for"));
                 }
@@ -146,6 +149,7 @@ fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out:
                     "warps" => c.warps = n as u32,
                     "blocks_per_sm" => c.blocks_per_sm = n as u32,
                     "stages" => c.stages = n as u32,
+                    "ctas" => c.ctas = n as u32,
                     "arch" => c.arch = n as u32,
                     n_ => c.consts.push((n_.to_string(), n)),
                 }
@@ -156,6 +160,9 @@ fn tune(span: Span, list: Vec<(Ident, Vec<syn::LitInt>)>, consts: &[Ident], out:
     }
     if let Some(c) = consts.iter().find(|c| !list.iter().any(|(n, _)| n == *c)) {
         return Err(missing_const(c, span, d));
+    }
+    if let Some((name, _)) = list.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90)) {
+        return Err(d.error(name.span(), "clusters of thread blocks are for compute capability 9.0: add arch = [90] to this tune(..)"));
     }
     for mut c in product {
         c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c == n));

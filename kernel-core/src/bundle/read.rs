@@ -21,6 +21,8 @@ pub struct Entry<'a> {
     /// Dynamic shared memory to ask for.
     pub shared_bytes: u32,
     pub min_blocks: u32,
+    /// Thread blocks of a program: the grid of a launch is so many times as wide.
+    pub ctas: u32,
     images: Vec<Stored<'a>>,
 }
 
@@ -176,6 +178,7 @@ impl<'a> Cursor<'a> {
             threads: self.u32()?,
             shared_bytes: self.u32()?,
             min_blocks: self.u32()?,
+            ctas: self.u32()?,
             images: self.list(|t| t.stored(images_len))?,
         })
     }

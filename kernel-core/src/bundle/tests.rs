@@ -12,6 +12,7 @@ fn sample() -> BundleData {
         threads: 128,
         shared_bytes: 4096,
         min_blocks: 2,
+        ctas: 4,
         images: vec![image("sm_80", true), image("sm_90a", true), image("sm_75", false)],
     };
     BundleData { kernel: "gelu".into(), fingerprint: "0123abcd".into(), entries: vec![entry("a"), entry("b")] }
@@ -25,7 +26,7 @@ fn round_trip() {
     let b = Bundle::parse(&bytes).unwrap();
     assert_eq!((b.kernel(), b.fingerprint(), b.entries().len()), ("gelu", "0123abcd", 2));
     let e = b.entry("b").unwrap();
-    assert_eq!((e.threads, e.shared_bytes, e.min_blocks), (128, 4096, 2));
+    assert_eq!((e.threads, e.shared_bytes, e.min_blocks, e.ctas), (128, 4096, 2, 4));
     assert_eq!(e.targets().collect::<Vec<_>>(), ["sm_80", "sm_90a", "sm_75"]);
     assert_eq!(e.usage("sm_80"), Some(Usage { registers: 40, spill_bytes: 0, stack_bytes: 8 }));
     assert_eq!(e.usage("sm_75"), None);

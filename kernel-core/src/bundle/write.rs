@@ -17,6 +17,8 @@ pub struct EntryData {
     /// Dynamic shared memory a launch has to ask for.
     pub shared_bytes: u32,
     pub min_blocks: u32,
+    /// Thread blocks of a program: a launch asks for so many times the grid.
+    pub ctas: u32,
     pub images: Vec<ImageData>,
 }
 
@@ -36,7 +38,7 @@ impl BundleData {
         number(&mut table, self.entries.len());
         for e in &self.entries {
             string(&mut table, &e.name);
-            for n in [e.threads, e.shared_bytes, e.min_blocks] {
+            for n in [e.threads, e.shared_bytes, e.min_blocks, e.ctas] {
                 table.extend(n.to_le_bytes());
             }
             number(&mut table, e.images.len());

@@ -1,11 +1,15 @@
 //! Products of warpgroups, and the copies that feed products.
 
 pub use super::hw::{
-    cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
+    cluster_sync, cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_arrive_at, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
     opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_wait_previous,
 };
 use super::{Mem, hint};
 use super::hw::{self, Shared};
+
+/// L2 policies: what `createpolicy.fractional` makes of all lines.
+const EVICT_FIRST: u64 = 0x12F0_0000_0000_0000;
+const EVICT_LAST: u64 = 0x14F0_0000_0000_0000;
 
 /// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros. `HINT` as of
 /// [`load`](super::load): no copy goes through the L1 cache.
@@ -14,15 +18,44 @@ use super::hw::{self, Shared};
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
 pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
-    // What `createpolicy.fractional` makes of all lines.
-    const EVICT_FIRST: u64 = 0x12F0_0000_0000_0000;
-    const EVICT_LAST: u64 = 0x14F0_0000_0000_0000;
     let at = coordinates(at);
     match HINT {
         hint::STREAMING => hw::tma_load::<RANK, EVICT_FIRST>(dst, map, at, bar, site),
         hint::KEEP => hw::tma_load::<RANK, EVICT_LAST>(dst, map, at, bar, site),
         _ => hw::tma_load::<RANK, 0>(dst, map, at, bar, site),
     }
+}
+
+/// As [`copy_box`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
+///
+/// # Safety
+/// As of [`copy_box`], and none of the blocks has ended.
+#[inline(always)]
+pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, ctas: u16, site: u32) {
+    let at = coordinates(at);
+    match HINT {
+        hint::STREAMING => hw::tma_load_multicast::<RANK, EVICT_FIRST>(dst, map, at, bar, ctas, site),
+        hint::KEEP => hw::tma_load_multicast::<RANK, EVICT_LAST>(dst, map, at, bar, ctas, site),
+        _ => hw::tma_load_multicast::<RANK, 0>(dst, map, at, bar, ctas, site),
+    }
+}
+
+/// This thread block's number in its cluster.
+#[inline(always)]
+pub fn cluster_rank() -> u64 {
+    hw::cluster_rank() as u64
+}
+
+/// This program's number along an axis (0, 1, 2), of a program that is a cluster.
+#[inline(always)]
+pub fn cluster_id(axis: u32) -> u64 {
+    hw::cluster_id(axis) as u64
+}
+
+/// Such programs along an axis.
+#[inline(always)]
+pub fn num_clusters(axis: u32) -> u64 {
+    hw::num_clusters(axis) as u64
 }
 
 /// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own.

@@ -13,6 +13,8 @@ mod ptx;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_atomics;
 #[cfg(target_arch = "nvptx64")]
+mod ptx_cluster;
+#[cfg(target_arch = "nvptx64")]
 mod ptx_memory;
 #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
 mod ptx_sm75;
@@ -22,7 +24,7 @@ mod ptx_tensor;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {host::*, host_tensor::*};
 #[cfg(target_arch = "nvptx64")]
-pub use {ptx::*, ptx_atomics::*, ptx_memory::*, ptx_tensor::*};
+pub use {ptx::*, ptx_atomics::*, ptx_cluster::*, ptx_memory::*, ptx_tensor::*};
 #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
 pub use ptx_sm75::*;
 

@@ -1,0 +1,98 @@
+//! Steps of clusters of thread blocks in PTX.
+
+use core::arch::asm;
+
+use super::Shared;
+
+fn shared(off: u32) -> u32 {
+    Shared::address(off) as u32
+}
+
+/// As [`mbarrier_arrive`], at the barrier of another block of the cluster, or of this one.
+#[inline(always)]
+pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
+    // A release to the cluster would be a `MEMBAR`; what was read was waited for, and nothing else is told.
+    // SAFETY: the barrier was initialised, and the block has not ended.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred ok;",
+            ".reg .b32 there;",
+            "setp.ne.u32 ok, {ok}, 0;",
+            "mapa.shared::cluster.u32 there, {bar}, {rank};",
+            "@ok mbarrier.arrive.shared::cluster.b64 _, [there];",
+            "}}",
+            ok = in(reg32) ok as u32, bar = in(reg32) shared(bar), rank = in(reg32) rank, options(nostack)
+        )
+    }
+}
+
+/// As [`tma_load`], into the memory of all blocks of the cluster in the mask `ctas`, where it counts at their barriers.
+///
+/// # Safety
+/// As of [`tma_load`], and none of the blocks has ended.
+#[inline(always)]
+pub unsafe fn tma_load_multicast<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, _site: u32) {
+    let (dst, bar) = (shared(dst), shared(bar));
+    macro_rules! copy {
+        ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
+            asm!(
+                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster", $hint, " [{dst}], [{map}, {{", $list, "}}], [{bar}], {ctas}", $policy, ";"),
+                $(in(reg32) at[$i],)*
+                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas, $($more)* options(nostack)
+            )
+        };
+        ($rank:literal, $list:literal, $($i:literal)*) => {
+            match POLICY {
+                0 => copy!($rank, $list, "", "", (), $($i)*),
+                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
+            }
+        };
+    }
+    match RANK {
+        2 => copy!(2, "{0}, {1}", 0 1),
+        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+    }
+}
+
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.barrier.cluster.arrive"]
+    fn cluster_arrive();
+    #[link_name = "llvm.nvvm.barrier.cluster.wait"]
+    fn cluster_wait();
+    #[link_name = "llvm.nvvm.read.ptx.sreg.cluster.ctarank"]
+    fn ctarank() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.clusterid.x"]
+    fn clusterid_x() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.nclusterid.x"]
+    fn nclusterid_x() -> u32;
+}
+
+/// Waits for all threads of the cluster's blocks that have not ended.
+#[inline(always)]
+pub fn cluster_sync(_site: u32) {
+    // SAFETY: every thread comes here equally often.
+    unsafe {
+        cluster_arrive();
+        cluster_wait();
+    }
+}
+
+#[inline(always)]
+pub fn cluster_rank() -> u32 {
+    // SAFETY: reads a special register.
+    unsafe { ctarank() }
+}
+
+/// Clusters lie along the first axis.
+#[inline(always)]
+pub fn cluster_id(axis: u32) -> u32 {
+    // SAFETY: reads a special register.
+    if axis == 0 { unsafe { clusterid_x() } } else { super::ptx::program_id(axis) }
+}
+
+#[inline(always)]
+pub fn num_clusters(axis: u32) -> u32 {
+    // SAFETY: reads a special register.
+    if axis == 0 { unsafe { nclusterid_x() } } else { super::ptx::num_programs(axis) }
+}

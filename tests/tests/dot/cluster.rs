@@ -1,0 +1,124 @@
+//! Programs spread over the thread blocks of a cluster: each has its rows, and copies its part of what all multiply by.
+
+use super::Matrix;
+use kernel_core::{Element, bf16, f16};
+use kernel_macros::tile_kernel;
+use tile_host::{Error, LaunchOptions, Runtime};
+
+/// `c = max(x·(a b) + old + bias + column, 0)`, and the sums of the rows of `a b`.
+#[tile_kernel(
+    types(T = [f16, bf16]),
+    tune(BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], ctas = [2], arch = [90]),
+    tune(BM = [256], BN = [128], BK = [64], TA = [0], TB = [0, 1], warps = [4], ctas = [4], arch = [90]),
+    tune(BM = [256], BN = [64], BK = [32], TA = [0], TB = [1], warps = [8], stages = [3], ctas = [2], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], TA = [0], TB = [0], warps = [4], arch = [80]),
+    grid = [2],
+    emulate = [0, 1, 2, 3, 4, 5, 6],
+)]
+fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    old: View<T, 2>,
+    bias: &[f32],
+    column: &[f32],
+    mut c: ViewMut<T, 2>,
+    sums: &mut [f32],
+    k: usize,
+    x: f32,
+) {
+    let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+    for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+        let (i, j) = swizzle2d(t, tiles, 2);
+        let mut acc = zeros::<f32>([BM, BN]);
+        for at in (0..k).step_by(BK) {
+            let left = if TA == 1 { trans(a.tile([at, i * BM], [BK, BM])) } else { a.tile([i * BM, at], [BM, BK]) };
+            let right = if TB == 1 { trans(b.tile([j * BN, at], [BN, BK])) } else { b.tile([at, j * BN], [BK, BN]) };
+            acc = dot(left, right, acc);
+        }
+        let rows = i * BM + arange(BM);
+        store(sums, j * c.dim(0) + rows, sum(acc, 1)).mask(rows < c.dim(0));
+        let before = old.tile([i * BM, j * BN], [BM, BN]).to::<f32>();
+        let row = load(bias, j * BN + arange(BN)).expand(0);
+        c.store([i * BM, j * BN], maximum(x * acc + before + row + load(column, rows).expand(1), 0.0).to::<T>());
+    }
+}
+
+fn check<T: Element>(of: impl Fn(f32) -> T + Copy, to: impl Fn(T) -> f32)
+where
+    (T,): joined::Types,
+{
+    let mut spread = 0;
+    for config in <(T,) as joined::Types>::DESC.configs {
+        let is = |name: &str| config.consts.iter().any(|c| *c == (name, 1));
+        for [m, n, k] in [[256, 128, 128], [200, 136, 72], [40, 72, 64]] {
+            let (a_dims, b_dims) = (if is("TA") { [k, m] } else { [m, k] }, if is("TB") { [n, k] } else { [k, n] });
+            let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, of), Matrix::new(b_dims, b_dims[1], 2, of));
+            let old = Matrix::new([m, n], n, 4, of);
+            let (bias, column) = (super::values(n, 6, |x| x), super::values(m, 7, |x| x));
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n, 3, of);
+                let mut sums = vec![0.0f32; m * n.div_ceil(32)];
+                let call = joined::<T>(view!(a), view!(b), view!(old), &bias[..], &column[..], view_mut!(c), &mut sums[..], k as u64, 0.5);
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| (c.data, sums))
+            };
+            let (wanted, wanted_sums) = run(&Runtime::cpu()).expect("the CPU runs it");
+            for seed in [7, 8] {
+                let (found, sums) = match run(&Runtime::emulator(seed)) {
+                    // Rows that tensor maps do not take.
+                    Err(Error::CannotLaunch { .. }) if is("TA") && m % 8 != 0 => continue,
+                    r => r.unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id)),
+                };
+                spread += usize::from(config.id.contains("ctas"));
+                for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
+                    let (x, y) = (to(x), to(y));
+                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k}: element {i} is {x}, not {y}", config.id);
+                }
+                for (i, (&x, &y)) in sums.iter().zip(&wanted_sums).enumerate() {
+                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k}: sum {i} is {x}, not {y}", config.id);
+                }
+            }
+        }
+    }
+    assert!(spread > 30);
+}
+
+#[test]
+fn programs_of_several_thread_blocks() {
+    check(f16::from_f32, f16::to_f32);
+    check(bf16::from_f32, bf16::to_f32);
+}
+
+/// Programs that have nothing to do, and others that leave early.
+#[tile_kernel(tune(BM = [128], BN = [64], BK = [64], warps = [4], ctas = [2], arch = [90]), grid = [cdiv(c.dim(0), BM) + 1, cdiv(c.dim(1), BN)])]
+fn leaving<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, most: usize) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    if i >= c.dim(0) {
+        return;
+    }
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        if k >= most {
+            break;
+        }
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    c.store([i, j], acc.to::<f16>());
+}
+
+#[test]
+fn thread_blocks_leave_together() {
+    let [m, n, k] = [200, 72, 200];
+    let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+    for most in [0, 64, 1000] {
+        let run = |rt: &Runtime| {
+            let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+            rt.launch(leaving(view!(a), view!(b), view_mut!(c), most)).unwrap_or_else(|e| panic!("{most}: {e}"));
+            c.data
+        };
+        let wanted = run(&Runtime::cpu());
+        for seed in [7, 8] {
+            let found = run(&Runtime::emulator(seed));
+            assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)), "{most}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(tune(BM = [128], BN = [64], ctas = [2], arch = [90]), grid = [1])]
+fn k<const BM: usize, const BN: usize>(a: View<f16, 2>, b: View<f16, 2>, y: &mut [f32]) {
+    let acc = dot(a.tile([0, 0], [BM, 64]), b.tile([0, 0], [64, BN]), zeros::<f32>([BM, BN]));
+    store(y, arange(BN), sum(acc, 0));
+}
+
+fn main() {}
