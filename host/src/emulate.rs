@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use kernel_core::emulator::{self, Kind, Options, Region, TensorMap};
+use kernel_core::emulator::{self, Kind, Options, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
 pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: &VariantDesc, grid: [u64; 3], options: &Options) -> Result<()> {
@@ -12,8 +12,9 @@ pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, 
     let regions = regions(stream, call);
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
     let slots: Vec<u64> = call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
+    let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: 1 };
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(emulated.run, emulated.threads, emulated.shared_bytes, grid, &slots, &regions, options) };
+    let ran = unsafe { emulator::launch(emulated.run, shape, &slots, &regions, options) };
     match ran {
         Ok(report) => {
             report.printed.iter().for_each(|line| println!("{line}"));

@@ -1,5 +1,6 @@
 //! Accesses to memory, of threads and of asynchronous steps.
 
+use super::cluster::Place;
 use super::known::{Agent, Observer};
 use super::machine::Machine;
 use super::memory::{Fault, Request};
@@ -39,21 +40,22 @@ impl Machine {
         }
     }
 
-    /// As [`global`](Self::global), for a part of an asynchronous step.
-    pub fn global_async(&mut self, step: &Asynchronous, touch: Touch, addr: u64, bytes: usize) -> bool {
+    /// As [`global`](Self::global), for a part of an asynchronous step, which several agents may take: one access all the
+    /// same.
+    pub fn global_async(&mut self, steps: &[Asynchronous], touch: Touch, addr: u64, bytes: usize) -> bool {
         self.report.global_bytes += bytes as u64;
-        match self.global.check(addr, &step.request(&self.order, touch, bytes)) {
-            Ok(()) => true,
-            Err(fault) => {
+        for step in steps {
+            if let Err(fault) = self.global.check(addr, &step.request(&self.order, touch, bytes)) {
                 self.fault(fault, step.now.site());
-                false
+                return false;
             }
         }
+        true
     }
 
     /// As [`shared`](Self::shared), for a part of an asynchronous step.
-    pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, off: u32, bytes: usize) -> Option<*mut u8> {
-        match self.shared.check(off, &step.request(&self.order, touch, bytes), self.order.program_start()) {
+    pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, at: Place, bytes: usize) -> Option<*mut u8> {
+        match self.shared[at.cta as usize].check(at.off, &step.request(&self.order, touch, bytes), self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {
                 self.fault(fault, step.now.site());
@@ -63,8 +65,8 @@ impl Machine {
     }
 
     /// The line of a write to some bytes of shared memory since the one that `initial` made.
-    pub fn overwritten(&self, off: u32, bytes: u32, initial: Stamp) -> Option<u32> {
-        self.shared.overwritten(off, bytes, initial).map(Stamp::site)
+    pub fn overwritten(&self, at: Place, bytes: u32, initial: Stamp) -> Option<u32> {
+        self.shared[at.cta as usize].overwritten(at.off, bytes, initial).map(Stamp::site)
     }
 
     /// An asynchronous step of an agent that `threads` from `first` on take.
@@ -78,13 +80,13 @@ impl Machine {
         self.order.atomic(self.current, addr, relaxed);
     }
 
-    /// Checks an access to shared memory and says where to carry it out; `None` if it must not happen.
+    /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must not happen.
     #[inline]
     pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
         let now = self.order.stamp(false, self.current, site);
         let by = &Observer::new(self.current, 1);
         let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
-        match self.shared.check(off, &request, self.order.program_start()) {
+        match self.shared[self.rank as usize].check(off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {
                 self.fault(fault, site);
@@ -96,7 +98,7 @@ impl Machine {
     #[cold]
     fn fault(&mut self, fault: Fault, site: u32) {
         let mut threads = vec![self.current];
-        let mut message = format!("thread {}: {}", self.current, fault.message);
+        let mut message = format!("thread {}: {}", self.name(self.current), fault.message);
         if let Some(earlier) = fault.earlier {
             threads.extend((!earlier.is_async()).then(|| earlier.thread()));
             if !self.order.in_current_program(earlier) {

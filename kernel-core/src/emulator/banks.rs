@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use super::report::SharedSite;
 
@@ -113,9 +114,9 @@ impl Banks {
         warp.next[lane] = at + 1;
     }
 
-    /// Counts what the warps did since the last time: all lanes have come to a barrier or to the end.
-    pub fn flush(&mut self) {
-        for warp in &mut self.warps {
+    /// Counts what the warps of these threads did since the last time: all lanes have come to a barrier or to the end.
+    pub fn flush(&mut self, threads: Range<u32>) {
+        for warp in &mut self.warps[threads.start as usize / 32..threads.end.div_ceil(32) as usize] {
             for i in warp.instructions.drain(..) {
                 let (wavefronts, ideal) = i.wavefronts();
                 let site = &mut self.sites[i.key.0 as usize];

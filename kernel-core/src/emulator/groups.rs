@@ -56,7 +56,7 @@ impl Machine {
             }
         }
         let step = self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site);
-        let Some(place) = self.shared_async(&step, Touch::Write, dst, bytes) else { return false };
+        let Some(place) = self.shared_async(&step, Touch::Write, self.here(dst), bytes) else { return false };
         match src {
             Some(src) => std::ptr::copy_nonoverlapping(src as *const u8, place, bytes),
             None => place.write_bytes(0, bytes),
@@ -78,11 +78,11 @@ impl Machine {
     }
 
     /// The current thread comes to its end: nothing of what it began may still run.
-    pub fn finish_thread(&mut self) {
+    pub fn finish_work(&mut self) {
         let work = &self.tensor.threads[self.current as usize];
         let kinds = [("wgmma", &work.products), ("tma store", &work.stores), ("cp_async", &work.copies)];
         if let Some((name, site)) = kinds.iter().find_map(|(name, groups)| Some((name, groups.unwaited()?))) {
-            let message = format!("thread {} ends and has not waited for its {name}", self.current);
+            let message = format!("thread {} ends and has not waited for its {name}", self.name(self.current));
             self.fail(Kind::AsyncPending, site, message);
         }
     }

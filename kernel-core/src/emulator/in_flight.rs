@@ -12,10 +12,11 @@ use super::machine::Machine;
 use super::product::{Operand, d_place};
 use super::report::Kind;
 use super::tensor::{Operands, WARPGROUP};
-use super::wgmma::{ROWS, Shape};
+use super::wgmma::{Product, ROWS};
 
 /// The accumulators of one product, or of several that follow each other on them.
 pub struct Flight {
+    /// The first thread of the warpgroup.
     group: u32,
     kind: Operand,
     /// Columns, of which a thread has one register for each two.
@@ -31,8 +32,13 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// The number of a thread in the warpgroup.
+    fn number(&self, thread: u32) -> u32 {
+        thread.wrapping_sub(self.group)
+    }
+
     fn concerns(&self, thread: u32) -> bool {
-        thread / WARPGROUP == self.group && self.waited >> (thread % WARPGROUP) & 1 == 0
+        self.number(thread) < WARPGROUP && self.waited >> self.number(thread) & 1 == 0
     }
 
     /// The register whose mark it is.
@@ -41,7 +47,7 @@ impl Flight {
     }
 
     fn place(&self, thread: u32, register: usize) -> usize {
-        let t = (thread % WARPGROUP) as usize;
+        let t = self.number(thread) as usize;
         let (row, column) = d_place(t % 32, register);
         (t / 32 * 16 + row) * self.n + column
     }
@@ -87,7 +93,7 @@ impl Flights {
     ///
     /// # Safety
     /// Each thread's accumulators can be read and written.
-    unsafe fn of(&mut self, operands: &[Operands], threads: Range<u32>, Shape { kind, n, .. }: Shape) -> Result<usize, (u32, u32)> {
+    unsafe fn of(&mut self, operands: &[Operands], threads: Range<u32>, Product { kind, n, .. }: Product) -> Result<usize, (u32, u32)> {
         let registers = |t: u32| (0..n / 2).map(move |i| operands[t as usize].acc.wrapping_add(i));
         let leads = *operands[threads.start as usize].acc;
         let known = self.list.iter().position(|f| f.concerns(threads.start) && (f.kind, f.n, f.first) == (kind, n, leads));
@@ -103,7 +109,7 @@ impl Flights {
             return Err(wrong);
         }
         Ok(known.unwrap_or_else(|| {
-            let at = self.start(threads.start / WARPGROUP, kind, n);
+            let at = self.start(threads.start, kind, n);
             let f = &mut self.list[at];
             for t in threads {
                 for (register, i) in registers(t).zip(0..) {
@@ -122,13 +128,14 @@ impl Machine {
     ///
     /// # Safety
     /// Each thread's accumulators can be read and written.
-    pub unsafe fn take_off(&mut self, threads: Range<u32>, shape: Shape, time: u64, site: u32) -> Option<&mut Vec<u32>> {
+    pub unsafe fn take_off(&mut self, threads: Range<u32>, product: Product, time: u64, site: u32) -> Option<&mut Vec<u32>> {
         let add = self.tensor.operands[self.current as usize].add;
-        let flight = match self.tensor.flights.of(&self.tensor.operands, threads, shape) {
+        let flight = match self.tensor.flights.of(&self.tensor.operands, threads, product) {
             Ok(at) => &mut self.tensor.flights.list[at],
             Err((t, earlier)) => {
                 let message = format!(
-                    "thread {t}: some accumulators are those of the wgmma of line {earlier}, which has not been waited for, and not all as it left them"
+                    "thread {}: some accumulators are those of the wgmma of line {earlier}, which has not been waited for, and not all as it left them",
+                    self.name(t)
                 );
                 self.fail_at(Kind::RegistersInFlight, site, Some(earlier), vec![t], message);
                 return None;
@@ -153,7 +160,7 @@ impl Machine {
                     *word = f.sums[f.place(thread, i)];
                 }
             }
-            f.waited |= 1 << (thread % WARPGROUP);
+            f.waited |= 1 << f.number(thread);
             if let Some(i) = found.iter().position(|&n| n != 1) {
                 wrong.get_or_insert((i, found[i] > 1, f.site));
             }
@@ -161,7 +168,7 @@ impl Machine {
         self.tensor.flights.list.retain(|f| f.waited != u128::MAX);
         let Some((i, copied, product)) = wrong else { return true };
         let how = if copied { "was copied into another of them" } else { "was changed, or is not among those given," };
-        let message = format!("thread {thread}: accumulator {i} of the wgmma of line {product} {how} before this wgmma_wait");
+        let message = format!("thread {}: accumulator {i} of the wgmma of line {product} {how} before this wgmma_wait", self.name(thread));
         self.fail_at(Kind::RegistersInFlight, site, Some(product), vec![thread], message);
         false
     }
@@ -176,7 +183,7 @@ impl Machine {
         let mut words = (0..bytes / 4).map(|i| (value >> (32 * i)) as u32);
         let Some((f, i)) = words.find_map(|word| self.tensor.flights.find(self.current, word)) else { return true };
         let earlier = f.site;
-        let message = format!("thread {}: accumulator {i} of the wgmma of line {earlier} was read: no wgmma_wait that covers it comes before", self.current);
+        let message = format!("thread {}: accumulator {i} of the wgmma of line {earlier} was read: no wgmma_wait that covers it comes before", self.name(self.current));
         self.fail_at(Kind::RegistersInFlight, site, Some(earlier), vec![self.current], message);
         false
     }

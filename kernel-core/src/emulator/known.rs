@@ -1,12 +1,14 @@
-//! What a thread knows of others beyond the barriers of its program and warp: vector clocks.
+//! What a thread knows of others beyond the barriers of its cluster, CTA and warp: vector clocks.
 //!
 //! Barriers among some threads and mbarriers order threads pairwise, and asynchronous copies and products end at
 //! times of their own. A thread keeps one time for each thread and for each asynchronous agent: everything that the
 //! other did before it, came before what the thread does now.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::order::{ASYNC, Order, Stamp};
+use super::cluster::Place;
+use super::order::{ACTORS, ASYNC, Order, Stamp};
 
 /// Times, by thread and by agent; zero beyond the end.
 #[derive(Clone, Default)]
@@ -58,14 +60,14 @@ impl Known {
 /// What runs beside the threads. Each ends its work in the order in which it began it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Agent {
-    /// Tensor loads that an mbarrier counts, by its offset.
-    Load { bar: u32 },
+    /// Tensor loads that an mbarrier counts, whichever CTA issues them.
+    Load { bar: Place },
     /// A thread's tensor stores: their reads of shared memory.
     StoreRead { thread: u32 },
     /// Their writes, which nothing here waits for.
     StoreWrite { thread: u32 },
-    /// The products of a warpgroup.
-    Wgmma { group: u32 },
+    /// The products of a warpgroup, by its first thread.
+    Wgmma { first: u32 },
     /// A thread's asynchronous copies.
     Copy { thread: u32 },
 }
@@ -129,13 +131,14 @@ impl Clocks {
         threads.for_each(|t| self.known[t as usize] = Some(known.clone()));
     }
 
-    /// All threads meet. What they did themselves is known by the barrier's time.
-    pub fn pass_barrier(&mut self) {
+    /// All threads of a CTA or of the cluster meet. What they did themselves is known by the barrier's time.
+    pub fn pass_barrier(&mut self, threads: Range<u32>) {
         if self.used {
-            let all = 0..self.known.len() as u32;
-            let mut known = self.gather(all.clone());
-            known.threads.clear();
-            self.share(all, known);
+            let mut known = self.gather(threads.clone());
+            if threads.len() == self.known.len() {
+                known.threads.clear();
+            }
+            self.share(threads, known);
         }
     }
 
@@ -154,6 +157,7 @@ impl Order {
         let agents = &mut self.clocks.agents;
         let at = agents.iter().position(|&a| a == agent).unwrap_or_else(|| {
             agents.push(agent);
+            assert!(agents.len() as u32 <= ACTORS - ASYNC, "more asynchronous steps than the emulated SM can tell apart");
             self.clocks.completions.push(Vec::new());
             agents.len() - 1
         });
@@ -175,10 +179,14 @@ impl Order {
         if let Some(known) = self.clocks.of(thread) {
             into.join(known);
         }
-        let warp = self.warps[thread as usize / 32];
-        if warp > self.barrier {
-            let first = thread & !31;
-            (first..(first + 32).min(self.threads())).for_each(|lane| into.raise(lane, warp));
+        // Who learns it may be of another CTA, or of another warp.
+        let cta = self.cluster.cta_of(thread);
+        let (of_cta, of_warp) = (self.ctas[cta as usize], self.warps[thread as usize / 32]);
+        if of_cta > self.barrier {
+            self.cluster.threads_of(cta).for_each(|t| into.raise(t, of_cta));
+        }
+        if of_warp > self.barrier.max(of_cta) {
+            self.cluster.group_of(thread, 32).for_each(|lane| into.raise(lane, of_warp));
         }
         into.raise(thread, self.tick());
     }
@@ -195,11 +203,18 @@ impl Order {
         }
     }
 
-    /// Some threads, in whole warps, meet.
+    /// Some threads of a CTA, in whole warps, meet.
     pub fn pass_group_barrier(&mut self, threads: &[u32]) {
         let mut known = self.clocks.gather(threads.iter().copied());
         let now = self.tick();
         threads.iter().for_each(|&t| known.raise(t, now));
+        self.clocks.share(threads.iter().copied(), known);
+    }
+
+    /// Some threads, of any CTAs, meet.
+    pub fn meet(&mut self, threads: &[u32]) {
+        let mut known = Known::default();
+        threads.iter().for_each(|&t| self.publish(t, &mut known));
         self.clocks.share(threads.iter().copied(), known);
     }
 

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::cell::Cell;
 use std::ptr;
 
+use super::Shape;
 use super::banks::Banks;
+use super::cluster::{Cluster, Reached};
 use super::fiber::{Fibers, Suspend};
 use super::memory::{Global, Shared};
 use super::order::{Order, Stamp};
@@ -14,25 +16,30 @@ pub use super::state::State;
 use super::tensor::Tensor;
 
 pub struct Machine {
-    pub threads: u32,
+    pub cluster: Cluster,
     pub grid: [u64; 3],
     pub program: [u64; 3],
-    /// The thread that runs.
+    /// The thread that runs, and its CTA.
     pub current: u32,
+    pub rank: u32,
     options: Options,
     pub states: Vec<State>,
     suspends: Vec<*const Suspend>,
     /// Threads that can go on; the last is next.
     runnable: Vec<u32>,
-    finished: u32,
-    at_barrier: u32,
+    /// By CTA: threads that have ended, and threads at the block-wide barrier.
+    pub finished: Vec<u32>,
+    at_barrier: Vec<u32>,
+    pub at_cluster_barrier: u32,
+    pub reached: Reached,
     pub in_warp: Vec<u32>,
     /// Each lane's word of a shuffle and the lane it wants; then what it gets.
     words: Vec<(u32, u32)>,
     results: Vec<u32>,
     pub order: Order,
     pub global: Global,
-    pub shared: Shared,
+    /// Of each CTA.
+    pub shared: Vec<Shared>,
     pub tensor: Tensor,
     pub banks: Banks,
     pub report: Report,
@@ -72,27 +79,32 @@ pub fn suspend() {
 }
 
 impl Machine {
-    pub fn new(threads: u32, shared_bytes: u32, grid: [u64; 3], regions: &[Region], options: &Options) -> Self {
-        let n = threads as usize;
+    pub fn new(shape: Shape, regions: &[Region], options: &Options) -> Self {
+        let Shape { threads, shared_bytes, grid, ctas } = shape;
+        let cluster = Cluster { threads, ctas };
+        let n = cluster.size() as usize;
         Machine {
-            threads,
+            cluster,
             grid,
             program: [0; 3],
             current: 0,
+            rank: 0,
             options: options.clone(),
             states: vec![State::Running; n],
             suspends: vec![ptr::null(); n],
             runnable: Vec::with_capacity(n),
-            finished: 0,
-            at_barrier: 0,
+            finished: vec![0; ctas as usize],
+            at_barrier: vec![0; ctas as usize],
+            at_cluster_barrier: 0,
+            reached: Reached::new(ctas),
             in_warp: vec![0; n.div_ceil(32)],
             words: vec![(0, 0); n],
             results: vec![0; n],
-            order: Order::new(threads),
+            order: Order::new(cluster),
             global: Global::new(regions, options),
-            shared: Shared::new(shared_bytes, options),
-            tensor: Tensor::new(threads),
-            banks: Banks::new(threads, options.banks),
+            shared: (0..ctas).map(|cta| Shared::new(cta, shared_bytes, options)).collect(),
+            tensor: Tensor::new(cluster),
+            banks: Banks::new(cluster.size(), options.banks),
             report: Report::default(),
             failure: None,
             random: Random::new(options.seed),
@@ -111,16 +123,15 @@ impl Machine {
             // SAFETY: the caller of `launch` vouches for the code; the slots outlive the launch.
             unsafe { run(&*slots) };
             with(|m| {
-                m.finish_thread();
-                m.states[thread as usize] = State::Finished;
-                m.finished += 1;
+                m.finish_work();
+                m.end_thread();
             });
         };
         // SAFETY: while a fiber runs only the fiber uses the machine, and between that only this function.
         unsafe {
-            let mut fibers = match Fibers::new((*machine).threads, (*machine).options.stack_bytes, body) {
+            let mut fibers = match Fibers::new((*machine).cluster.size(), (*machine).options.stack_bytes, body) {
                 Ok(fibers) => fibers,
-                Err(e) => return Err((*machine).refuse(format!("no stacks: {e}"))),
+                Err(e) => return Err(Failure::launch(format!("no stacks: {e}"), &(*machine).options)),
             };
             let programs = (*machine).grid.iter().product::<u64>();
             let order = (*machine).random.order(programs as usize);
@@ -128,6 +139,7 @@ impl Machine {
                 (*machine).begin_program(program as u64);
                 while let Some(thread) = (*machine).next() {
                     (*machine).current = thread;
+                    (*machine).rank = (*machine).cluster.cta_of(thread);
                     if let Err(panic) = fibers.resume(thread) {
                         (*machine).panicked(panic);
                     }
@@ -136,7 +148,7 @@ impl Machine {
                 if let Some(failure) = (*machine).failure.take() {
                     return Err(failure);
                 }
-                (*machine).banks.flush();
+                (*machine).banks.flush(0..(*machine).cluster.size());
             }
             fibers.finish();
         }
@@ -149,11 +161,13 @@ impl Machine {
         self.order.begin_program();
         self.banks.begin_program();
         self.states.fill(State::Running);
-        self.finished = 0;
-        self.at_barrier = 0;
+        self.finished.fill(0);
+        self.at_barrier.fill(0);
+        self.at_cluster_barrier = 0;
+        self.reached.begin_program();
         self.in_warp.fill(0);
         self.tensor.begin_program();
-        self.make_runnable(0..self.threads);
+        self.make_runnable(0..self.cluster.size());
         self.report.programs += 1;
     }
 
@@ -169,7 +183,7 @@ impl Machine {
             return None;
         }
         let next = self.runnable.pop();
-        if next.is_none() && self.finished < self.threads {
+        if next.is_none() && self.finished.iter().sum::<u32>() < self.cluster.size() {
             self.stuck();
         }
         next
@@ -180,47 +194,57 @@ impl Machine {
         if self.stuck_at_mbarrier() {
             return;
         }
-        let waits = |s: &State| *s != State::Finished;
-        let first = self.states.iter().position(waits).expect("somebody waits");
-        // Among those that wait, the step that most others do not share tells most.
-        let here = self.states[first];
-        let there = self.states.iter().position(|s| *s != here).unwrap_or(first);
-        let threads: Vec<u32> = (0..self.threads).filter(|&t| self.states[t as usize] == here).collect();
+        // The barrier of a cluster waits for somebody who waits at something else.
+        let waits = |s: &State| !matches!(s, State::Finished | State::AtClusterBarrier { .. });
+        let first = self.states.iter().position(waits).expect("somebody waits") as u32;
+        // Among those that wait, the step that most others do not share tells most. First of the same CTA.
+        let here = self.states[first as usize];
+        let own = self.cluster.threads_of(self.cluster.cta_of(first));
+        let mut all = own.chain(0..self.cluster.size());
+        let there = all.find(|&t| self.states[t as usize] != here).unwrap_or(first);
+        let state_there = self.states[there as usize];
+        let threads: Vec<u32> = (0..self.cluster.size()).filter(|&t| self.states[t as usize] == here).collect();
         let message = format!(
-            "thread {first} {} (with {} others), but thread {there} {}",
-            here.describe(),
+            "thread {} {} (with {} others), but thread {} {}",
+            self.name(first),
+            here.describe(self.cluster),
             threads.len() - 1,
-            self.states[there].describe()
+            self.name(there),
+            state_there.describe(self.cluster)
         );
-        self.fail_at(Kind::Divergence, here.site(), Some(self.states[there].site()).filter(|&s| s != 0), threads, message);
+        self.fail_at(Kind::Divergence, here.site(), Some(state_there.site()).filter(|&s| s != 0), threads, message);
+    }
+
+    /// Whether all of these threads wait at a barrier on the line where one of them does.
+    pub fn meet_on_one_line(&mut self, one: u32, mut all: impl Iterator<Item = u32>) -> bool {
+        let site = self.states[one as usize].site();
+        let Some(other) = all.find(|&t| self.states[t as usize].site() != site) else { return true };
+        let other_site = self.states[other as usize].site();
+        let (here, there) = (self.name(one), self.name(other));
+        let message = format!("threads meet at different barriers: thread {here} on line {site}, thread {there} on line {other_site}");
+        self.fail_at(Kind::Divergence, site, Some(other_site), vec![one, other], message);
+        false
     }
 
     /// The current thread comes to a block-wide barrier; whether it must wait.
     pub fn arrive(&mut self, site: u32) -> bool {
-        self.at_barrier += 1;
-        if self.at_barrier < self.threads {
-            self.states[self.current as usize] = State::AtBarrier { site };
-            return true;
-        }
         self.states[self.current as usize] = State::AtBarrier { site };
-        if let Some(other) = self.states.iter().position(|s| s.site() != site) {
-            let message = format!(
-                "threads of one program meet at different barriers: thread {} on line {site}, thread {other} on line {}",
-                self.current,
-                self.states[other].site()
-            );
-            let threads = vec![self.current, other as u32];
-            self.fail_at(Kind::Divergence, site, Some(self.states[other].site()), threads, message);
+        let come = &mut self.at_barrier[self.rank as usize];
+        *come += 1;
+        if *come < self.cluster.threads {
             return true;
         }
-        self.at_barrier = 0;
-        self.states.fill(State::Running);
-        self.order.pass_barrier();
-        self.banks.flush();
+        *come = 0;
+        let threads = self.cluster.threads_of(self.rank);
+        if !self.meet_on_one_line(self.current, threads.clone()) {
+            return true;
+        }
+        self.states[threads.start as usize..threads.end as usize].fill(State::Running);
+        self.order.pass_barrier(self.rank);
+        self.banks.flush(threads.clone());
         self.report.barriers += 1;
         let current = self.current;
-        let others = (0..self.threads).filter(|&t| t != current);
-        self.make_runnable(others);
+        self.make_runnable(threads.filter(|&t| t != current));
         false
     }
 
@@ -270,16 +294,11 @@ impl Machine {
 
     fn panicked(&mut self, panic: Box<dyn Any + Send>) {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        self.fail(Kind::Panic, 0, format!("thread {}: {}", self.current, text.unwrap_or("a panic without a message")));
-    }
-
-    pub fn refuse(&mut self, message: String) -> Failure {
-        let seed = self.options.seed;
-        Failure { kind: Kind::Launch, site: 0, other_site: None, program: [0; 3], threads: vec![], message, seed }
+        self.fail(Kind::Panic, 0, format!("thread {}: {}", self.name(self.current), text.unwrap_or("a panic without a message")));
     }
 
     fn finish(mut self) -> Result<Report, Failure> {
-        self.report.same_value_stores = self.global.same_value_stores + self.shared.same_value_stores;
+        self.report.same_value_stores = self.global.same_value_stores + self.shared.iter().map(|s| s.same_value_stores).sum::<u64>();
         self.report.shared_sites = self.banks.into_sites();
         let conflict = self.report.bank_conflicts().max_by_key(|s| s.wavefronts - s.ideal);
         match conflict {

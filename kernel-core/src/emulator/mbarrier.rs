@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::cluster::Place;
 use super::known::{Agent, Known};
 use super::machine::{Machine, State};
 use super::order::Stamp;
@@ -46,16 +47,17 @@ impl Mbarrier {
 }
 
 impl Machine {
-    /// Whether it may go on.
+    /// The current thread makes one in its CTA; whether it may go on.
     pub fn mbarrier_init(&mut self, off: u32, arrivals: u32, site: u32) -> bool {
+        let at = self.here(off);
         if arrivals == 0 || arrivals > MOST {
             self.fail(Kind::Mbarrier, site, format!("{arrivals} arrivals; from 1 to {MOST}"));
             return false;
         }
-        if let Some(bar) = self.tensor.mbarriers.get(&off)
+        if let Some(bar) = self.tensor.mbarriers.get(&at)
             && (!bar.waiting.is_empty() || bar.bytes != 0)
         {
-            self.fail(Kind::Mbarrier, site, format!("the mbarrier at shared byte {off} is in use"));
+            self.fail(Kind::Mbarrier, site, format!("the mbarrier at {} is in use", self.cluster.place(at)));
             return false;
         }
         if self.shared(Touch::Write, off, 8, 0, site).is_none() {
@@ -75,7 +77,7 @@ impl Machine {
             loaded: None,
             expected: 0,
         };
-        self.tensor.mbarriers.insert(off, bar);
+        self.tensor.mbarriers.insert(at, bar);
         true
     }
 
@@ -87,27 +89,31 @@ impl Machine {
     }
 
     /// Whether the current thread may use an mbarrier.
-    fn mbarrier_known(&mut self, off: u32, site: u32) -> bool {
-        let trouble = match self.tensor.mbarriers.get(&off) {
+    fn mbarrier_known(&mut self, at: Place, site: u32) -> bool {
+        let trouble = match self.tensor.mbarriers.get(&at) {
             None => "is not initialised".to_string(),
             Some(bar) if !self.order.before(bar.initialised, self.current) => {
                 format!("was initialised on line {}, which is not ordered before this", bar.initialised.site())
             }
-            Some(bar) => match self.overwritten(off, 8, bar.initialised) {
+            Some(bar) => match self.overwritten(at, 8, bar.initialised) {
                 Some(line) => format!("was overwritten on line {line}"),
                 None => return true,
             },
         };
-        self.fail(Kind::Mbarrier, site, format!("thread {}: the mbarrier at shared byte {off} {trouble}", self.current));
+        self.fail(Kind::Mbarrier, site, format!("thread {}: the mbarrier at {} {trouble}", self.name(self.current), self.cluster.place(at)));
         false
     }
 
-    /// The current thread arrives, and more bytes are to come; whether it may go on.
-    pub fn mbarrier_arrive(&mut self, off: u32, bytes: Option<u32>, site: u32) -> bool {
-        if !self.mbarrier_known(off, site) {
+    /// The current thread arrives, at an mbarrier of any CTA, and more bytes are to come; whether it may go on.
+    pub fn mbarrier_arrive(&mut self, at: Place, bytes: Option<u32>, site: u32) -> bool {
+        if !self.mbarrier_known(at, site) {
             return false;
         }
-        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        let access = self.order.stamp(false, self.current, site);
+        if !self.reach(at.cta, access) {
+            return false;
+        }
+        let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         if let Some(bytes) = bytes {
             bar.bytes += bytes as i64;
             bar.expected = site;
@@ -119,17 +125,17 @@ impl Machine {
         } else {
             bar.pending -= 1;
             self.order.publish(self.current, &mut bar.gathering);
-            self.complete_phase(off);
+            self.complete_phase(at);
             return true;
         };
-        self.fail(Kind::Mbarrier, site, format!("thread {}: {trouble} the mbarrier at shared byte {off}", self.current));
+        self.fail(Kind::Mbarrier, site, format!("thread {}: {trouble} the mbarrier at {}", self.name(self.current), self.cluster.place(at)));
         false
     }
 
     /// Ends the phase if nothing is missing: whoever waits knows what those who arrived knew, and sees what was loaded.
-    fn complete_phase(&mut self, off: u32) {
-        let agent = self.order.agent(Agent::Load { bar: off });
-        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+    fn complete_phase(&mut self, at: Place) {
+        let agent = self.order.agent(Agent::Load { bar: at });
+        let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         if bar.pending != 0 || bar.bytes != 0 {
             return;
         }
@@ -150,14 +156,14 @@ impl Machine {
     }
 
     /// Whether the current thread must wait.
-    pub fn mbarrier_wait(&mut self, off: u32, parity: u32, site: u32) -> bool {
-        if !self.mbarrier_known(off, site) {
+    pub fn mbarrier_wait(&mut self, at: Place, parity: u32, site: u32) -> bool {
+        if !self.mbarrier_known(at, site) {
             return true;
         }
-        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         if bar.parity == parity & 1 {
             bar.waiting.push(self.current);
-            self.states[self.current as usize] = State::AtMbarrier { bar: off, parity, site };
+            self.states[self.current as usize] = State::AtMbarrier { bar: at, parity, site };
             return true;
         }
         bar.loaded = None;
@@ -166,14 +172,14 @@ impl Machine {
     }
 
     /// A load is about to be counted by an mbarrier; whether it may.
-    pub fn mbarrier_begin_load(&mut self, off: u32, site: u32) -> bool {
-        if !self.mbarrier_known(off, site) {
+    pub fn mbarrier_begin_load(&mut self, at: Place, site: u32) -> bool {
+        if !self.mbarrier_known(at, site) {
             return false;
         }
-        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+        let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         bar.loading = Some(site);
         if !bar.ready {
-            let message = format!("no mbarriers_ready after the mbarrier at shared byte {off} was initialised");
+            let message = format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.place(at));
             self.fail(Kind::Mbarrier, site, message);
             return false;
         }
@@ -181,10 +187,10 @@ impl Machine {
     }
 
     /// A load that [`mbarrier_begin_load`](Self::mbarrier_begin_load) admitted has ended.
-    pub fn mbarrier_end_load(&mut self, off: u32, bytes: u32) {
-        let bar = self.tensor.mbarriers.get_mut(&off).expect("it is known");
+    pub fn mbarrier_end_load(&mut self, at: Place, bytes: u32) {
+        let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         bar.bytes -= bytes as i64;
-        self.complete_phase(off);
+        self.complete_phase(at);
     }
 
     /// Nobody can go on: tells of a thread that waits at an mbarrier, if there is one.
@@ -193,16 +199,17 @@ impl Machine {
         let Some(first) = self.states.iter().position(waiting) else { return false };
         let here = self.states[first];
         let State::AtMbarrier { bar, site, .. } = here else { unreachable!() };
-        let threads: Vec<u32> = (0..self.threads).filter(|&t| self.states[t as usize] == here).collect();
+        let threads: Vec<u32> = (0..self.cluster.size()).filter(|&t| self.states[t as usize] == here).collect();
         let mut message = format!(
-            "thread {first} {} (with {} others), but {}",
-            here.describe(),
+            "thread {} {} (with {} others), but {}",
+            self.name(first as u32),
+            here.describe(self.cluster),
             threads.len() - 1,
             self.tensor.mbarriers[&bar].missing()
         );
         let there = self.states.iter().position(|s| *s != here && *s != State::Finished);
         if let Some(there) = there {
-            message += &format!("; thread {there} {}", self.states[there].describe());
+            message += &format!("; thread {} {}", self.name(there as u32), self.states[there].describe(self.cluster));
         }
         let other_site = there.map(|t| self.states[t].site());
         self.fail_at(Kind::Divergence, site, other_site, threads, message);

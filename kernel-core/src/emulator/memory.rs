@@ -1,5 +1,6 @@
 //! Global and shared memory of a launch, with their checks.
 
+use super::cluster::Place;
 use super::known::{Agent, Observer};
 use super::order::{Order, Stamp};
 use super::report::{Kind, Options, Region};
@@ -27,12 +28,12 @@ impl Fault {
                     (true, _) => "store",
                     (false, _) => "load",
                 };
-                format!("{what} is not ordered with the {verb} by thread {} on line {}", earlier.thread(), earlier.site())
+                format!("{what} is not ordered with the {verb} by thread {} on line {}", r.order.cluster.name(earlier.thread()), earlier.site())
             }
             Some(agent) => {
                 let doing = if wrote { "write" } else { "read" };
                 let (name, wait) = match agent {
-                    Agent::Load { bar } => ("tma load", format!("no wait on its mbarrier (shared byte {bar}) comes before")),
+                    Agent::Load { bar } => ("tma load", format!("no wait on its mbarrier ({}) comes before", r.order.cluster.place(bar))),
                     Agent::StoreRead { .. } => ("tma store", "no tma_store_wait_read that covers it comes before".into()),
                     Agent::StoreWrite { .. } => ("tma store", "nothing waits for its writes".into()),
                     Agent::Wgmma { .. } => ("wgmma", "no wgmma_wait that covers it comes before".into()),
@@ -222,8 +223,9 @@ pub unsafe fn write(p: *mut u8, bytes: usize, v: u128) {
     }
 }
 
-/// The dynamic shared memory of one program at a time. What a program leaves there stays, as on hardware.
+/// The dynamic shared memory of a CTA, of one program at a time. What a program leaves there stays, as on hardware.
 pub struct Shared {
+    cta: u32,
     data: Vec<u128>,
     bytes: usize,
     shadow: Shadow,
@@ -233,9 +235,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(bytes: u32, options: &Options) -> Self {
+    pub fn new(cta: u32, bytes: u32, options: &Options) -> Self {
         let words = (bytes as usize).div_ceil(16);
         Shared {
+            cta,
             data: vec![u128::from_ne_bytes([0xa5; 16]); words],
             bytes: bytes as usize,
             shadow: Shadow::new(words * 16, options.races),
@@ -254,7 +257,8 @@ impl Shared {
     #[inline]
     pub fn check(&mut self, off: u32, r: &Request<'_>, program_start: u64) -> Result<*mut u8, Fault> {
         let at = off as usize;
-        let what = || format!("{} of {} bytes at shared byte {off}", r.verb(), r.bytes);
+        let place = Place { cta: self.cta, off };
+        let what = || format!("{} of {} bytes at {}", r.verb(), r.bytes, r.order.cluster.place(place));
         if at + r.bytes > self.bytes {
             return Err(Fault::new(Kind::SharedOutOfBounds, format!("{} of {}", what(), self.bytes)));
         }

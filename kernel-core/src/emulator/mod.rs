@@ -6,9 +6,14 @@
 //!
 //! Asynchronous steps (tensor loads and stores, copies, products of warpgroups) take effect at once, but their accesses
 //! belong to an agent of their own, and are ordered before those of a thread only by what waits for them. Accumulators of a product hold no sums until it is waited for (`in_flight`).
+//!
+//! A program may be run by several thread blocks ("CTAs") of a cluster together, each with its own threads, barriers and
+//! shared memory. They reach into each other's by their common barrier, by arrivals at mbarriers and by tensor loads to
+//! several of them; what reaches into a CTA must be ordered before its end (`cluster`).
 
 mod access;
 mod banks;
+mod cluster;
 mod fiber;
 mod groups;
 mod in_flight;
@@ -36,31 +41,59 @@ mod wgmma;
 pub use report::{Failure, Kind, Options, Region, Report, SharedSite};
 pub use tensor_map::TensorMap;
 
-/// Threads of the largest program.
+/// Threads of the largest CTA.
 pub const MAX_THREADS: u32 = 1024;
+/// CTAs of the largest cluster that every device with clusters takes.
+pub const MAX_CTAS: u32 = 8;
+/// Threads that can be told apart; hardware takes more.
+pub const MAX_CLUSTER_THREADS: u32 = 4096;
 
-/// Runs `grid` programs of `threads` threads, and stops at the first thing found wrong. What they stored until then
-/// stays stored.
+/// How many threads a launch has, and of which shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Of one thread block ("CTA").
+    pub threads: u32,
+    /// Of one CTA.
+    pub shared_bytes: u32,
+    /// Programs, each of them one cluster.
+    pub grid: [u64; 3],
+    /// CTAs of each program; 1 for no cluster. They lie side by side along the first axis.
+    pub ctas: u32,
+}
+
+impl Shape {
+    /// Why it cannot be launched.
+    fn trouble(&self, options: &Options) -> Option<String> {
+        let &Shape { threads, grid, ctas, .. } = self;
+        if threads == 0 || threads > MAX_THREADS {
+            return Some(format!("{threads} threads; at most {MAX_THREADS}"));
+        }
+        if ctas == 0 || ctas > MAX_CTAS {
+            return Some(format!("{ctas} CTAs in a cluster; at most {MAX_CTAS}"));
+        }
+        if ctas > 1 && (threads % 32 != 0 || threads * ctas > MAX_CLUSTER_THREADS) {
+            return Some(format!("a cluster of {ctas} times {threads} threads; whole warps, at most {MAX_CLUSTER_THREADS}"));
+        }
+        let programs = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
+        let too_many = programs.is_none_or(|n| n > options.max_programs.min((u32::MAX / ctas) as u64));
+        too_many.then(|| format!("a grid of {grid:?} programs; at most {}", options.max_programs))
+    }
+}
+
+/// Runs the programs of a launch, and stops at the first thing found wrong. What they stored until then stays stored.
 ///
 /// # Safety
 /// `run` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that nobody
 /// else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
 pub unsafe fn launch(
     run: unsafe fn(&[u64]),
-    threads: u32,
-    shared_bytes: u32,
-    grid: [u64; 3],
+    shape: Shape,
     slots: &[u64],
     regions: &[Region],
     options: &Options,
 ) -> Result<Report, Failure> {
-    let mut machine = machine::Machine::new(threads.min(MAX_THREADS), shared_bytes, grid, regions, options);
-    if threads == 0 || threads > MAX_THREADS {
-        return Err(machine.refuse(format!("{threads} threads; at most {MAX_THREADS}")));
+    match shape.trouble(options) {
+        Some(message) => Err(Failure::launch(message, options)),
+        None => machine::Machine::new(shape, regions, options).run(run, slots),
     }
-    let programs = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
-    if programs.is_none_or(|n| n > options.max_programs.min(u32::MAX as u64)) {
-        return Err(machine.refuse(format!("a grid of {grid:?} programs; at most {}", options.max_programs)));
-    }
-    machine.run(run, slots)
 }

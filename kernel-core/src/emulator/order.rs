@@ -1,14 +1,16 @@
 //! Which accesses of a launch are ordered (happen before one another), whatever the schedule.
 //!
 //! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
-//! order means nothing by itself: accesses are ordered within a thread, by a barrier of their program or warp, by
+//! order means nothing by itself: accesses are ordered within a thread, by a barrier of their cluster, CTA or warp, by
 //! release and acquire through an atomic, or by what else the thread is known to have waited for ([`known`]).
 //!
 //! [`known`]: super::known
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
+use super::cluster::Cluster;
 use super::known::{Clocks, Known};
 
 /// When, by which thread and on which line an access happened. Zero: never.
@@ -16,10 +18,12 @@ use super::known::{Clocks, Known};
 pub struct Stamp(u64);
 
 const SITE_BITS: u32 = 16;
-const THREAD_BITS: u32 = 12;
+const THREAD_BITS: u32 = 14;
 const ATOMIC: u64 = 1 << (SITE_BITS + THREAD_BITS);
 /// The first number that is not a thread's but an asynchronous agent's.
-pub const ASYNC: u32 = super::MAX_THREADS;
+pub const ASYNC: u32 = super::MAX_CLUSTER_THREADS;
+/// The first that does not fit.
+pub const ACTORS: u32 = 1 << THREAD_BITS;
 
 impl Stamp {
     pub const NEVER: Stamp = Stamp(0);
@@ -67,8 +71,9 @@ impl Stamp {
 struct Point {
     thread: u32,
     time: u64,
-    /// The last barriers of its program and its warp.
+    /// The last barriers of its cluster, its CTA and its warp.
     barrier: u64,
+    cta: (Range<u32>, u64),
     warp: u64,
     known: Option<Rc<Known>>,
 }
@@ -78,7 +83,9 @@ impl Point {
     fn after(&self, thread: u32, time: u64) -> bool {
         (thread == self.thread && time <= self.time)
             || (thread < ASYNC
-                && (time < self.barrier || (thread / 32 == self.thread / 32 && time < self.warp)))
+                && (time < self.barrier
+                    || (thread / 32 == self.thread / 32 && time < self.warp)
+                    || (time < self.cta.1 && self.cta.0.contains(&thread))))
             || self.known.as_ref().is_some_and(|k| k.has(thread, time))
     }
 }
@@ -100,10 +107,12 @@ struct Acquire {
 }
 
 pub struct Order {
+    pub(super) cluster: Cluster,
     pub(super) now: u64,
-    /// Of the current program: its start, its last barrier, the last barrier of each warp.
+    /// Of the current program: its start, its last barrier, the last barrier of each CTA and of each warp.
     start: u64,
     pub(super) barrier: u64,
+    pub(super) ctas: Vec<u64>,
     pub(super) warps: Vec<u64>,
     pub(super) clocks: Clocks,
     /// Of every program so far: its start and its acquires. The current one is last.
@@ -118,11 +127,14 @@ pub struct Order {
 }
 
 impl Order {
-    pub fn new(threads: u32) -> Self {
+    pub fn new(cluster: Cluster) -> Self {
+        let threads = cluster.size();
         Order {
+            cluster,
             now: 0,
             start: 0,
             barrier: 0,
+            ctas: vec![0; cluster.ctas as usize],
             warps: vec![0; threads.div_ceil(32) as usize],
             clocks: Clocks::new(threads),
             starts: Vec::new(),
@@ -138,6 +150,7 @@ impl Order {
         self.now += 1;
         self.start = self.now;
         self.barrier = self.now;
+        self.ctas.fill(self.now);
         self.warps.fill(self.now);
         self.starts.push(self.now);
         self.acquired.push(Vec::new());
@@ -146,14 +159,25 @@ impl Order {
         self.clocks.begin_program();
     }
 
-    pub fn threads(&self) -> u32 {
-        self.fences.len() as u32
+    /// All threads of a CTA meet.
+    pub fn pass_barrier(&mut self, cta: u32) {
+        self.now += 1;
+        self.ctas[cta as usize] = self.now;
+        if self.cluster.ctas == 1 {
+            self.barrier = self.now;
+        }
+        self.clocks.pass_barrier(self.cluster.threads_of(cta));
     }
 
-    pub fn pass_barrier(&mut self) {
-        self.now += 1;
-        self.barrier = self.now;
-        self.clocks.pass_barrier();
+    /// The threads of a cluster meet: all, or those that have not ended.
+    pub fn pass_cluster_barrier(&mut self, threads: &[u32]) {
+        if threads.len() as u32 == self.cluster.size() {
+            self.now += 1;
+            self.barrier = self.now;
+            self.clocks.pass_barrier(0..self.cluster.size());
+        } else {
+            self.meet(threads);
+        }
     }
 
     pub fn pass_warp_barrier(&mut self, warp: u32) {
@@ -188,7 +212,9 @@ impl Order {
 
     fn point(&self, thread: u32) -> Point {
         let known = self.clocks.of(thread).cloned();
-        Point { thread, time: self.now, barrier: self.barrier, warp: self.warps[thread as usize / 32], known }
+        let cta = self.cluster.cta_of(thread);
+        let of_cta = (self.cluster.threads_of(cta), self.ctas[cta as usize]);
+        Point { thread, time: self.now, barrier: self.barrier, cta: of_cta, warp: self.warps[thread as usize / 32], known }
     }
 
     /// A thread's fence makes its later relaxed atomics releases of what was before it, and earlier ones acquires.
@@ -234,9 +260,16 @@ impl Order {
         let time = s.time();
         let by_barrier = || {
             !s.is_async()
-                && (time < self.barrier || (s.warp() == thread / 32 && time < self.warps[thread as usize / 32]))
+                && (time < self.barrier
+                    || (s.warp() == thread / 32 && time < self.warps[thread as usize / 32])
+                    || (self.cluster.ctas > 1 && self.before_by_cta(s, thread)))
         };
         time >= self.start && (s.thread() == thread || by_barrier() || self.clocks.has(thread, s.thread(), time))
+    }
+
+    fn before_by_cta(&self, s: Stamp, thread: u32) -> bool {
+        let cta = self.cluster.cta_of(thread);
+        cta == self.cluster.cta_of(s.thread()) && s.time() < self.ctas[cta as usize]
     }
 
     #[inline(never)]

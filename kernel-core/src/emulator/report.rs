@@ -62,7 +62,7 @@ impl Default for Options {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     pub programs: u64,
-    /// Barriers that a whole program passed.
+    /// Barriers that a whole CTA or a whole cluster passed.
     pub barriers: u64,
     /// Shuffles and barriers that a whole warp passed.
     pub warp_steps: u64,
@@ -124,6 +124,8 @@ pub enum Kind {
     AsyncPending,
     /// An mbarrier that is not initialised, or that more threads arrive at than it expects.
     Mbarrier,
+    /// A CTA reaches into the shared memory of one that may have ended.
+    EndedCta,
     /// A tensor map, a matrix descriptor or a step's place in the protocol is not what hardware takes.
     Protocol,
     /// Threads that must take a step together do not, or wait for what does not come.
@@ -151,6 +153,7 @@ impl Kind {
             Kind::RegistersInFlight => "touching wgmma registers in flight",
             Kind::AsyncPending => "asynchronous work is not waited for",
             Kind::Mbarrier => "misuse of an mbarrier",
+            Kind::EndedCta => "access to the shared memory of a CTA that may have ended",
             Kind::Protocol => "misuse of a tensor step",
             Kind::Divergence => "divergence",
             Kind::BankConflict => "bank conflict",
@@ -170,11 +173,19 @@ pub struct Failure {
     /// The line of the other access, where two conflict.
     pub other_site: Option<u32>,
     pub program: [u64; 3],
-    /// Threads involved, the current one first; for divergence those that wait.
+    /// Threads involved, the current one first; for divergence those that wait. In a cluster those of CTA 0 are
+    /// numbered first, then those of CTA 1, and so on.
     pub threads: Vec<u32>,
     pub message: String,
     /// Runs the launch again in the same order.
     pub seed: u64,
+}
+
+impl Failure {
+    pub(super) fn launch(message: String, options: &Options) -> Self {
+        let seed = options.seed;
+        Failure { kind: Kind::Launch, site: 0, other_site: None, program: [0; 3], threads: vec![], message, seed }
+    }
 }
 
 impl fmt::Display for Failure {

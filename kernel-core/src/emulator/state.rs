@@ -1,13 +1,16 @@
 //! Where a thread is.
 
+use super::cluster::{Cluster, Place};
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     Running,
     AtBarrier { site: u32 },
+    AtClusterBarrier { site: u32 },
     AtWarpBarrier { site: u32 },
     AtShuffle { site: u32 },
     AtGroupBarrier { id: u32, site: u32 },
-    AtMbarrier { bar: u32, parity: u32, site: u32 },
+    AtMbarrier { bar: Place, parity: u32, site: u32 },
     /// At a tensor-core step, which a warp or a warpgroup takes together.
     AtMatrix { name: &'static str, site: u32 },
     Finished,
@@ -18,6 +21,7 @@ impl State {
         match self {
             State::Running | State::Finished => 0,
             State::AtBarrier { site }
+            | State::AtClusterBarrier { site }
             | State::AtWarpBarrier { site }
             | State::AtShuffle { site }
             | State::AtGroupBarrier { site, .. }
@@ -26,15 +30,16 @@ impl State {
         }
     }
 
-    pub fn describe(self) -> String {
+    pub fn describe(self, cluster: Cluster) -> String {
         match self {
             State::Running => "runs".into(),
             State::AtBarrier { site } => format!("waits at the barrier of line {site}"),
+            State::AtClusterBarrier { site } => format!("waits at the barrier of the cluster of line {site}"),
             State::AtWarpBarrier { site } => format!("waits at the warp barrier of line {site}"),
             State::AtShuffle { site } => format!("waits at the shuffle of line {site}"),
             State::AtGroupBarrier { id, site } => format!("waits at named barrier {id} of line {site}"),
             State::AtMbarrier { bar, parity, site } => {
-                format!("waits on line {site} for parity {parity} of the mbarrier at shared byte {bar}")
+                format!("waits on line {site} for parity {parity} of the mbarrier at {}", cluster.place(bar))
             }
             State::AtMatrix { name, site } => format!("waits at the {name} of line {site}"),
             State::Finished => "has finished".into(),

@@ -14,15 +14,40 @@ pub enum Source {
 }
 
 pub fn thread() -> u32 {
-    with(|m| m.current)
+    with(|m| m.current - m.cluster.threads_of(m.rank).start)
 }
 
+/// The number of this CTA along an axis: those of a cluster are neighbours along the first.
 pub fn program_id(axis: u32) -> u32 {
+    if axis == 0 { cluster_id(0) * with(|m| m.cluster.ctas) + cluster_rank() } else { cluster_id(axis) }
+}
+
+/// CTAs along an axis.
+pub fn num_programs(axis: u32) -> u32 {
+    if axis == 0 { num_clusters(0) * with(|m| m.cluster.ctas) } else { num_clusters(axis) }
+}
+
+/// The number of this CTA in its cluster.
+pub fn cluster_rank() -> u32 {
+    with(|m| m.rank)
+}
+
+/// The number of this cluster along an axis.
+pub fn cluster_id(axis: u32) -> u32 {
     with(|m| m.program[axis as usize] as u32)
 }
 
-pub fn num_programs(axis: u32) -> u32 {
+/// Clusters along an axis.
+pub fn num_clusters(axis: u32) -> u32 {
     with(|m| m.grid[axis as usize] as u32)
+}
+
+/// Waits for all threads of all CTAs of the cluster that have not ended, and orders what they did before it before what
+/// they do after.
+pub fn cluster_sync(site: u32) {
+    if with(|m| m.arrive_in_cluster(site)) {
+        suspend();
+    }
 }
 
 pub fn barrier(site: u32) {
@@ -121,7 +146,7 @@ pub fn shared_load(off: u32, bytes: usize, call: Access, r: usize) -> u128 {
         m.shared(Touch::Read, off, bytes, 0, call.site)
     });
     match place {
-        // SAFETY: in the program's shared memory.
+        // SAFETY: in the CTA's shared memory.
         Some(place) => unsafe { read(place, bytes) },
         None => stop(),
     }
@@ -138,21 +163,21 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
         m.shared(Touch::Write, off, bytes, value, call.site)
     });
     match place {
-        // SAFETY: in the program's shared memory.
+        // SAFETY: in the CTA's shared memory.
         Some(place) => unsafe { write(place, bytes, value) },
         None => stop(),
     }
 }
 
 pub fn assert_failed(msg: &str, site: u32) {
-    with(|m| m.fail(Kind::Assertion, site, format!("thread {}: {msg}", m.current)));
+    with(|m| m.fail(Kind::Assertion, site, format!("thread {}: {msg}", m.name(m.current))));
     stop();
 }
 
 pub fn print(msg: &str, value: String, site: u32) {
     with(|m| {
         let [x, y, z] = m.program;
-        let line = format!("{msg} program ({x}, {y}, {z}) thread {} line {site}: {value}", m.current);
+        let line = format!("{msg} program ({x}, {y}, {z}) thread {} line {site}: {value}", m.name(m.current));
         m.report.printed.push(line);
     });
 }

@@ -1,9 +1,11 @@
 //! Tensor steps of a thread, and those of asynchronous memory: what the device library calls on the host.
 
+use super::cluster::Place;
 use super::machine::{Machine, suspend, with};
+use super::report::Kind;
 use super::product::Operand;
 use super::tensor::Operands;
-pub use super::wgmma::Shape;
+pub use super::wgmma::Product;
 use crate::device::Mem;
 
 /// Takes a step after which the thread may have to wait, or to stop: then nobody resumes it.
@@ -22,15 +24,30 @@ pub fn mbarriers_ready() {
 }
 
 pub fn mbarrier_arrive(bar: u32, bytes: Option<u32>, site: u32) {
-    take(|m| !m.mbarrier_arrive(bar, bytes, site));
+    take(|m| !m.mbarrier_arrive(m.here(bar), bytes, site));
+}
+
+pub fn mbarrier_arrive_at(bar: u32, rank: u32, site: u32) {
+    take(|m| {
+        if rank >= m.cluster.ctas {
+            let message = format!("thread {} arrives in CTA {rank} of a cluster of {}", m.name(m.current), m.cluster.ctas);
+            m.fail(Kind::Protocol, site, message);
+            return true;
+        }
+        !m.mbarrier_arrive(Place { cta: rank, off: bar }, None, site)
+    });
 }
 
 pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
-    take(|m| m.mbarrier_wait(bar, parity, site));
+    take(|m| m.mbarrier_wait(m.here(bar), parity, site));
 }
 
 pub unsafe fn tma_load(dst: u32, map: u64, at: &[i32], bar: u32, site: u32) {
-    take(|m| !m.tma_load(dst, map, at, bar, site));
+    take(|m| !m.tma_load(dst, map, at, bar, 1 << m.rank, site));
+}
+
+pub unsafe fn tma_load_multicast(dst: u32, map: u64, at: &[i32], bar: u32, ctas: u16, site: u32) {
+    take(|m| !m.tma_load(dst, map, at, bar, ctas, site));
 }
 
 pub unsafe fn tma_store(src: u32, map: u64, at: &[i32], site: u32) {
@@ -67,10 +84,10 @@ pub fn wgmma_wait(pending: u32, acc: &mut [u32], site: u32) {
 
 /// # Safety
 /// The accumulators can be read and written until the thread goes on, and the descriptors are of shared memory.
-pub unsafe fn wgmma(shape: Shape, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], add: bool, site: u32) {
+pub unsafe fn wgmma(product: Product, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], add: bool, site: u32) {
     take(|m| {
         m.tensor.operands[m.current as usize] = Operands { acc, a, descriptors, add, ..Operands::default() };
-        m.wgmma(shape, site)
+        m.wgmma(product, site)
     });
 }
 

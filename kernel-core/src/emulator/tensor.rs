@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr;
 
+use super::cluster::{Cluster, Place};
 use super::groups::Groups;
 use super::in_flight::Flights;
 use super::machine::{Machine, State};
@@ -44,13 +45,13 @@ impl Default for Operands {
 }
 
 pub struct Tensor {
-    /// By offset in shared memory.
-    pub mbarriers: BTreeMap<u32, Mbarrier>,
-    pub named: [Named; 16],
+    pub mbarriers: BTreeMap<Place, Mbarrier>,
+    /// Of each CTA.
+    pub named: Vec<[Named; 16]>,
     pub threads: Vec<Work>,
     pub operands: Vec<Operands>,
     pub flights: Flights,
-    /// Threads of each warpgroup that have come to its step.
+    /// By first warp of a warpgroup: threads that have come to its step.
     in_group: Vec<u32>,
 }
 
@@ -58,20 +59,21 @@ pub struct Tensor {
 pub const WARPGROUP: u32 = 128;
 
 impl Tensor {
-    pub fn new(threads: u32) -> Self {
+    pub fn new(cluster: Cluster) -> Self {
+        let threads = cluster.size();
         Tensor {
             mbarriers: BTreeMap::new(),
-            named: Default::default(),
+            named: (0..cluster.ctas).map(|_| Default::default()).collect(),
             threads: (0..threads).map(|_| Work::default()).collect(),
             operands: vec![Operands::default(); threads as usize],
             flights: Flights::default(),
-            in_group: vec![0; threads.div_ceil(WARPGROUP) as usize],
+            in_group: vec![0; threads.div_ceil(32) as usize],
         }
     }
 
     pub fn begin_program(&mut self) {
         self.mbarriers.clear();
-        self.named.iter_mut().for_each(Named::clear);
+        self.named.iter_mut().flatten().for_each(Named::clear);
         self.in_group.fill(0);
         self.flights.clear();
         for t in &mut self.threads {
@@ -85,11 +87,10 @@ impl Machine {
     /// The current thread comes to a step of its warp or warpgroup (`size` threads): these threads if it is the last
     /// of them, else it must wait.
     pub fn meet(&mut self, state: State, size: u32) -> Option<Range<u32>> {
-        let first = self.current / size * size;
-        let lanes = first..(first + size).min(self.threads);
+        let lanes = self.cluster.group_of(self.current, size);
         self.states[self.current as usize] = state;
         let counters = if size == WARPGROUP { &mut self.tensor.in_group } else { &mut self.in_warp };
-        let come = &mut counters[(first / size) as usize];
+        let come = &mut counters[lanes.start as usize / 32];
         *come += 1;
         if *come < lanes.len() as u32 {
             return None;
@@ -98,10 +99,11 @@ impl Machine {
         if let Some(other) = lanes.clone().find(|&t| self.states[t as usize] != state) {
             let group = if size == WARPGROUP { "threads of one warpgroup" } else { "lanes of one warp" };
             let message = format!(
-                "{group} meet at different steps: thread {} {}, thread {other} {}",
-                self.current,
-                state.describe(),
-                self.states[other as usize].describe()
+                "{group} meet at different steps: thread {} {}, thread {} {}",
+                self.name(self.current),
+                state.describe(self.cluster),
+                self.name(other),
+                self.states[other as usize].describe(self.cluster)
             );
             let threads = vec![self.current, other];
             self.fail_at(Kind::Divergence, state.site(), Some(self.states[other as usize].site()), threads, message);
@@ -124,9 +126,9 @@ impl Machine {
 
     /// A program comes to its end: no copy may still run.
     pub fn finish_program(&mut self) {
-        let pending = self.tensor.mbarriers.iter().find_map(|(off, bar)| Some((off, bar.unwaited()?)));
-        if let Some((off, (site, what))) = pending {
-            let message = format!("the program ends, but {what} the mbarrier at shared byte {off}");
+        let pending = self.tensor.mbarriers.iter().find_map(|(place, bar)| Some((place, bar.unwaited()?)));
+        if let Some((&place, (site, what))) = pending {
+            let message = format!("the program ends, but {what} the mbarrier at {}", self.cluster.place(place));
             self.fail_at(Kind::AsyncPending, site, None, vec![], message);
         }
     }

@@ -1,5 +1,6 @@
 //! Tensor loads and stores: boxes of a tensor in global memory, row by row.
 
+use super::cluster::Place;
 use super::known::Agent;
 use super::machine::Machine;
 use super::report::Kind;
@@ -66,33 +67,48 @@ impl Machine {
         None
     }
 
-    /// Loads a box; whether it may.
+    /// Loads a box to the same place in each CTA of a mask, whose bytes count at that CTA's mbarrier; whether it may.
     ///
     /// # Safety
     /// `map` can be read as [`TensorMap::at`] does, and its tensor in known regions.
-    pub unsafe fn tma_load(&mut self, dst: u32, map: u64, at: &[i32], bar: u32, site: u32) -> bool {
-        if !self.mbarrier_begin_load(bar, site) {
+    pub unsafe fn tma_load(&mut self, dst: u32, map: u64, at: &[i32], bar: u32, ctas: u16, site: u32) -> bool {
+        if ctas == 0 || ctas >> self.cluster.ctas != 0 {
+            let message = format!("a tma load to the CTAs of the mask {ctas:#b}, of a cluster of {}", self.cluster.ctas);
+            self.fail(Kind::Protocol, site, message);
+            return false;
+        }
+        let targets: Vec<u32> = (0..self.cluster.ctas).filter(|cta| ctas >> cta & 1 == 1).collect();
+        if !targets.iter().all(|&cta| self.mbarrier_begin_load(Place { cta, off: bar }, site)) {
             return false;
         }
         let Some(map) = self.tensor_map(map, at.len(), dst, site) else { return false };
-        let step = self.asynchronous("tma load", Agent::Load { bar }, (self.current, 1), site);
+        let mut steps = Vec::with_capacity(targets.len());
+        for &cta in &targets {
+            let step = self.asynchronous("tma load", Agent::Load { bar: Place { cta, off: bar } }, (self.current, 1), site);
+            if !self.reach(cta, step.now) {
+                return false;
+            }
+            steps.push(step);
+        }
         let mut bytes = vec![0; map.row_bytes() as usize];
         for row in map.rows(padded(at)) {
             bytes.fill(0);
             for (from, n) in pieces(row.addr, row.inside.len()) {
                 let addr = row.addr + from as u64;
-                if !self.global_async(&step, Touch::Read, addr, n) {
+                if !self.global_async(&steps, Touch::Read, addr, n) {
                     return false;
                 }
                 std::ptr::copy_nonoverlapping(addr as *const u8, bytes[row.inside.start + from..].as_mut_ptr(), n);
             }
             for (i, chunk) in bytes.chunks(16).enumerate() {
                 let off = swizzled(dst + row.off + 16 * i as u32, map.swizzle);
-                let Some(place) = self.shared_async(&step, Touch::Write, off, 16) else { return false };
-                std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, 16);
+                for (&cta, step) in targets.iter().zip(&steps) {
+                    let Some(place) = self.shared_async(step, Touch::Write, Place { cta, off }, 16) else { return false };
+                    std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, 16);
+                }
             }
         }
-        self.mbarrier_end_load(bar, map.box_bytes());
+        targets.iter().for_each(|&cta| self.mbarrier_end_load(Place { cta, off: bar }, map.box_bytes()));
         true
     }
 
@@ -117,12 +133,12 @@ impl Machine {
                     continue;
                 }
                 let off = swizzled(src + row.off + 16 * i as u32, map.swizzle);
-                let Some(place) = self.shared_async(&reads, Touch::Read, off, 16) else { return false };
+                let Some(place) = self.shared_async(&reads, Touch::Read, self.here(off), 16) else { return false };
                 std::ptr::copy_nonoverlapping(place, chunk.as_mut_ptr(), 16);
             }
             for (from, n) in pieces(row.addr, row.inside.len()) {
                 let addr = row.addr + from as u64;
-                if !self.global_async(&writes, Touch::Write, addr, n) {
+                if !self.global_async(std::slice::from_ref(&writes), Touch::Write, addr, n) {
                     return false;
                 }
                 std::ptr::copy_nonoverlapping(bytes[row.inside.start + from..].as_ptr(), addr as *mut u8, n);

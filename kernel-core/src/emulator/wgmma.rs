@@ -1,4 +1,4 @@
-//! Products of a warpgroup: operands in shared memory by their descriptors, accumulators in registers.
+//! Products of a warpgroup: operands in its CTA's shared memory by their descriptors, accumulators in registers.
 
 use super::access::Asynchronous;
 use super::known::Agent;
@@ -11,7 +11,7 @@ use super::tensor_map::swizzled;
 
 /// A product of 64 rows and `n` columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Product {
     pub kind: Operand,
     pub n: usize,
     /// Whether the left operand comes in registers.
@@ -73,7 +73,7 @@ impl Machine {
         let work = &mut self.tensor.threads[self.current as usize];
         work.fenced = false;
         let Some(before) = work.products.wait(pending) else { return false };
-        let agent = self.order.agent(Agent::Wgmma { group: self.current / WARPGROUP });
+        let agent = self.order.agent(Agent::Wgmma { first: self.cluster.group_of(self.current, WARPGROUP).start });
         self.order.complete(self.current, agent, before);
         !self.land(before, acc, site)
     }
@@ -82,11 +82,11 @@ impl Machine {
     ///
     /// # Safety
     /// Each thread's accumulators can be read and written until it goes on.
-    pub unsafe fn wgmma(&mut self, shape: Shape, site: u32) -> bool {
+    pub unsafe fn wgmma(&mut self, product: Product, site: u32) -> bool {
         let work = &mut self.tensor.threads[self.current as usize];
         work.products.add(site);
         if !work.fenced {
-            let message = format!("thread {}: no wgmma_fence since the last wgmma_wait", self.current);
+            let message = format!("thread {}: no wgmma_fence since the last wgmma_wait", self.name(self.current));
             self.fail(Kind::Protocol, site, message);
             return true;
         }
@@ -96,13 +96,12 @@ impl Machine {
         let differs = |o: &Operands| (o.descriptors, o.add) != (descriptors, add);
         if let Some(other) = threads.clone().find(|&t| differs(&self.tensor.operands[t as usize])) {
             let what = if self.tensor.operands[other as usize].add == add { "descriptors" } else { "scales of the accumulators" };
-            let message = format!("threads {} and {other} come with different {what}", self.current);
+            let message = format!("threads {} and {} come with different {what}", self.name(self.current), self.name(other));
             self.fail_at(Kind::Divergence, site, None, vec![self.current, other], message);
             return true;
         }
-        let group = threads.start / WARPGROUP;
-        let step = self.asynchronous("wgmma", Agent::Wgmma { group }, (threads.start, WARPGROUP), site);
-        let Shape { kind, n, registers, transposed } = shape;
+        let step = self.asynchronous("wgmma", Agent::Wgmma { first: threads.start }, (threads.start, WARPGROUP), site);
+        let Product { kind, n, registers, transposed } = product;
         let k = 2 * kind.per_chunk();
         let (mut a, mut b) = (vec![0; ROWS * k], vec![0; k * n]);
         if registers {
@@ -115,7 +114,7 @@ impl Machine {
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
             return true;
         }
-        let Some(sums) = self.take_off(threads.clone(), shape, step.now.time(), site) else { return true };
+        let Some(sums) = self.take_off(threads.clone(), product, step.now.time(), site) else { return true };
         multiply(kind, n, k, &a, &b, sums);
         self.report.warp_steps += 4;
         self.leave(threads);
@@ -144,7 +143,7 @@ impl Machine {
         for row in (0..rows).step_by(row_step) {
             for k in (0..k).step_by(k_step) {
                 let off = descriptor.chunk(kind, row, k, transposed);
-                let Some(place) = self.shared_async(step, Touch::Read, off, 16) else { return false };
+                let Some(place) = self.shared_async(step, Touch::Read, self.here(off), 16) else { return false };
                 // SAFETY: in the program's shared memory.
                 let bytes = unsafe { super::memory::read(place, 16) };
                 for e in 0..per_chunk {

@@ -7,7 +7,9 @@ use crate::device::mem::{Wide, Words, combine};
 use crate::device::Mem;
 use crate::emulator::step::{self, Access, Source};
 
-pub use crate::emulator::step::{barrier, fence, num_programs, program_id, thread, warp_barrier};
+pub use crate::emulator::step::{
+    barrier, cluster_id, cluster_rank, cluster_sync, fence, num_clusters, num_programs, program_id, thread, warp_barrier,
+};
 
 pub fn shuffle_xor(v: u32, mask: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Xor(mask), site)

@@ -1,9 +1,9 @@
 //! Tensor steps and asynchronous copies on the emulated SM.
 //!
-//! Places in shared memory are byte offsets in the program's dynamic shared memory.
+//! Places in shared memory are byte offsets in the CTA's dynamic shared memory.
 
 use crate::device::Mem;
-use crate::emulator::step_tensor::{self as step, Shape};
+use crate::emulator::step_tensor::{self as step, Product};
 
 /// Makes an mbarrier of 8 bytes that takes `arrivals` a phase. One thread does it, then [`mbarriers_ready`], then a
 /// barrier lets others use it.
@@ -29,6 +29,13 @@ pub fn mbarrier_arrive(bar: u32, ok: bool, site: u32) {
     }
 }
 
+/// Arrives, where `ok`, at the mbarrier at the same place in another CTA of the cluster, or in this one.
+pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, site: u32) {
+    if ok {
+        step::mbarrier_arrive_at(bar, rank, site)
+    }
+}
+
 /// Waits until the phase of that parity is complete, which it is when the current one has the other parity.
 pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
     step::mbarrier_wait(bar, parity, site)
@@ -37,6 +44,12 @@ pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
 /// Starts to load a box of a tensor; its bytes, with the zeros outside of the tensor, count at the mbarrier.
 pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
     step::tma_load(dst, map, &at, bar, site)
+}
+
+/// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the mbarrier
+/// at the same place in each of them.
+pub unsafe fn tma_load_multicast<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, site: u32) {
+    step::tma_load_multicast(dst, map, &at, bar, ctas, site)
 }
 
 /// Starts to store what of a box lies in the tensor.
@@ -103,13 +116,13 @@ pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], 
 /// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`. Unless `add`, from zeros.
 pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TA || TB) };
-    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], add, site)
+    step::wgmma(Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], add, site)
 }
 
 /// As [`wgmma`], with the left operand in registers.
 pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, site: u32) {
     let shape = const { shape::<A, D, N>(TB) };
-    step::wgmma(Shape { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], add, site)
+    step::wgmma(Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], add, site)
 }
 
 /// Columns that a warpgroup's product may have.

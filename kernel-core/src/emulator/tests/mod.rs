@@ -3,6 +3,8 @@
 
 mod asynchronous;
 mod banks;
+mod cluster;
+mod cluster_ring;
 mod composed;
 mod divergence;
 mod in_flight;
@@ -13,7 +15,7 @@ mod ring;
 mod schedule;
 mod tensor;
 
-use super::{Failure, Kind, Options, Region, Report, launch};
+use super::{Failure, Kind, Options, Region, Report, Shape, launch};
 
 type Run = unsafe fn(&[u64]);
 
@@ -22,6 +24,7 @@ struct Launch<'a> {
     threads: u32,
     shared: u32,
     grid: u64,
+    ctas: u32,
     regions: Vec<Region>,
     scalars: Vec<u64>,
     options: Options,
@@ -33,6 +36,7 @@ fn program(threads: u32, shared: u32) -> Launch<'static> {
         threads,
         shared,
         grid: 1,
+        ctas: 1,
         regions: Vec::new(),
         scalars: Vec::new(),
         options: Options::default(),
@@ -43,6 +47,11 @@ fn program(threads: u32, shared: u32) -> Launch<'static> {
 impl<'a> Launch<'a> {
     fn grid(mut self, grid: u64) -> Self {
         self.grid = grid;
+        self
+    }
+
+    fn ctas(mut self, ctas: u32) -> Self {
+        self.ctas = ctas;
         self
     }
 
@@ -83,8 +92,9 @@ impl<'a> Launch<'a> {
 
     fn run(self, run: Run) -> Result<Report, Failure> {
         let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
+        let shape = Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
         // SAFETY: the regions are borrowed buffers.
-        unsafe { launch(run, self.threads, self.shared, [self.grid, 1, 1], &slots, &self.regions, &self.options) }
+        unsafe { launch(run, shape, &slots, &self.regions, &self.options) }
     }
 
     #[track_caller]
