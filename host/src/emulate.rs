@@ -12,7 +12,7 @@ pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, 
     let regions = regions(stream, call);
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
     let slots: Vec<u64> = call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
-    let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: 1 };
+    let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
     let ran = unsafe { emulator::launch(emulated.run, shape, &slots, &regions, options) };
     match ran {

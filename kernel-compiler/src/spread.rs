@@ -6,17 +6,21 @@
 use crate::analyse::{walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
+use proc_macro2::Span;
 use std::collections::{HashMap, HashSet};
 
-/// The function of one block of `f.ctas`; none, and why, where the blocks would have to exchange more than operands.
-pub fn spread(f: &Func) -> Result<Func, &'static str> {
+/// Why a program cannot be spread, and what keeps it from that; nowhere in particular if it lacks something.
+pub type Refused = (&'static str, Option<Span>);
+
+/// The function of one block of `f.ctas`; none where the blocks would have to exchange more than operands.
+pub fn spread(f: &Func) -> Result<Func, Refused> {
     let mut dims = Dims::of(f)?;
     let parted: HashSet<usize> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then(|| dims.class(*v, 0)) } else { None }).collect();
     if parted.is_empty() {
-        return Err("there is no `dot` whose rows could be shared out");
+        return Err(("there is no `dot` whose rows could be shared out", None));
     }
-    if dims.whole.clone().into_iter().any(|d| parted.contains(&dims.find(d))) {
-        return Err("the rows of a product are reduced, reshaped, multiplied over or used as columns");
+    if let Some((_, by)) = dims.whole.clone().into_iter().find(|(d, _)| parted.contains(&dims.find(*d))) {
+        return Err(("here the rows of a product are reduced, reshaped, multiplied over or used as columns", Some(f.values[by.0 as usize].span)));
     }
     check(f, &mut dims, &parted)?;
     let mut out = Parts { f: f.clone(), dims, parted, ranks: HashMap::new(), first: vec![] };
@@ -37,12 +41,12 @@ struct Dims {
     first: Vec<usize>,
     vars: usize,
     parent: Vec<usize>,
-    /// Dimensions that every block needs as a whole.
-    whole: Vec<usize>,
+    /// Dimensions that every block needs as a whole, and for what.
+    whole: Vec<(usize, Value)>,
 }
 
 impl Dims {
-    fn of(f: &Func) -> Result<Dims, &'static str> {
+    fn of(f: &Func) -> Result<Dims, Refused> {
         let mut first = vec![];
         let mut n = 0;
         for rank in f.values.iter().map(|v| v.ty.shape.len()).chain(f.vars.iter().map(|v| v.ty.shape.len())) {
@@ -95,11 +99,12 @@ impl Dims {
         (0..f.shape(a).len().min(f.shape(b).len())).for_each(|d| self.join(self.dim(a, d), self.dim(b, d)));
     }
 
-    fn keep_whole(&mut self, f: &Func, v: Value) {
-        (0..f.shape(v).len()).for_each(|d| self.whole.push(self.dim(v, d)));
+    fn keep_whole(&mut self, f: &Func, v: Value, by: Value) {
+        (0..f.shape(v).len()).for_each(|d| self.whole.push((self.dim(v, d), by)));
     }
 
-    fn op(&mut self, f: &Func, v: Value) -> Result<(), &'static str> {
+    fn op(&mut self, f: &Func, v: Value) -> Result<(), Refused> {
+        let here = Some(f.values[v.0 as usize].span);
         match f.op(v) {
             Op::Expand(x, axis) => (0..f.shape(*x).len()).for_each(|d| self.join(self.dim(*x, d), self.dim(v, d + usize::from(d >= *axis)))),
             Op::Broadcast(x) => (0..f.shape(v).len()).filter(|&d| f.shape(*x)[d] == f.shape(v)[d]).for_each(|d| self.join(self.dim(*x, d), self.dim(v, d))),
@@ -110,26 +115,26 @@ impl Dims {
                 if from.iter().map(|&d| f.shape(*x)[d]).eq(to.iter().map(|&d| f.shape(v)[d])) {
                     from.into_iter().zip(to).for_each(|(a, b)| self.join(self.dim(*x, a), self.dim(v, b)));
                 } else {
-                    self.keep_whole(f, *x);
-                    self.keep_whole(f, v);
+                    self.keep_whole(f, *x, v);
+                    self.keep_whole(f, v, v);
                 }
             }
             Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } => {
-                self.whole.push(self.dim(*value, *axis));
+                self.whole.push((self.dim(*value, *axis), v));
                 (0..f.shape(v).len()).for_each(|d| self.join(self.dim(*value, d + usize::from(d >= *axis)), self.dim(v, d)));
             }
             Op::Load { place, mask, other, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().for_each(|x| self.same(f, x, v)),
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
-                    return Err("products of batches are not shared out");
+                    return Err(("products of batches are not shared out", here));
                 }
                 self.same(f, *acc, v);
                 self.join(self.dim(*a, 0), self.dim(v, 0));
                 self.join(self.dim(*b, 1), self.dim(v, 1));
                 let across = [self.dim(*a, 1), self.dim(*b, 0), self.dim(v, 1)];
-                self.whole.extend(across);
+                self.whole.extend(across.map(|d| (d, v)));
             }
-            Op::Atomic { .. } | Op::AtomicCas { .. } => return Err("an atomic would be made by every thread block"),
+            Op::Atomic { .. } | Op::AtomicCas { .. } => return Err(("an atomic would be made by every thread block", here)),
             Op::ReadVar(var) => (0..f.shape(v).len()).for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
             Op::Splat(_) | Op::Arange { .. } => {}
             op => op.operands().into_iter().for_each(|x| self.same(f, x, v)),
@@ -139,24 +144,25 @@ impl Dims {
 }
 
 /// What every block does on its own must be its own, or the same as the others' do.
-fn check(f: &Func, dims: &mut Dims, parted: &HashSet<usize>) -> Result<(), &'static str> {
+fn check(f: &Func, dims: &mut Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let written = written(f);
     let count = |dims: &mut Dims, v: Value| (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count();
     for s in walk(&f.body) {
         match s {
             Stmt::Let(v) => {
+                let here = Some(f.values[v.0 as usize].span);
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.param())) {
-                    return Err("what one thread block stores another may read");
+                    return Err(("what one thread block stores another may read", here));
                 }
                 if count(dims, *v) > 1 {
-                    return Err("rows and columns of a tile would both be shared out");
+                    return Err(("rows and columns of a tile would both be shared out", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
                 if (0..f.shape(*v).len()).any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d))) {
-                    return Err("the rows of a product cannot be halved so often");
+                    return Err(("a product has too few rows", here));
                 }
             }
-            Stmt::Store { value, .. } if count(dims, *value) != 1 => return Err("every thread block would store the same"),
+            Stmt::Store { value, span, .. } if count(dims, *value) != 1 => return Err(("every thread block would store the same", Some(*span))),
             _ => {}
         }
     }

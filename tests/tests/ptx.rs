@@ -22,6 +22,8 @@ struct Entry {
     ptx: String,
     threads: u32,
     min_blocks: u32,
+    /// Thread blocks of a program.
+    ctas: usize,
     /// Its configuration.
     consts: &'static [(&'static str, i64)],
     warps: usize,
@@ -82,6 +84,7 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
                 ptx: code(&image.ptx),
                 threads: entry.threads,
                 min_blocks: entry.min_blocks,
+                ctas: entry.ctas as usize,
                 consts: config.consts,
                 warps: config.warps as usize,
                 element_bytes: desc.params[0].dtype.size(),

@@ -11,24 +11,24 @@ use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
 use crate::ir::Func;
 use crate::lower::{Variant, pipeline};
-use crate::spread::spread;
+use crate::spread::{Refused, spread};
 
 /// One instance, of which there is code: a program that a configuration spreads over thread blocks can be.
 pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
     let f = crate::infer::infer(&k.ast, types, config, d)?;
     if config.ctas > 1
-        && let Err(why) = spreads(&f)
+        && let Err((why, at)) = spreads(&f)
     {
         let message = format!("`{}` cannot be spread over {} thread blocks (`ctas`): {why}", k.name, config.ctas);
-        return Err(d.error(k.ast.name.span(), message));
+        return Err(d.error(at.unwrap_or(k.ast.name.span()), message));
     }
     Ok(f)
 }
 
-fn spreads(f: &Func) -> std::result::Result<(), &'static str> {
+fn spreads(f: &Func) -> std::result::Result<(), Refused> {
     let part = spread(f)?;
     let fed = pipeline::plan(&part, &[]).is_some();
-    if fed { Ok(()) } else { Err("products share operands that are tiles of views, in shapes that warpgroups multiply, copied by a producer") }
+    if fed { Ok(()) } else { Err(("its products are not those of warpgroups: of tiles of views, of 64 rows at least for each block, copied by a producer", None)) }
 }
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.

@@ -13,7 +13,7 @@ use tile_host::{Error, LaunchOptions, Runtime};
     tune(BM = [256], BN = [64], BK = [32], TA = [0], TB = [1], warps = [8], stages = [3], ctas = [2], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], TA = [0], TB = [0], warps = [4], arch = [80]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
 )]
 fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<T, 2>,

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Rows and columns of one step's product, and its depth in bytes.
+/// Rows and columns of one step's product of a thread block, and its depth in bytes.
 fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
-    let (m, n, deep) = (number("BM")?, number("BN")?, number("BK")? * e.element_bytes);
+    let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
     // Of few rows, B is the left operand.
     Some(if e.name.starts_with("matmul_few") { [n, m, deep] } else { [m, n, deep] })
 }
@@ -102,11 +102,38 @@ fn roles_meet_once() {
     for e in entries().iter().filter(|e| e.specialised) {
         let meetings: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| of_all(l.0)).map(|l| l.1).collect();
         let roles = e.ptx.lines().position(role).expect("a specialised program has roles");
-        if meetings.len() != 1 || meetings[0] > roles {
-            wrong.push(format!("{}: barriers in lines {meetings:?}, roles from {roles} on", e.title()));
+        // Those of a cluster meet again before one of them ends.
+        let clusters: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| l.0.starts_with("barrier.cluster.wait")).map(|l| l.1).collect();
+        let meets = match e.ctas {
+            1 => meetings.len() == 1 && meetings[0] < roles && clusters.is_empty(),
+            _ => meetings.is_empty() && clusters.len() > 1 && clusters[0] < roles && clusters[1] > roles,
+        };
+        if !meets {
+            wrong.push(format!("{}: barriers in lines {meetings:?}, of the cluster in {clusters:?}, roles from {roles} on", e.title()));
         }
     }
     none("barriers of all threads", wrong);
+}
+
+#[test]
+fn clusters_share_operands() {
+    let lowered = lowered();
+    let (entries, mut wrong) = (entries(), vec![]);
+    for e in entries.iter().filter(|e| e.specialised) {
+        let copies = |how: &str| e.count(|o| o.starts_with("cp.async.bulk.tensor") && o.contains(how));
+        let (shared, told) = (copies(".multicast::cluster"), e.count(|o| o.starts_with("mapa.shared::cluster")));
+        let declared = e.ptx.contains(&format!(".reqnctapercluster {}, 1, 1", e.ctas));
+        let ok = match e.ctas {
+            1 => shared == 0 && told == 0 && !e.ptx.contains(".reqnctapercluster"),
+            // As many as in the code, or copies of them.
+            _ => declared && told > 0 && shared > 0 && shared % lowered[e.name].matches("d::copy_box_to::<").count() == 0,
+        };
+        if !ok {
+            wrong.push(format!("{}: {shared} copies to all, {told} arrivals at others", e.title()));
+        }
+    }
+    assert!(entries.iter().any(|e| e.ctas > 1) || !entries.iter().any(|e| e.specialised));
+    none("clusters", wrong);
 }
 
 #[test]
