@@ -159,7 +159,23 @@ impl Lower<'_> {
             return Some(Regs(format!("(0 < {name})")));
         }
         let table = self.const_table("u32", a.consts.iter().map(|c| c.to_string()).collect());
-        Some(Regs(format!("({table}[#] < {name})")))
+        Some(self.less(table, name))
+    }
+
+    fn less(&mut self, table: String, limit: String) -> Regs {
+        let regs = Regs(format!("({table}[#] < {limit})"));
+        self.limits.insert(regs.0.clone(), (table, limit));
+        regs
+    }
+
+    /// Both of two conditions: where they compare the same constants, with the lower limit.
+    pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
+        let (x, y) = (self.limits.get(&a.0)?.clone(), self.limits.get(&b.0)?.clone());
+        (x.0 == y.0).then(|| {
+            let name = self.fresh();
+            self.line(format!("let {name}: u32 = s::min({}, {});", x.1, y.1));
+            self.less(x.0, name)
+        })
     }
 
     /// Made without subtraction or signs: it wraps only where sizes beyond 2^63 are claimed, and then counts as outside.

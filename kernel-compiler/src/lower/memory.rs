@@ -176,6 +176,10 @@ impl Lower<'_> {
             }
             _ => Some(Regs(format!("({} < a{})", self.as_u64(index, &regs.0), p.slot + 1))),
         };
+        // The mask goes with the bounds if it says no more of an access than of its farthest element.
+        let ascends = affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
+        let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
+        let (bound, mask) = if joined.is_some() { (joined, None) } else { (bound, mask) };
         let addr = match &affine {
             Some(a) => {
                 let base = self.fresh();
