@@ -94,7 +94,7 @@ pub mod products {
     /// A B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
@@ -118,7 +118,7 @@ pub mod products {
     /// A Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
