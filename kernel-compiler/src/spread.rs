@@ -32,7 +32,14 @@ pub fn spread(f: &Func) -> Result<Func, Refused> {
 
 /// Whether a scalar is not the same in all blocks.
 pub fn depends_on_rank(f: &Func, v: Value) -> bool {
-    matches!(f.op(v), Op::Rank) || f.op(v).operands().into_iter().any(|o| depends_on_rank(f, o))
+    let (mut todo, mut seen) = (vec![v], HashSet::new());
+    while let Some(v) = todo.pop() {
+        if matches!(f.op(v), Op::Rank) {
+            return true;
+        }
+        todo.extend(f.op(v).operands().into_iter().filter(|&o| seen.insert(o)));
+    }
+    false
 }
 
 /// The dimensions of tiles, those that are the same rows or columns in one class.
