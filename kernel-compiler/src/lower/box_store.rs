@@ -24,7 +24,7 @@ impl Lower<'_> {
     /// Whether a statement is such a store, and has been made.
     pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
-        let Stmt::Store { place, value, tile: Some(tile), span, .. } = s else { return false };
+        let Stmt::Store { place, value, tile: Some(tile), hint, span, .. } = s else { return false };
         let (Role::Consumer(_), Some(g)) = (self.role, part(f, *value)) else { return false };
         let (dtype, shape) = (f.ty(*value).dtype, f.shape(*value));
         let size = dtype.size();
@@ -91,8 +91,8 @@ impl Lower<'_> {
             self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
             for (q, buffer) in &some {
                 match boxes {
-                    true => self.copy_out(place, tile, &group, *q, size, buffer, site),
-                    false => self.write_out(place, tile, &group, (*q, buffer), &lane, site),
+                    true => self.copy_out((place, tile, *hint), &group, *q, size, buffer, site),
+                    false => self.write_out((place, tile, *hint), &group, (*q, buffer), &lane, site),
                 }
             }
         }
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.line(format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[r], {site});"));
     }
 
-    fn copy_out(&mut self, place: &Place, tile: &[Value], group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
+    fn copy_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
         let map = Map { param: place.param(), extents: vec![GROUP_ROWS, ROW / size], swizzle: ROW, stores: true };
         let known = self.maps.iter().position(|m| *m == map);
         let map = known.unwrap_or_else(|| {
@@ -125,11 +125,11 @@ impl Lower<'_> {
             self.maps.len() - 1
         });
         let (row, col) = group.origin(tile, q, size);
-        self.line(format!("d::store_box({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});"));
+        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});", hint as u32));
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
-    fn write_out(&mut self, place: &Place, tile: &[Value], group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
+    fn write_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
         let across = ROW / size / 32;
@@ -146,8 +146,9 @@ impl Lower<'_> {
         self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul(a{}).wrapping_add({c0}).wrapping_mul({size}));", slot + 3));
         self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + ({lane} >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + ((({lane} & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
         let text = format!(
-            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul(a{}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], 0, {site});",
+            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul(a{}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], {}, {site});",
             slot + 3,
+            hint as u32,
         );
         self.access(place, true, 0, site, text);
     }

@@ -58,13 +58,18 @@ pub fn num_clusters(axis: u32) -> u64 {
     hw::num_clusters(axis) as u64
 }
 
-/// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own.
+/// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own. `HINT` as of [`copy_box`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn store_box<const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
-    hw::tma_store(src, map, coordinates(at), ok, site)
+pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
+    let at = coordinates(at);
+    match HINT {
+        hint::STREAMING => hw::tma_store::<RANK, EVICT_FIRST>(src, map, at, ok, site),
+        hint::KEEP => hw::tma_store::<RANK, EVICT_LAST>(src, map, at, ok, site),
+        _ => hw::tma_store::<RANK, 0>(src, map, at, ok, site),
+    }
 }
 
 /// As the hardware wants them. Extents are below 2^31, so that what lies beyond stays outside.

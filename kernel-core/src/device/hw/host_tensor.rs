@@ -53,7 +53,7 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const POLICY: u64>(dst: u32,
 }
 
 /// Starts to store what of a box lies in the tensor.
-pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
+pub unsafe fn tma_store<const RANK: usize, const POLICY: u64>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
     if ok {
         step::tma_store(src, map, &at, site);
         step::tma_store_commit()

@@ -154,22 +154,28 @@ pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64,
     }
 }
 
-/// Copies a box out where `ok`, without a branch, and commits it as a group.
+/// Copies a box out where `ok`, without a branch, and commits it as a group; `POLICY` as of [`tma_load`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn tma_store<const RANK: usize>(src: u32, map: u64, at: [i32; RANK], ok: bool, _site: u32) {
+pub unsafe fn tma_store<const RANK: usize, const POLICY: u64>(src: u32, map: u64, at: [i32; RANK], ok: bool, _site: u32) {
     let src = shared(src);
     macro_rules! copy {
-        ($rank:literal, $list:literal, $($i:literal)*) => {
+        ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
             asm!(
                 "{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;",
-                concat!("@ok cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group [{map}, {{", $list, "}}], [{src}];"),
+                concat!("@ok cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group", $hint, " [{map}, {{", $list, "}}], [{src}]", $policy, ";"),
                 "@ok cp.async.bulk.commit_group;", "}}",
                 $(in(reg32) at[$i],)*
-                ok = in(reg32) ok as u32, src = in(reg32) src, map = in(reg64) map, options(nostack)
+                ok = in(reg32) ok as u32, src = in(reg32) src, map = in(reg64) map, $($more)* options(nostack)
             )
+        };
+        ($rank:literal, $list:literal, $($i:literal)*) => {
+            match POLICY {
+                0 => copy!($rank, $list, "", "", (), $($i)*),
+                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
+            }
         };
     }
     match RANK {

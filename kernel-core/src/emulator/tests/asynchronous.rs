@@ -86,7 +86,7 @@ unsafe fn stored<const FENCE: u32, const WAIT: u32>(s: &[u64]) {
             h::proxy_fence(61);
         }
         if t == 0 {
-            h::tma_store(0, map, [0, round as i32 * 4], true, 63);
+            h::tma_store::<2, 0>(0, map, [0, round as i32 * 4], true, 63);
             if WAIT != 0 {
                 h::tma_store_wait_read::<0>(65);
             }

@@ -310,7 +310,7 @@ unsafe fn box_moves(s: &[u64]) {
         h::mbarrier_expect(BAR, 256, 62);
         h::tma_load::<_, 0>(0, from, [x as i32, y as i32, z as i32], BAR, 63);
         h::mbarrier_wait(BAR, 0, 64);
-        h::tma_store(0, to, [-2, 1, 0], true, 65);
+        h::tma_store::<3, 0>(0, to, [-2, 1, 0], true, 65);
         h::tma_store_wait_read::<0>(67);
     }
 }
