@@ -18,8 +18,7 @@ pub mod products {
         }
     }
 
-    /// ONCE says of what the L2 cache need not keep: 1 of B, where there are few rows and every element of it is read once, 2 of A, where
-    /// there are few columns, 4 of C, where that is larger than the cache.
+    /// ONCE of 1 is for few rows, where every element of B is read once, ONCE of 2 for few columns.
     fn product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const ONCE: usize>(
         a: View<E, 2>,
         b: View<E, 2>,
@@ -32,13 +31,9 @@ pub mod products {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in (0..depth).step_by(BK) {
-                acc = dot(operand::<TA, BM, BK, { ONCE / 2 % 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
+                acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
             }
-            if ONCE / 4 == 1 {
-                c.store([i * BM, j * BN], activated(acc, below).to::<E>()).streaming();
-            } else {
-                c.store([i * BM, j * BN], activated(acc, below).to::<E>());
-            }
+            c.store([i * BM, j * BN], activated(acc, below).to::<E>());
         }
     }
 
@@ -99,7 +94,7 @@ pub mod products {
     /// A B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [16], PER_SM = [1], ONCE = [0, 4], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
@@ -123,7 +118,7 @@ pub mod products {
     /// A Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [16], PER_SM = [1], ONCE = [0, 4], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
