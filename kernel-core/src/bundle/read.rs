@@ -178,9 +178,16 @@ impl<'a> Cursor<'a> {
             threads: self.u32()?,
             shared_bytes: self.u32()?,
             min_blocks: self.u32()?,
-            ctas: self.u32()?,
+            ctas: self.nonzero("an entry has no thread blocks")?,
             images: self.list(|t| t.stored(images_len))?,
         })
+    }
+
+    fn nonzero(&mut self, what: &'static str) -> Result<u32, BundleError> {
+        match self.u32()? {
+            0 => Err(BundleError::Damaged { what }),
+            n => Ok(n),
+        }
     }
 
     fn stored(&mut self, images_len: usize) -> Result<Stored<'a>, BundleError> {
