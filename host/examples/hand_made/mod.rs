@@ -66,7 +66,8 @@ fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
         name: name.into(),
         threads,
         shared_bytes,
-        min_blocks: 1, ctas: 1,
+        min_blocks: 1,
+        ctas: 1,
         images: vec![ImageData { target: target.into(), ptx: text(name, add), cubin: None, usage: None }],
     };
     let entries = vec![
