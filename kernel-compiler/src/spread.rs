@@ -286,7 +286,7 @@ impl Parts {
                     *extent /= ctas;
                 }
             }
-            ty.shape = shape.into();
+            ty.shape = shape;
         }
     }
 }
