@@ -49,7 +49,7 @@ where
 {
     let mut spread = 0;
     for config in <(T,) as joined::Types>::DESC.configs {
-        let is = |name: &str| config.consts.iter().any(|c| *c == (name, 1));
+        let is = |name: &'static str| config.consts.contains(&(name, 1));
         for [m, n, k] in [[256, 128, 128], [200, 136, 72], [40, 72, 64]] {
             let (a_dims, b_dims) = (if is("TA") { [k, m] } else { [m, k] }, if is("TB") { [n, k] } else { [k, n] });
             let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, of), Matrix::new(b_dims, b_dims[1], 2, of));
