@@ -39,6 +39,8 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
     Ok(match stage {
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {
+            // As a thread block of a cluster has it.
+            let f = if variant.tma && f.ctas > 1 { crate::spread::spread(&f).map_err(|(why, _)| why)? } else { f };
             let a = analyse(&f, variant.assume());
             let homes = crate::layout::assign(&f, &a, if variant.tma { crate::lower::pipeline::plan(&f, &crate::lower::fused(&f)) } else { None }.as_ref());
             ir(&f, |v| {

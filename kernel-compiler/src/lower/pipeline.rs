@@ -120,8 +120,13 @@ pub const ALIGN: usize = 1024;
 
 /// The plan for a function whose products all take their operands from views; none for any other.
 ///
-/// `fused` stores may have one of the tiles that they are joined with copied to where they are made.
+/// `fused` stores may have one of the tiles that they are joined with copied to where they are made: none, if the producer
+/// cannot say where these lie.
 pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
+    with_epilogues(f, fused).or_else(|| if fused.is_empty() { None } else { with_epilogues(f, &[]) })
+}
+
+fn with_epilogues(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     let dots: Vec<Value> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None }).collect();
     if dots.is_empty() {
         return None;

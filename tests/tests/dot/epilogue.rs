@@ -77,6 +77,33 @@ fn tiles_joined_with_products() {
     check(bf16::from_f32, bf16::to_f32);
 }
 
+/// Rows that data names: only the program itself can say where the tile lies, so that threads load it.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
+fn named<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, rows: &[u32], mut c: ViewMut<f16, 2>) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    let row = load(rows, program_id(0)) as usize;
+    c.store([i, j], (acc + old.tile([row, j], [BM, BN]).to::<f32>()).to::<f16>());
+}
+
+#[test]
+fn tiles_that_data_names() {
+    let [m, n, k] = [128, 72, 72];
+    let (a, b, old) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32), Matrix::new([m, n], n, 4, f16::from_f32));
+    let rows = [64u32, 3];
+    assert!(named::DESCS[0].configs[0].variants.iter().any(|v| v.only == Some("sm_90a")), "products go by warpgroups all the same");
+    let run = |rt: &Runtime| {
+        let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+        rt.launch(named(view!(a), view!(b), view!(old), &rows[..], view_mut!(c))).expect("it runs");
+        c.data
+    };
+    let (wanted, found) = (run(&Runtime::cpu()), run(&Runtime::emulator(7)));
+    assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)));
+}
+
 /// Rows of 64 bytes, which are not stored by boxes.
 #[tile_kernel(tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
 fn narrow<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
