@@ -40,16 +40,16 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {
             // As a thread block of a cluster has it.
-            let f = if variant.tma && f.ctas > 1 { crate::spread::spread(&f).map_err(|(why, _)| why)? } else { f };
-            let a = analyse(&f, variant.assume());
-            let homes = crate::layout::assign(&f, &a, if variant.tma { crate::lower::pipeline::plan(&f, &crate::lower::fused(&f)) } else { None }.as_ref());
-            ir(&f, |v| {
+            let f = &*crate::spread::spread(&f).map_err(|(why, _)| why)?;
+            let a = analyse(f, variant.assume());
+            let homes = crate::layout::assign(f, &a, if variant.tma { crate::lower::pipeline::plan(f, &crate::lower::fused(f)) } else { None }.as_ref());
+            ir(f, |v| {
                 if f.ty(v).is_scalar() {
                     return String::new();
                 }
                 let mut t = if homes.is_cheap(v) { "  // anywhere".to_string() } else { format!("  // {:?}", homes.of(v)) };
                 if f.ty(v).dtype.is_int() {
-                    write!(t, "  {:?}", a.info(&f, v).along).expect("writing to a string");
+                    write!(t, "  {:?}", a.info(f, v).along).expect("writing to a string");
                 }
                 t
             })

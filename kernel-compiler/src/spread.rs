@@ -7,27 +7,31 @@ use crate::analyse::{walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use proc_macro2::Span;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Why a program cannot be spread, and what keeps it from that; nowhere in particular if it lacks something.
 pub type Refused = (&'static str, Option<Span>);
 
-/// The function of one block of `f.ctas`; none where the blocks would have to exchange more than operands.
-pub fn spread(f: &Func) -> Result<Func, Refused> {
-    let mut dims = Dims::of(f)?;
+/// The function of one block of `f.ctas`, of one alone the same; none where the blocks would have to exchange more than operands.
+pub fn spread(f: &Func) -> Result<Cow<'_, Func>, Refused> {
+    if f.ctas == 1 {
+        return Ok(Cow::Borrowed(f));
+    }
+    let dims = Dims::of(f)?;
     let parted: HashSet<usize> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then(|| dims.class(*v, 0)) } else { None }).collect();
     if parted.is_empty() {
         return Err(("there is no `dot` whose rows could be shared out", None));
     }
-    if let Some((_, by)) = dims.whole.clone().into_iter().find(|(d, _)| parted.contains(&dims.find(*d))) {
+    if let Some((_, by)) = dims.whole.iter().find(|(d, _)| parted.contains(&dims.find(*d))) {
         return Err(("here the rows of a product are reduced, reshaped, multiplied over or used as columns", Some(f.values[by.0 as usize].span)));
     }
-    check(f, &mut dims, &parted)?;
+    check(f, &dims, &parted)?;
     let mut out = Parts { f: f.clone(), dims, parted, ranks: HashMap::new(), first: vec![] };
     let body = out.block(&f.body);
     out.shrink();
     out.f.body = out.first.into_iter().chain(body).collect();
-    Ok(out.f)
+    Ok(Cow::Owned(out.f))
 }
 
 /// Whether a scalar is not the same in all blocks.
@@ -82,17 +86,14 @@ impl Dims {
         self.first[v.0 as usize] + d
     }
 
-    fn find(&mut self, d: usize) -> usize {
-        let up = self.parent[d];
-        if up == d {
-            return d;
+    fn find(&self, mut d: usize) -> usize {
+        while self.parent[d] != d {
+            d = self.parent[d];
         }
-        let root = self.find(up);
-        self.parent[d] = root;
-        root
+        d
     }
 
-    fn class(&mut self, v: Value, d: usize) -> usize {
+    fn class(&self, v: Value, d: usize) -> usize {
         self.find(self.dim(v, d))
     }
 
@@ -151,9 +152,9 @@ impl Dims {
 }
 
 /// What every block does on its own must be its own, or the same as the others' do.
-fn check(f: &Func, dims: &mut Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
+fn check(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let written = written(f);
-    let count = |dims: &mut Dims, v: Value| (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count();
+    let count = |v: Value| (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count();
     for s in walk(&f.body) {
         match s {
             Stmt::Let(v) => {
@@ -161,7 +162,7 @@ fn check(f: &Func, dims: &mut Dims, parted: &HashSet<usize>) -> Result<(), Refus
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.param())) {
                     return Err(("what one thread block stores another may read", here));
                 }
-                if count(dims, *v) > 1 {
+                if count(*v) > 1 {
                     return Err(("rows and columns of a tile would both be shared out", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
@@ -169,7 +170,7 @@ fn check(f: &Func, dims: &mut Dims, parted: &HashSet<usize>) -> Result<(), Refus
                     return Err(("a product has too few rows", here));
                 }
             }
-            Stmt::Store { value, span, .. } if count(dims, *value) != 1 => return Err(("every thread block would store the same", Some(*span))),
+            Stmt::Store { value, span, .. } if count(*value) != 1 => return Err(("every thread block would store the same", Some(*span))),
             _ => {}
         }
     }
@@ -195,11 +196,8 @@ impl Parts {
     }
 
     /// The parted dimension of one of the original's values.
-    fn parted(&mut self, v: Value) -> Option<usize> {
-        (0..self.f.shape(v).len()).find(|&d| {
-            let class = self.dims.class(v, d);
-            self.f.shape(v)[d] > 1 && self.parted.contains(&class)
-        })
+    fn parted(&self, v: Value) -> Option<usize> {
+        (0..self.f.shape(v).len()).find(|&d| self.f.shape(v)[d] > 1 && self.parted.contains(&self.dims.class(v, d)))
     }
 
     /// Where a block's part begins of so many rows.

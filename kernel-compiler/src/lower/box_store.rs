@@ -119,11 +119,7 @@ impl Lower<'_> {
 
     fn copy_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
         let map = Map { param: place.param(), extents: vec![GROUP_ROWS, ROW / size], swizzle: ROW, stores: true };
-        let known = self.maps.iter().position(|m| *m == map);
-        let map = known.unwrap_or_else(|| {
-            self.maps.push(map);
-            self.maps.len() - 1
-        });
+        let map = map.among(&mut self.maps);
         let (row, col) = group.origin(tile, q, size);
         self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});", hint as u32));
     }

@@ -26,7 +26,7 @@ use crate::analyse::{Analysis, Assume, analyse};
 use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
-use crate::spread;
+use crate::spread::spread;
 pub use program::{Access, Lowered, Node};
 use roles::Role;
 use ahead::Ahead;
@@ -57,15 +57,10 @@ impl Variant {
 /// Lowers one instance for one variant; none where the variant is not for it. With `sites`, steps carry the kernel's
 /// source line for the emulator.
 pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
-    let part;
-    let f = match f.ctas {
-        1 => f,
-        _ if !variant.tma => return None,
-        _ => {
-            part = spread::spread(f).ok()?;
-            &part
-        }
-    };
+    if f.ctas > 1 && !variant.tma {
+        return None;
+    }
+    let f = &*spread(f).ok()?;
     let fused = if variant.tma { fused(f) } else { vec![] };
     let pipeline = if variant.tma { Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?) } else { None };
     if pipeline.is_some() && !variant.aligned && epilogue::crowded(f, &fused) {

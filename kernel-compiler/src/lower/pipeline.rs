@@ -68,6 +68,16 @@ pub struct Map {
     pub stores: bool,
 }
 
+impl Map {
+    /// Its number among others, which it may be one of already.
+    pub fn among(self, maps: &mut Vec<Map>) -> usize {
+        maps.iter().position(|m| *m == self).unwrap_or_else(|| {
+            maps.push(self);
+            maps.len() - 1
+        })
+    }
+}
+
 /// An operand of a product in a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
@@ -240,12 +250,10 @@ fn share(f: &Func, load: Value, rows: usize, boxes: usize, row_bytes: usize) -> 
     if ctas == 1 || at.iter().any(|&o| depends_on_rank(f, o)) {
         return None;
     }
-    // Swizzles repeat after eight rows.
-    match (boxes % ctas, rows % (8 * ctas)) {
-        (0, _) => Some(Share::Boxes),
-        (_, 0) if rows / ctas * row_bytes % ALIGN == 0 => Some(Share::Rows),
-        _ => None,
+    if boxes % ctas == 0 {
+        return Some(Share::Boxes);
     }
+    (rows * row_bytes % (ctas * ALIGN) == 0).then_some(Share::Rows)
 }
 
 fn row_bytes(f: &Func, load: Value) -> usize {
@@ -388,11 +396,7 @@ impl Pipeline {
             extents[shape.len() - 2] /= f.ctas as usize;
         }
         let map = Map { param: place.param(), extents, swizzle: row_bytes, stores: false };
-        let known = self.maps.iter().position(|m| *m == map);
-        let map = known.unwrap_or_else(|| {
-            self.maps.push(map);
-            self.maps.len() - 1
-        });
+        let map = map.among(&mut self.maps);
         let c = &mut self.channels[channel];
         let b = Buffer { load, map, offset: c.bytes, rows, boxes, row_bytes, share };
         c.bytes += b.bytes().next_multiple_of(ALIGN);
