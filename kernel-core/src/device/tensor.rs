@@ -4,12 +4,8 @@ pub use super::hw::{
     cluster_sync, cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_arrive_at, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
     opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_wait_previous,
 };
-use super::{Mem, hint};
+use super::Mem;
 use super::hw::{self, Shared};
-
-/// L2 policies: what `createpolicy.fractional` makes of all lines.
-const EVICT_FIRST: u64 = 0x12F0_0000_0000_0000;
-const EVICT_LAST: u64 = 0x14F0_0000_0000_0000;
 
 /// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros. `HINT` as of
 /// [`load`](super::load): no copy goes through the L1 cache.
@@ -18,12 +14,7 @@ const EVICT_LAST: u64 = 0x14F0_0000_0000_0000;
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
 pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
-    let at = coordinates(at);
-    match HINT {
-        hint::STREAMING => hw::tma_load::<RANK, EVICT_FIRST>(dst, map, at, bar, site),
-        hint::KEEP => hw::tma_load::<RANK, EVICT_LAST>(dst, map, at, bar, site),
-        _ => hw::tma_load::<RANK, 0>(dst, map, at, bar, site),
-    }
+    hw::tma_load::<RANK, HINT>(dst, map, coordinates(at), bar, site)
 }
 
 /// As [`copy_box`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
@@ -32,12 +23,7 @@ pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, a
 /// As of [`copy_box`], and none of the blocks has ended.
 #[inline(always)]
 pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, ctas: u16, site: u32) {
-    let at = coordinates(at);
-    match HINT {
-        hint::STREAMING => hw::tma_load_multicast::<RANK, EVICT_FIRST>(dst, map, at, bar, ctas, site),
-        hint::KEEP => hw::tma_load_multicast::<RANK, EVICT_LAST>(dst, map, at, bar, ctas, site),
-        _ => hw::tma_load_multicast::<RANK, 0>(dst, map, at, bar, ctas, site),
-    }
+    hw::tma_load_multicast::<RANK, HINT>(dst, map, coordinates(at), bar, ctas, site)
 }
 
 /// This thread block's number in its cluster.
@@ -64,12 +50,7 @@ pub fn num_clusters(axis: u32) -> u64 {
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
 pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
-    let at = coordinates(at);
-    match HINT {
-        hint::STREAMING => hw::tma_store::<RANK, EVICT_FIRST>(src, map, at, ok, site),
-        hint::KEEP => hw::tma_store::<RANK, EVICT_LAST>(src, map, at, ok, site),
-        _ => hw::tma_store::<RANK, 0>(src, map, at, ok, site),
-    }
+    hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site)
 }
 
 /// As the hardware wants them. Extents are below 2^31, so that what lies beyond stays outside.

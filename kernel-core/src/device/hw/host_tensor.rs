@@ -42,18 +42,18 @@ pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
 }
 
 /// Starts to load a box of a tensor; its bytes, with the zeros outside of the tensor, count at the mbarrier.
-pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
+pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
     step::tma_load(dst, map, &at, bar, site)
 }
 
 /// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the mbarrier
 /// at the same place in each of them.
-pub unsafe fn tma_load_multicast<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, site: u32) {
+pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, site: u32) {
     step::tma_load_multicast(dst, map, &at, bar, ctas, site)
 }
 
 /// Starts to store what of a box lies in the tensor.
-pub unsafe fn tma_store<const RANK: usize, const POLICY: u64>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
+pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
     if ok {
         step::tma_store(src, map, &at, site);
         step::tma_store_commit()

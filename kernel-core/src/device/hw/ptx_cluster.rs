@@ -2,11 +2,7 @@
 
 use core::arch::asm;
 
-use super::Shared;
-
-fn shared(off: u32) -> u32 {
-    Shared::address(off) as u32
-}
+use super::ptx_tensor::{load_box, policy, shared};
 
 /// As [`mbarrier_arrive`], at the barrier of another block of the cluster, or of this one.
 #[inline(always)]
@@ -32,27 +28,9 @@ pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
 /// # Safety
 /// As of [`tma_load`], and none of the blocks has ended.
 #[inline(always)]
-pub unsafe fn tma_load_multicast<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, _site: u32) {
+pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, _site: u32) {
     let (dst, bar) = (shared(dst), shared(bar));
-    macro_rules! copy {
-        ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
-            asm!(
-                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster", $hint, " [{dst}], [{map}, {{", $list, "}}], [{bar}], {ctas}", $policy, ";"),
-                $(in(reg32) at[$i],)*
-                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas, $($more)* options(nostack)
-            )
-        };
-        ($rank:literal, $list:literal, $($i:literal)*) => {
-            match POLICY {
-                0 => copy!($rank, $list, "", "", (), $($i)*),
-                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
-            }
-        };
-    }
-    match RANK {
-        2 => copy!(2, "{0}, {1}", 0 1),
-        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
-    }
+    load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
 }
 
 unsafe extern "C" {

@@ -3,12 +3,12 @@
 use core::arch::asm;
 
 use super::Shared;
-use crate::device::Mem;
+use crate::device::{Mem, hint};
 use crate::device::mem::{Repr, repr};
 
 /// Where an offset lies in the shared window.
 #[inline(always)]
-fn shared(off: u32) -> u32 {
+pub(super) fn shared(off: u32) -> u32 {
     Shared::address(off) as u32
 }
 
@@ -125,41 +125,55 @@ pub fn prefetch_map(map: u64) {
     unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
 }
 
-/// `policy` says what the L2 cache does with the lines; 0 for nothing in particular.
+/// What `createpolicy.fractional` makes of all lines, for the L2 cache; 0 for nothing in particular.
+pub(super) const fn policy(hint: u32) -> u64 {
+    match hint {
+        hint::STREAMING => 0x12F0_0000_0000_0000,
+        hint::KEEP => 0x14F0_0000_0000_0000,
+        _ => 0,
+    }
+}
+
+/// A load of a box of any rank: `$kind` and `$mask`, with its operand, say to which thread blocks.
+macro_rules! load_box {
+    ($hint:expr, $at:ident, $kind:literal, $mask:literal, $($operands:tt)*) => {
+        match RANK {
+            1 => load_box!(of 1, "{0}", [0], $hint, $at, $kind, $mask, $($operands)*),
+            2 => load_box!(of 2, "{0}, {1}", [0 1], $hint, $at, $kind, $mask, $($operands)*),
+            _ => load_box!(of 3, "{0}, {1}, {2}", [0 1 2], $hint, $at, $kind, $mask, $($operands)*),
+        }
+    };
+    (of $rank:literal, $list:literal, $i:tt, $hint:expr, $at:ident, $kind:literal, $mask:literal, $($operands:tt)*) => {
+        match const { policy($hint) } {
+            0 => load_box!(step $rank, $list, $i, $at, $kind, "", $mask, $($operands)*),
+            policy => load_box!(step $rank, $list, $i, $at, $kind, ".L2::cache_hint", concat!($mask, ", {policy}"), policy = in(reg64) policy, $($operands)*),
+        }
+    };
+    (step $rank:literal, $list:literal, [$($i:literal)*], $at:ident, $kind:literal, $cached:literal, $last:expr, $($operands:tt)*) => {
+        asm!(
+            concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes", $kind, $cached, " [{dst}], [{map}, {{", $list, "}}], [{bar}]", $last, ";"),
+            $(in(reg32) $at[$i],)* $($operands)* options(nostack)
+        )
+    };
+}
+pub(super) use load_box;
+
+/// Copies a box in; `HINT` says what the L2 cache does with the lines.
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read; the box fits at `dst`.
 #[inline(always)]
-pub unsafe fn tma_load<const RANK: usize, const POLICY: u64>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
+pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
     let (dst, bar) = (shared(dst), shared(bar));
-    macro_rules! copy {
-        ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
-            asm!(
-                concat!("cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes", $hint, " [{dst}], [{map}, {{", $list, "}}], [{bar}]", $policy, ";"),
-                $(in(reg32) at[$i],)*
-                dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, $($more)* options(nostack)
-            )
-        };
-        ($rank:literal, $list:literal, $($i:literal)*) => {
-            match POLICY {
-                0 => copy!($rank, $list, "", "", (), $($i)*),
-                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
-            }
-        };
-    }
-    match RANK {
-        1 => copy!(1, "{0}", 0),
-        2 => copy!(2, "{0}, {1}", 0 1),
-        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
-    }
+    load_box!(HINT, at, "", "", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar,)
 }
 
-/// Copies a box out where `ok`, without a branch, and commits it as a group; `POLICY` as of [`tma_load`].
+/// Copies a box out where `ok`, without a branch, and commits it as a group; `HINT` as of [`tma_load`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn tma_store<const RANK: usize, const POLICY: u64>(src: u32, map: u64, at: [i32; RANK], ok: bool, _site: u32) {
+pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, at: [i32; RANK], ok: bool, _site: u32) {
     let src = shared(src);
     macro_rules! copy {
         ($rank:literal, $list:literal, $hint:literal, $policy:literal, ($($more:tt)*), $($i:literal)*) => {
@@ -172,9 +186,9 @@ pub unsafe fn tma_store<const RANK: usize, const POLICY: u64>(src: u32, map: u64
             )
         };
         ($rank:literal, $list:literal, $($i:literal)*) => {
-            match POLICY {
+            match const { policy(HINT) } {
                 0 => copy!($rank, $list, "", "", (), $($i)*),
-                _ => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) POLICY,), $($i)*),
+                policy => copy!($rank, $list, ".L2::cache_hint", ", {policy}", (policy = in(reg64) policy,), $($i)*),
             }
         };
     }

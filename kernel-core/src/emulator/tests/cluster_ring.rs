@@ -1,16 +1,11 @@
 //! A ring in each of two CTAs, which multiply the same right operand: each brings its half to both.
 
+use super::ring::{EMPTY, FULL, RING, STAGE, STAGES};
 use super::*;
 use crate::device as d;
 use crate::device::hw as h;
 use crate::emulator::TensorMap;
 use crate::scalar::F16;
-
-const STAGES: u32 = 3;
-const STAGE: u32 = 16384;
-const FULL: u32 = STAGES * STAGE;
-const EMPTY: u32 = FULL + 8 * STAGES;
-const RING: u32 = EMPTY + 8 * STAGES;
 
 const NONE: u32 = 0;
 /// The producers wait for the consumers of both instead of syncing at the end.

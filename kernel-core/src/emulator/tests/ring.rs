@@ -7,11 +7,11 @@ use crate::device as d;
 use crate::emulator::TensorMap;
 use crate::scalar::F16;
 
-const STAGES: u32 = 3;
-const STAGE: u32 = 16384;
-const FULL: u32 = STAGES * STAGE;
-const EMPTY: u32 = FULL + 8 * STAGES;
-const RING: u32 = EMPTY + 8 * STAGES;
+pub const STAGES: u32 = 3;
+pub const STAGE: u32 = 16384;
+pub const FULL: u32 = STAGES * STAGE;
+pub const EMPTY: u32 = FULL + 8 * STAGES;
+pub const RING: u32 = EMPTY + 8 * STAGES;
 
 const NONE: u32 = 0;
 /// The producer does not wait for empty stages.
