@@ -1,4 +1,6 @@
-//! The tests are in `tests/`.
+//! The tests are in `tests/`; what several of them use is here.
+
+pub mod matrix;
 
 /// The README's Rust runs as it stands.
 #[cfg(doctest)]

@@ -3,19 +3,8 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-
-macro_rules! view {
-    ($m:expr) => {{
-        use kernel_core::AsSlice;
-        $m.data.as_slice().as_slice_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
-    }};
-}
-macro_rules! view_mut {
-    ($m:expr) => {{
-        use kernel_core::AsSliceMut;
-        $m.data.as_mut_slice().as_slice_mut_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
-    }};
-}
+use tile_tests::matrix::{Matrix, values};
+use tile_tests::{view, view_mut};
 
 #[path = "dot/epilogue.rs"]
 mod epilogue;
@@ -113,28 +102,6 @@ fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(a: 
         };
     }
     c.store([i, j], acc);
-}
-
-fn values<T: Element>(n: usize, seed: u32, of: impl Fn(f32) -> T) -> Vec<T> {
-    let mut s = seed;
-    let mut next = move || {
-        s = s.wrapping_mul(1664525).wrapping_add(1013904223);
-        (s >> 16) as f32 / 32768.0 - 1.0
-    };
-    (0..n).map(|_| of(next())).collect()
-}
-
-/// Row-major with rows of `stride` elements.
-struct Matrix<T> {
-    data: Vec<T>,
-    dims: [u64; 2],
-    stride: u64,
-}
-
-impl<T: Element> Matrix<T> {
-    fn new([m, n]: [usize; 2], stride: usize, seed: u32, of: impl Fn(f32) -> T) -> Self {
-        Matrix { data: values(m.max(1) * stride, seed, of), dims: [m as u64, n as u64], stride: stride as u64 }
-    }
 }
 
 fn run<T: Element>(rt: &Runtime, config: &str, [m, n, k]: [usize; 3], (ta, tb): (bool, bool), pad: [usize; 3], of: impl Fn(f32) -> T + Copy) -> Result<Vec<T>, tile_host::Error>

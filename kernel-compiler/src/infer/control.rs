@@ -101,8 +101,19 @@ impl Infer<'_> {
     }
 
     pub(super) fn assign(&mut self, to: &Expr, v: Val, span: Span) -> Result<Val> {
+        // All values are there before the first is assigned.
+        if let ExprKind::Tuple(places) = &to.kind {
+            let Val::Tuple(values) = v else { return self.error(span, "only a tuple can be assigned to a tuple") };
+            if values.len() != places.len() {
+                return self.error(span, format!("a tuple of {} cannot be assigned to one of {}", values.len(), places.len()));
+            }
+            for (to, v) in places.iter().zip(values) {
+                self.assign(to, v, span)?;
+            }
+            return Ok(Val::Unit);
+        }
         let ExprKind::Name(name) = &to.kind else {
-            return self.error(to.span, "only a variable can be assigned: `store(y, i, v)` writes memory");
+            return self.error(to.span, "only a variable, or a tuple of such, can be assigned: `store(y, i, v)` writes memory");
         };
         match (self.lookup(name).cloned(), v) {
             (Some(Binding::Var(var)), v) => {

@@ -69,6 +69,21 @@ impl Groups {
         warps.extend((part_n..n).map(col));
         Layout::new(shape, regs, lanes, warps)
     }
+
+    /// The left operand `[m, k]` in registers: those of an instruction together, steps of the depth before blocks of rows.
+    pub fn left(&self, shape: &[usize], size: usize) -> Layout {
+        let (m, k, pack) = (bits(shape[0]), bits(shape[1]), bits(4 / size));
+        let (row, col) = (|i: u32| 1u32 << (k + i), |i: u32| 1u32 << i);
+        let part_m = m - bits(self.rows);
+        let mut regs: Vec<u32> = (0..pack).map(col).collect();
+        regs.extend([row(3), col(pack + 2)]);
+        regs.extend((pack + 3..k).map(col));
+        regs.extend((6..part_m).map(row));
+        let mut warps = vec![row(4), row(5)];
+        warps.extend((part_m..m).map(row));
+        warps.extend((0..bits(self.cols)).map(|_| 0));
+        Layout::new(shape, regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps)
+    }
 }
 
 fn bits(n: usize) -> u32 {

@@ -11,7 +11,7 @@ pub mod fetch;
 use crate::analyse::{Analysis, walk};
 use crate::ir::*;
 use crate::linear::Layout;
-use crate::lower::pipeline::Pipeline;
+use crate::lower::pipeline::{Operand, Pipeline};
 use std::collections::HashSet;
 
 pub struct Homes {
@@ -73,6 +73,15 @@ pub fn assign(f: &Func, a: &Analysis, pipeline: Option<&Pipeline>) -> Homes {
         homes.accumulators.insert(c);
         let of = |p: &Pipeline| p.dots.get(&d).map(|p| p.groups.accumulator(f.shape(d)));
         homes.layouts[c].get_or_insert_with(|| pipeline.and_then(of).unwrap_or_else(|| dot::warps(f, d).1.acc));
+    }
+    // Left operands that are computed, where nothing is a product already, lie as the instructions take them.
+    for &d in &cx.dots {
+        let Op::Dot { a, .. } = *f.op(d) else { unreachable!("a dot") };
+        if let Some(p) = pipeline.and_then(|p| p.dots.get(&d))
+            && matches!(p.a, Operand::Registers)
+        {
+            homes.layouts[homes.component[a.0 as usize]].get_or_insert_with(|| p.groups.left(f.shape(a), f.ty(a).dtype.size()));
+        }
     }
     cx.anchored(&mut homes);
     for s in walk(&f.body) {

@@ -13,7 +13,15 @@ const ROW: usize = 128;
 const CHUNK: usize = ROW * GROUP_ROWS;
 const CHUNKS: usize = 2;
 
-/// How the warpgroups share a tile that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
+/// The matrix that a store's value is, be it as one of a batch.
+pub(super) fn matrix(f: &Func, value: Value) -> Value {
+    match f.op(value) {
+        Op::Reshape(x) if matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) => *x,
+        _ => value,
+    }
+}
+
+/// How the warpgroups share a matrix that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
 pub(super) fn part(f: &Func, value: Value) -> Option<Groups> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let g = Groups::new(shape, f.warps as usize)?;
@@ -25,12 +33,13 @@ impl Lower<'_> {
     pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
         let Stmt::Store { place, value, tile: Some(tile), hint, span, .. } = s else { return false };
-        let (Role::Consumer(_), Some(g)) = (self.role, part(f, *value)) else { return false };
-        let (dtype, shape) = (f.ty(*value).dtype, f.shape(*value));
+        let value = matrix(f, *value);
+        let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
+        let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !self.homes.is_accumulator(*value) || *self.homes.of(*value) != layout {
+        if !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
             return false;
         }
         // The program may read again what it stores, or tell others: copies that nobody waits for would be too late.
@@ -60,7 +69,7 @@ impl Lower<'_> {
         }
         // What no piece computes is at hand before the first.
         if fused.is_none() {
-            self.demand(*value, &layout);
+            self.demand(value, &layout);
         }
         // As many chunks at a time as there are buffers, or, where addresses take registers too, one: a barrier before their stores,
         // and one after.
@@ -80,7 +89,7 @@ impl Lower<'_> {
             for (q, buffer) in &some {
                 let len = CHUNK / size / 128;
                 let piece = Piece { fused, layout: &layout, first: q * len, len, buffer, at: &at };
-                let regs = self.piece(*value, &piece);
+                let regs = self.piece(value, &piece);
                 let (words, t) = (self.fresh(), dtype.rust());
                 match size {
                     2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
@@ -118,10 +127,11 @@ impl Lower<'_> {
     }
 
     fn copy_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
-        let map = Map { param: place.param(), extents: vec![GROUP_ROWS, ROW / size], swizzle: ROW, stores: true };
+        let mut extents = vec![1; tile.len()];
+        extents[tile.len() - 2..].copy_from_slice(&[GROUP_ROWS, ROW / size]);
+        let map = Map { param: place.param(), extents, swizzle: ROW, stores: true };
         let map = map.among(&mut self.maps);
-        let (row, col) = group.origin(tile, q, size);
-        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{row}, {col}], tid % 128 == 0, {site});", hint as u32));
+        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(tile, q, size).join(", ")));
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
@@ -134,16 +144,24 @@ impl Lower<'_> {
         let in_chunk = self.const_table("u32", (0..regs).map(|r| (((of(r).0 & 7) << 4) ^ (of(r).1 * size)).to_string()).collect());
         let rows = self.const_table("u64", (0..regs).map(|r| of(r).0.to_string()).collect());
         let cols = self.const_table("u64", (0..regs).map(|r| of(r).1.to_string()).collect());
-        let (row, col) = group.origin(tile, q, size);
+        let mut origin = group.origin(tile, q, size);
+        let rank = origin.len();
+        let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
         self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, ({lane} & 31) as u64);"));
         let (below, left) = (self.fresh(), self.fresh());
-        self.line(format!("let {below}: u32 = d::limit(a{}, {r0}); let {left}: u32 = d::limit(a{}, {c0});", slot + 1, slot + 2));
-        self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul(a{}).wrapping_add({c0}).wrapping_mul({size}));", slot + 3));
+        // Extents are behind the address, strides behind them; the last is 1.
+        let (extent, stride) = (|d: usize| format!("a{}", slot + 1 + d), |d: usize| format!("a{}", slot + 1 + rank + d));
+        let inside: Vec<String> = origin.iter().enumerate().map(|(d, o)| format!("{o} < {}", extent(d))).collect();
+        let before: String = origin.iter().enumerate().map(|(d, o)| format!(".wrapping_add({o}.wrapping_mul({}))", stride(d))).collect();
+        let rows_left = format!("d::limit({}, {r0})", extent(rank - 2));
+        let rows_left = if inside.is_empty() { rows_left } else { format!("if {} {{ {rows_left} }} else {{ 0 }}", inside.join(" && ")) };
+        self.line(format!("let {below}: u32 = {rows_left}; let {left}: u32 = d::limit({}, {c0});", extent(rank - 1)));
+        self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul({}).wrapping_add({c0}){before}.wrapping_mul({size}));", stride(rank - 2)));
         self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + ({lane} >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + ((({lane} & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
         let text = format!(
-            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul(a{}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], {}, {site});",
-            slot + 3,
+            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul({}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], {}, {site});",
+            stride(rank - 2),
             hint as u32,
         );
         self.access(place, true, 0, site, text);
@@ -166,11 +184,12 @@ impl Part {
         format!("{base} + ({} * {} + {}) * {ROW} + ({} * {} + {c}) * {}", self.row, self.rows, m * GROUP_ROWS, self.col, self.cols * size / ROW, shape[0] * ROW)
     }
 
-    /// Row and column of a chunk in the view.
-    fn origin(&self, tile: &[Value], q: usize, size: usize) -> (String, String) {
+    /// Where a chunk begins in the view.
+    fn origin(&self, tile: &[Value], q: usize, size: usize) -> Vec<String> {
         let (m, c) = (q / self.chunks, q % self.chunks);
-        let row = format!("s::add({}, ({} * {} + {}) as u64)", scalar(tile[0]), self.row, self.rows, m * GROUP_ROWS);
-        let col = format!("s::add({}, ({} * {} + {}) as u64)", scalar(tile[1]), self.col, self.cols, c * ROW / size);
-        (row, col)
+        let [before @ .., rows, cols] = tile else { unreachable!("a matrix") };
+        let row = format!("s::add({}, ({} * {} + {}) as u64)", scalar(*rows), self.row, self.rows, m * GROUP_ROWS);
+        let col = format!("s::add({}, ({} * {} + {}) as u64)", scalar(*cols), self.col, self.cols, c * ROW / size);
+        before.iter().map(|&o| scalar(o)).chain([row, col]).collect()
     }
 }

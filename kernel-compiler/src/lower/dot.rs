@@ -1,8 +1,10 @@
 //! Products of tiles.
 
-use super::pipeline::{Buffer, Operand, Product};
+use super::ahead::flat;
+use super::operands::Boxes;
+use super::pipeline::{Operand, Product};
 use super::*;
-use crate::layout::dot::{self, GROUP_ROWS, Unit, depth};
+use crate::layout::dot::{self, GROUP_ROWS, Groups, Unit, depth};
 use crate::layout::fetch::{Side, chunk};
 
 impl Lower<'_> {
@@ -48,44 +50,59 @@ impl Lower<'_> {
         self.at_hand(v, home, at_home);
     }
 
-    /// By warpgroups, from buffers in shared memory.
+    /// By warpgroups, from shared memory, or with A in registers.
     fn wgmma(&mut self, v: Value, p: Product) {
         let f = self.f;
-        let Op::Dot { a, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
+        let Op::Dot { a, b, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
         let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
         let g = p.groups;
+        if let Operand::Written { matrix, along_depth } = p.b {
+            self.write_matrix(b, matrix, along_depth, site);
+        }
         let layout = g.accumulator(f.shape(v));
+        let steps = f.shape(a)[1] / depth(dtype);
+        // Which part is this warpgroup's.
+        let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
+        let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
+        let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
+        let words = if p.a.through_registers(dtype) { Some(self.left_words(p.a, a, &g, &row, rows, site)) } else { None };
         let (acc, add) = match f.op(before) {
             _ if f.is_zeros(before) => ("d::unset()".to_string(), "false".to_string()),
             Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
             _ => (self.accumulator(v, &layout), "true".to_string()),
         };
         let chained = |v: Value| self.role.pipeline().is_some_and(|p| p.chained.contains(&v));
-        let (first, last) = (!chained(before), !chained(v));
-        let steps = f.shape(a)[1] / depth(dtype);
-        // Which part is this warpgroup's.
-        let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
-        let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
-        let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
+        // Registers of A are written before each product.
+        let (first, last) = (!chained(before) || words.is_some(), !chained(v));
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.is_late(v));
         let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
-        let call = if p.a.through_registers(dtype) {
-            let a_at = self.fetched(p.a, &row, rows, dtype.size());
-            format!("d::wgmma_fetched::<{of}, {}>({acc}, |m, k, i| {a_at}, |m, k| {b_at}, {b_matrix}, {chain})", !p.b.along_depth)
-        } else {
-            let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
-            format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", !p.a.along_depth, !p.b.along_depth)
+        let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
+        let call = match words {
+            Some(words) => format!("d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})", across(p.b)),
+            None => {
+                let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
+                format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", across(p.a), across(p.b))
+            }
         };
         self.result(v, layout, call);
     }
 
+    /// The matrix in shared memory that an operand is, where it begins, and whether along the depth.
+    fn matrix(&self, o: Operand) -> (Boxes, String, bool) {
+        let p = self.role.pipeline().expect("a pipeline");
+        match o {
+            Operand::Buffer { channel, buffer, along_depth } => (p.channels[channel].buffers[buffer].boxes, buffer_name(channel, buffer), along_depth),
+            Operand::Written { matrix, along_depth } => (p.written[matrix], matrix_name(matrix), along_depth),
+            Operand::Registers => unreachable!("it is not in shared memory"),
+        }
+    }
+
     /// Where block `m`, step `k` of an operand lies, for the part of the warpgroup; and how.
     fn placed(&self, o: Operand, group: &str, part: usize, block: usize, size: usize) -> (String, String) {
-        let b: &Buffer = &self.role.pipeline().expect("a pipeline").channels[o.channel].buffers[o.buffer];
-        let base = buffer_name(o.channel, o.buffer);
-        let (row, per_box) = (b.row_bytes, b.box_bytes());
-        if o.along_depth {
+        let (boxes, base, along_depth) = self.matrix(o);
+        let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
+        if along_depth {
             let per_row = row / 32;
             let at = format!("{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32");
             (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", 8 * row))
@@ -97,14 +114,53 @@ impl Lower<'_> {
         }
     }
 
-    /// Where word `i` of this thread's fragment lies, of block `m` and step `k` of an operand that lies across, in boxes of rows
-    /// along the depth.
-    fn fetched(&self, o: Operand, group: &str, part: usize, size: usize) -> String {
-        let b: &Buffer = &self.role.pipeline().expect("a pipeline").channels[o.channel].buffers[o.buffer];
-        let (base, row, per_box) = (buffer_name(o.channel, o.buffer), b.row_bytes, b.box_bytes());
-        let across = format!("({group} * {part} + m * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i & 1) * 8) * {size}");
-        let along = format!("(k * {} + (tid & 3) + (i >> 1) * 4)", 32 / size);
-        format!("{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}")
+    /// The four words of A for block `m`, step `k`: a computed tile's, or those of one that lies across in shared memory.
+    fn left_words(&mut self, o: Operand, a: Value, g: &Groups, group: &str, part: usize, site: u32) -> String {
+        let (t, size, shape) = (self.f.ty(a).dtype.rust(), self.f.ty(a).dtype.size(), self.f.shape(a));
+        if let Operand::Registers = o {
+            let layout = g.left(shape, size);
+            let (steps, words) = (shape[1] * size / 32, 16 / size);
+            let regs = self.demand(a, &layout);
+            let name = self.fresh();
+            self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
+            return format!("d::words::<{t}, 4>(|e| {name}[(m * {steps} + k) * {words} + e])");
+        }
+        let (boxes, base, _) = self.matrix(o);
+        let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
+        // Word `i` of this thread's fragment.
+        let across = format!("({group} * {part} + m as u32 * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i as u32 & 1) * 8) * {size}");
+        let along = format!("(k as u32 * {} + (tid & 3) + (i as u32 >> 1) * 4)", 32 / size);
+        let at = format!("{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}");
+        format!("d::shared_load::<u32, 4, 1>(|i| {at}, |_| true, {site})")
+    }
+
+    /// A computed right operand goes to shared memory, for all warpgroups: once they are done with what was there.
+    fn write_matrix(&mut self, b: Value, matrix: usize, along_depth: bool, site: u32) {
+        let f = self.f;
+        let (boxes, t, size) = (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype.rust(), f.ty(b).dtype.size());
+        let layout = self.any_layout(b);
+        let regs = self.demand(b, &layout);
+        let n = layout.regs();
+        let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
+        let vec = layout.contiguous(if along_depth { 0 } else { 1 }).min(16 / size);
+        let at = self.shared_place(&matrix_name(matrix), &boxes.place(size), &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), along_depth));
+        let copies = layout.free_mask().threads;
+        let ok = if copies == 0 { "true".to_string() } else { format!("tid & {copies} == 0") };
+        self.node(Node::Barrier { site });
+        self.line(format!("d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); d::proxy_fence({site});", at.at("r"), regs.at("r")));
+        self.node(Node::Barrier { site });
+    }
+
+    /// A tile that was copied, in a layout: from where it lies.
+    pub(super) fn take_copied(&mut self, v: Value, (channel, buffer): (usize, usize), l: &Layout) -> Regs {
+        let (t, size, site) = (self.f.ty(v).dtype.rust(), self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
+        let boxes = self.role.pipeline().expect("a pipeline").channels[channel].buffers[buffer].boxes;
+        let slots: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
+        let vec = l.contiguous(l.rank() - 1).min(16 / size);
+        let at = self.shared_place(&buffer_name(channel, buffer), &boxes.place(size), &l.thread_bases(), &slots, |x| x);
+        let name = self.fresh();
+        self.line(format!("let {name}: [{t}; {n}] = d::shared_load::<{t}, {n}, {vec}>(|r| {}, |_| true, {site});", at.at("r"), n = l.regs()));
+        Regs(format!("{name}[#]"))
     }
 
     /// By each warp for itself, or each thread.
@@ -141,4 +197,8 @@ fn depth_rows(size: usize) -> usize {
 
 pub fn buffer_name(channel: usize, buffer: usize) -> String {
     format!("b{channel}_{buffer}")
+}
+
+pub fn matrix_name(matrix: usize) -> String {
+    format!("MATRIX{matrix}")
 }

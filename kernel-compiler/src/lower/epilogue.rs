@@ -2,7 +2,7 @@
 //! as a whole, beside the accumulators, but by pieces of the store. Where tensor maps take its view it is copied ahead to
 //! where the store is made from.
 
-use super::box_store::part;
+use super::box_store::{matrix, part};
 use super::*;
 use crate::analyse::{walk, written};
 use std::collections::HashSet;
@@ -23,11 +23,12 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
             let Stmt::Store { value, tile: Some(_), .. } = s else { continue };
-            if part(f, *value).is_none() {
+            let value = matrix(f, *value);
+            if part(f, value).is_none() {
                 continue;
             }
             let mut cx = Collect { f, uses: &uses, written: &written, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
-            cx.visit(*value);
+            cx.visit(value);
             let loads: Vec<Value> = stmts[..at].iter().filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None }).filter(|&v| matches!(f.op(v), Op::Load { .. })).collect();
             // Nothing between may leave the block, or what was copied would not be used.
             let first = stmts.iter().position(|s| matches!(s, Stmt::Let(v) if loads.contains(v)));

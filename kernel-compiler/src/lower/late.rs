@@ -31,11 +31,16 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> 
     let ((Stmt::Let(product), channels), None) = (released.next()?, released.next()) else { return None };
     let [channel] = channels[..] else { return None };
     // With one buffer the next operands would never come.
-    let buffers = if p.channels[channel].stages == 0 { f.stages } else { p.channels[channel].stages };
-    if !straight || buffers == 1 || !p.dots.contains_key(product) {
+    let stages = p.ring_of(channel).stages;
+    let buffers = if stages == 0 { f.stages } else { stages };
+    if !straight || buffers == 1 || p.channels[channel].by_threads || !p.dots.contains_key(product) {
         return None;
     }
     let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None }).collect();
+    // What an iteration computes for its products must not be needed any more when the next one does.
+    if dots.iter().any(|d| p.dots[d].is_computed()) {
+        return None;
+    }
     let acc = |d: Value| if let Op::Dot { acc, .. } = f.op(d) { *acc } else { unreachable!("a dot") };
     let Op::ReadVar(var) = *f.op(acc(dots[0])) else { return None };
     let chain = dots.windows(2).all(|w| acc(w[1]) == w[0] && p.chained.contains(&w[0])) && dots.last() == Some(product);
@@ -57,7 +62,7 @@ impl Lower<'_> {
     pub(super) fn late_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
         let Role::Consumer(p) = self.role else { return false };
         let Some(&late) = p.late.get(&std::ptr::from_ref(s)) else { return false };
-        let (c, m) = (late.channel, self.var(late.var));
+        let (c, m) = (p.channels[late.channel].ring, self.var(late.var));
         let site = self.site(self.f.values[late.product.0 as usize].span);
         self.line(format!("let mut used{c}: u32 = 0; let mut late{c} = false;"));
         let outer = self.late.replace(late);
@@ -74,7 +79,7 @@ impl Lower<'_> {
 
     /// The buffers of the iteration before, if there was one.
     fn give_back(&self, p: &Pipeline, c: usize) -> String {
-        roles::empty(c, p.copiers(c, self.f), &format!("used{c}"), &format!("late{c} & "))
+        roles::empty(c, p.rings[c].copiers, &format!("used{c}"), &format!("late{c} & "))
     }
 
     /// Whether a product is not waited for where it stands.

@@ -11,6 +11,7 @@ mod dot;
 mod epilogue;
 mod late;
 mod memory;
+mod operands;
 pub mod pipeline;
 mod program;
 mod reduce;
@@ -233,10 +234,7 @@ impl Lower<'_> {
             Role::Producer(p) => self.produce(s, p),
             Role::Consumer(p) => {
                 match s {
-                    Stmt::Let(v) if p.loads.contains_key(v) => {
-                        let channel = p.loads[v].0;
-                        self.arrived(*v, channel, &p.channels[channel]);
-                    }
+                    Stmt::Let(v) if let Some((channel, _)) = self.copied(*v) => self.arrived(*v, channel, &p.channels[channel]),
                     _ => self.plain(s),
                 }
                 self.release(s, p);

@@ -5,25 +5,24 @@
 //! *channel*: a ring of buffers with two barriers each, `full` and `empty`. The producer is as far ahead as there are
 //! buffers, over the ends of loops too: nothing here knows what the loops are for.
 
-use crate::analyse::{Require, Test, walk, written};
+use crate::analyse::{Require, Test, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
 use super::late::Late;
-use crate::layout::dot::{Groups, depth};
+use super::operands::{self, Boxes, MAX_BOX, Source, Sources, Taken};
+use crate::layout::dot::Groups;
 use crate::spread::depends_on_rank;
 use std::collections::{HashMap, HashSet};
 
-/// A tile in shared memory: boxes side by side, each of all rows and of `row_bytes` of the columns, swizzled.
+/// A view's tile in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     pub load: Value,
     pub map: usize,
     /// In its stage.
     pub offset: usize,
-    pub rows: usize,
-    pub boxes: usize,
-    pub row_bytes: usize,
+    pub boxes: Boxes,
     /// The same for all thread blocks of a cluster: each copies a part of it, to all of them.
     pub share: Option<Share>,
 }
@@ -37,25 +36,28 @@ pub enum Share {
     Rows,
 }
 
-impl Buffer {
-    pub fn box_bytes(&self) -> usize {
-        self.rows * self.row_bytes
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.box_bytes() * self.boxes
-    }
-}
-
+/// Tiles that are copied and used together.
 #[derive(Clone, Debug)]
 pub struct Channel {
     pub buffers: Vec<Buffer>,
-    /// Of one stage.
+    /// Threads take elements from it, beside the products.
+    pub by_threads: bool,
+    pub ring: usize,
+}
+
+/// Stages in shared memory, each for all tiles of a channel; channels of loops that follow each other have one in common.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// Of a stage.
     pub bytes: usize,
     /// Filled more than once.
     pub repeats: bool,
-    /// Buffers that its loop asks for; 0 for as many as the function has, or as fit.
+    /// Stages that its loop asks for; 0 for as many as the function has, or as fit.
     pub stages: u32,
+    /// Thread blocks that copy into a stage.
+    pub copiers: u32,
+    /// The blocks of statements around its channels, outermost first.
+    blocks: Vec<Vec<usize>>,
 }
 
 /// As `kernel_core::MapDesc`.
@@ -78,29 +80,41 @@ impl Map {
     }
 }
 
-/// An operand of a product in a buffer.
+/// Where an operand of a product is.
 #[derive(Clone, Copy, Debug)]
-pub struct Operand {
-    pub channel: usize,
-    pub buffer: usize,
-    /// The contiguous dimension is the one that is summed over.
-    pub along_depth: bool,
+pub enum Operand {
+    /// Copied; `along_depth`, if the contiguous dimension is the one that is summed over.
+    Buffer { channel: usize, buffer: usize, along_depth: bool },
+    /// Computed, in the registers of the instructions: A alone.
+    Registers,
+    /// Computed, and written to a matrix in shared memory.
+    Written { matrix: usize, along_depth: bool },
 }
 
 impl Operand {
     /// Tensor cores take elements that lie across from shared memory only where they have two bytes: others, of A, through
     /// registers.
     pub fn through_registers(&self, dtype: DType) -> bool {
-        !self.along_depth && dtype.size() == 4
+        match self {
+            Operand::Registers => true,
+            Operand::Buffer { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth && dtype.size() == 4,
+        }
+    }
+
+    fn is_computed(&self) -> bool {
+        !matches!(self, Operand::Buffer { .. })
     }
 }
 
 pub struct Pipeline {
     pub channels: Vec<Channel>,
+    pub rings: Vec<Ring>,
     pub maps: Vec<Map>,
     pub dots: HashMap<Value, Product>,
     /// Channel and buffer of a load.
     pub loads: HashMap<Value, (usize, usize)>,
+    /// Right operands that are computed.
+    pub written: Vec<Boxes>,
     /// Channels to release after a statement, by its address.
     pub release: HashMap<*const Stmt, Vec<usize>>,
     /// Products whose accumulators go straight into the next product.
@@ -112,6 +126,9 @@ pub struct Pipeline {
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
+    /// The blocks of statements that are being looked at, and how many there were.
+    around: Vec<usize>,
+    blocks: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,14 +138,17 @@ pub struct Product {
     pub b: Operand,
 }
 
-/// Swizzled rows are at most this long.
-const ROW_BYTES: usize = 128;
-/// Of a box, in each dimension.
-const MAX_BOX: usize = 256;
+impl Product {
+    /// Whether any operand is its warpgroup's own work, so that it must be done before the next one is.
+    pub fn is_computed(&self) -> bool {
+        self.a.is_computed() || self.b.is_computed()
+    }
+}
+
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function whose products all take their operands from views; none for any other.
+/// The plan for a function of which every product takes at least one operand from a view; none for any other.
 ///
 /// `fused` stores may have one of the tiles that they are joined with copied to where they are made: none, if the producer
 /// cannot say where these lie.
@@ -137,28 +157,21 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
 }
 
 fn with_epilogues(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
-    let dots: Vec<Value> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None }).collect();
-    if dots.is_empty() {
-        return None;
+    let sources = operands::sources(f)?;
+    let loads = operands::loads(f, &sources);
+    let mut p = Pipeline { channels: vec![], rings: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), written: vec![], release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new(), around: vec![], blocks: 0 };
+    let taken = Taken::new(f, &loads);
+    p.block(f, &f.body, &loads, &taken, None)?;
+    let by_threads = taken.by_threads(f, &sources);
+    p.channels.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
+    for s in walk(&f.body) {
+        if let Stmt::Let(d) = s
+            && let Some(s) = sources.get(d)
+        {
+            p.product(f, *d, s);
+        }
     }
-    let mut p = Pipeline { channels: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new() };
-    let mut sources = HashMap::new();
-    for &d in &dots {
-        sources.insert(d, operands(f, d)?);
-    }
-    // Each load is for products alone.
-    let loads: HashSet<Value> = sources.values().flat_map(|(a, b, _)| [a.0, b.0]).collect();
-    if !only_for_products(f, &loads) {
-        return None;
-    }
-    p.block(f, &f.body, &loads, &sources, None)?;
-    for (d, (a, b, groups)) in sources {
-        let place = |(load, along_depth): (Value, bool)| {
-            let (channel, buffer) = p.loads[&load];
-            Operand { channel, buffer, along_depth }
-        };
-        p.dots.insert(d, Product { groups, a: place(a), b: place(b) });
-    }
+    p.chains(f, &f.body);
     fused.iter().for_each(|x| p.epilogue(f, x));
     p.slice(f)?;
     p.fresh = fresh(f, &p.dots);
@@ -202,158 +215,124 @@ pub fn requires(f: &Func, maps: &[Map], mut known: Vec<Require>) -> Vec<Require>
     known
 }
 
-/// A load, and whether its contiguous dimension is the depth of the product.
-type Source = (Value, bool);
-
-fn operands(f: &Func, dot: Value) -> Option<(Source, Source, Groups)> {
-    let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
-    let dtype = f.ty(*a).dtype;
-    let fits = match dtype {
-        DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => true,
-        DType::F32 => *precision == Precision::Tf32,
-        _ => false,
-    };
-    let groups = Groups::new(f.shape(dot), f.warps as usize)?;
-    let (load_a, flipped_a) = source(f, *a)?;
-    let (load_b, flipped_b) = source(f, *b)?;
-    let (depth_a, depth_b) = (!flipped_a, flipped_b);
-    // See `Operand::through_registers`.
-    let lies = dtype.size() == 2 || ((depth_a || dtype.size() == 4) && depth_b);
-    let deep = f.shape(*a)[1] % depth(dtype) == 0;
-    // Across, an instruction's rows or columns are whole boxes.
-    let whole = |v: Value, along: bool, part: usize| along || row_bytes(f, v) == ROW_BYTES && part * dtype.size() >= ROW_BYTES;
-    let ok = fits && lies && deep && whole(load_a, depth_a, 64) && whole(load_b, depth_b, groups.n);
-    ok.then_some(((load_a, depth_a), (load_b, depth_b), groups))
-}
-
-/// The view's tile behind shape operations, and whether it is transposed.
-fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
-    match f.op(v) {
-        Op::Load { tile: Some(_), place, .. } => {
-            let matrix: Vec<usize> = f.shape(v).iter().copied().filter(|&e| e != 1).collect();
-            let read_only = !written(f).contains(&place.param());
-            let fits = f.shape(v).iter().all(|e| e.is_power_of_two()) && row_bytes(f, v) >= 32 && f.shape(v)[f.shape(v).len() - 2] >= 8;
-            (matrix.len() == 2 && fits && read_only && matrix[0] <= MAX_BOX).then_some((v, false))
-        }
-        Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
-        Op::Reshape(x) => {
-            let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
-            (squeezed(f.shape(*x)) == squeezed(f.shape(v))).then(|| source(f, *x)).flatten()
-        }
-        _ => None,
-    }
-}
-
 /// How the thread blocks share the copies of a tile, if it is the same for all of them.
-fn share(f: &Func, load: Value, rows: usize, boxes: usize, row_bytes: usize) -> Option<Share> {
+fn share(f: &Func, load: Value, boxes: &Boxes) -> Option<Share> {
     let (ctas, Op::Load { tile: Some(at), .. }) = (f.ctas as usize, f.op(load)) else { return None };
     if ctas == 1 || at.iter().any(|&o| depends_on_rank(f, o)) {
         return None;
     }
-    if boxes % ctas == 0 {
+    if boxes.count.is_multiple_of(ctas) {
         return Some(Share::Boxes);
     }
-    (rows * row_bytes % (ctas * ALIGN) == 0).then_some(Share::Rows)
-}
-
-fn row_bytes(f: &Func, load: Value) -> usize {
-    (f.shape(load).last().expect("a tile") * f.ty(load).dtype.size()).min(ROW_BYTES)
-}
-
-fn only_for_products(f: &Func, loads: &HashSet<Value>) -> bool {
-    // Loads and the shape operations on them.
-    let mut carriers = loads.clone();
-    for s in walk(&f.body) {
-        let bad = match s {
-            Stmt::Let(v) => {
-                let from_one = f.op(*v).operands().iter().any(|o| carriers.contains(o));
-                let is_carrier = matches!(f.op(*v), Op::Permute(..) | Op::Reshape(_));
-                if from_one && is_carrier {
-                    carriers.insert(*v);
-                }
-                let acc = if let Op::Dot { acc, .. } = f.op(*v) { carriers.contains(acc) } else { false };
-                from_one && !is_carrier && (acc || !matches!(f.op(*v), Op::Dot { .. }))
-            }
-            Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => carriers.contains(v),
-            Stmt::Store { value, .. } => carriers.contains(value),
-            _ => false,
-        };
-        if bad {
-            return false;
-        }
-    }
-    true
+    boxes.box_bytes().is_multiple_of(ctas * ALIGN).then_some(Share::Rows)
 }
 
 impl Pipeline {
     /// Channels of a block; none where one could not be released on every way.
-    fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, sources: &HashMap<Value, (Source, Source, Groups)>, around: Option<LoopOptions>) -> Option<()> {
-        let (repeats, stages) = (around.is_some(), around.map_or(0, |o| o.stages));
-        let uses = |s: &Stmt, load: Value| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Let(d) if sources.get(d).is_some_and(|(a, b, _)| a.0 == load || b.0 == load)));
+    fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, taken: &Taken, around: Option<LoopOptions>) -> Option<()> {
+        self.blocks += 1;
+        self.around.push(self.blocks);
+        // The channel that loads still join, and where it began: until something is taken from it, or the block branches.
         let mut open: Option<(usize, usize)> = None;
         let mut channels = vec![];
         for (i, s) in stmts.iter().enumerate() {
             match s {
                 Stmt::Let(v) if loads.contains(v) => {
                     let (channel, _) = *open.get_or_insert_with(|| {
-                        self.channels.push(Channel { buffers: vec![], bytes: 0, repeats, stages });
+                        self.channels.push(Channel { buffers: vec![], by_threads: false, ring: 0 });
                         (self.channels.len() - 1, i)
                     });
                     self.add(f, channel, *v);
                 }
-                Stmt::Let(d) => {
-                    let Some((a, b, _)) = sources.get(d) else { continue };
-                    if let Some((channel, _)) = open
-                        && [a.0, b.0].iter().any(|l| self.loads.get(l).is_some_and(|p| p.0 == channel))
-                    {
-                        channels.extend(open.take());
-                    }
-                }
                 Stmt::If { then, other, .. } => {
                     channels.extend(open.take());
-                    self.block(f, then, loads, sources, around)?;
-                    self.block(f, other, loads, sources, around)?;
+                    self.block(f, then, loads, taken, around)?;
+                    self.block(f, other, loads, taken, around)?;
                 }
                 Stmt::For { body, options, .. } => {
                     channels.extend(open.take());
                     let first = self.channels.len();
-                    self.block(f, body, loads, sources, Some(*options))?;
+                    self.block(f, body, loads, taken, Some(*options))?;
                     if options.warp_specialise == Some(false) && self.channels.len() > first {
                         return None;
                     }
                 }
                 Stmt::Loop { body } => {
                     channels.extend(open.take());
-                    self.block(f, body, loads, sources, Some(LoopOptions::default()))?;
+                    self.block(f, body, loads, taken, Some(LoopOptions::default()))?;
                 }
-                _ => {}
+                s => {
+                    if open.is_some_and(|(channel, _)| taken.by(f, s).any(|l| self.loads[&l].0 == channel)) {
+                        channels.extend(open.take());
+                    }
+                }
             }
         }
         channels.extend(open);
         for (channel, from) in channels {
             let mine: Vec<Value> = self.channels[channel].buffers.iter().map(|b| b.load).collect();
-            let last = (from..stmts.len()).rev().find(|&i| mine.iter().any(|&l| uses(&stmts[i], l)))?;
+            let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)))?;
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
                 return None;
             }
             self.release.entry(&raw const stmts[last]).or_default().push(channel);
+            self.ring(f, channel, around.is_some(), around.map_or(0, |o| o.stages));
         }
-        self.chain(f, stmts, sources);
+        self.around.pop();
         Some(())
     }
 
-    /// How many thread blocks copy into a channel's buffers.
-    pub fn copiers(&self, channel: usize, f: &Func) -> u32 {
-        if self.channels[channel].buffers.iter().any(|b| b.share.is_some()) { f.ctas } else { 1 }
+    /// Gives a channel its ring: that of another one which is never in use at the same time, if it fits.
+    fn ring(&mut self, f: &Func, channel: usize, repeats: bool, stages: u32) {
+        let buffers = &self.channels[channel].buffers;
+        let last = buffers.last().expect("a channel has loads");
+        let bytes = last.offset + last.boxes.bytes().next_multiple_of(ALIGN);
+        let copiers = if buffers.iter().any(|b| b.share.is_some()) { f.ctas } else { 1 };
+        let around = |a: &[usize], b: &[usize]| b.starts_with(a);
+        let apart = |r: &Ring| r.blocks.iter().all(|b| !around(b, &self.around) && !around(&self.around, b));
+        let same = |r: &Ring| (r.bytes, r.repeats, r.stages, r.copiers) == (bytes, repeats, stages, copiers);
+        let ring = self.rings.iter().position(|r| same(r) && apart(r)).unwrap_or_else(|| {
+            self.rings.push(Ring { bytes, repeats, stages, copiers, blocks: vec![] });
+            self.rings.len() - 1
+        });
+        self.rings[ring].blocks.push(self.around.clone());
+        self.channels[channel].ring = ring;
+    }
+
+    /// The ring of a channel.
+    pub fn ring_of(&self, channel: usize) -> &Ring {
+        &self.rings[self.channels[channel].ring]
+    }
+
+    /// Gives the operands of a product their places.
+    fn product(&mut self, f: &Func, dot: Value, sources: &Sources) {
+        let Op::Dot { b, .. } = *f.op(dot) else { unreachable!("a dot") };
+        let copied = |load: Value, along_depth: bool| {
+            let (channel, buffer) = self.loads[&load];
+            Operand::Buffer { channel, buffer, along_depth }
+        };
+        let a = match sources.a {
+            Source::Copied { load, along_depth } => copied(load, along_depth),
+            Source::Computed => Operand::Registers,
+        };
+        let b = match sources.b {
+            Source::Copied { load, along_depth } => copied(load, along_depth),
+            Source::Computed => {
+                let (boxes, along_depth) = operands::written_as(f, b, &sources.groups);
+                self.written.push(boxes);
+                Operand::Written { matrix: self.written.len() - 1, along_depth }
+            }
+        };
+        self.dots.insert(dot, Product { groups: sources.groups, a, b });
     }
 
     /// Finds products that follow each other on the same accumulators, with no buffer given back between them.
-    fn chain(&mut self, f: &Func, stmts: &[Stmt], sources: &HashMap<Value, (Source, Source, Groups)>) {
+    fn chains(&mut self, f: &Func, stmts: &[Stmt]) {
         let uses = super::uses(f);
         let mut open: Option<Value> = None;
         for s in stmts {
             match s {
-                Stmt::Let(d) if sources.contains_key(d) => {
+                Stmt::Let(d) if self.dots.contains_key(d) => {
                     let Op::Dot { acc, .. } = *f.op(*d) else { unreachable!("a dot") };
                     if open == Some(acc) && uses[acc.0 as usize] == 1 {
                         self.chained.insert(acc);
@@ -362,6 +341,15 @@ impl Pipeline {
                 }
                 // Scalars, and loads that are waited for.
                 Stmt::Let(v) if f.ty(*v).is_scalar() || self.loads.contains_key(v) || f.op(*v).is_view() => {}
+                Stmt::If { then, other, .. } => {
+                    open = None;
+                    self.chains(f, then);
+                    self.chains(f, other);
+                }
+                Stmt::For { body, .. } | Stmt::Loop { body } => {
+                    open = None;
+                    self.chains(f, body);
+                }
                 _ => open = None,
             }
             if self.release.contains_key(&std::ptr::from_ref(s)) {
@@ -374,32 +362,33 @@ impl Pipeline {
     /// they have been copied out.
     fn epilogue(&mut self, f: &Func, x: &Fused) {
         let Stmt::Store { value, .. } = x.store else { unreachable!("a store") };
-        let (shape, size) = (f.shape(*value), f.ty(*value).dtype.size());
+        let value = super::box_store::matrix(f, *value);
+        let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
         let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
-        self.channels.push(Channel { buffers: vec![], bytes: 0, repeats: true, stages: 1 });
+        self.channels.push(Channel { buffers: vec![], by_threads: false, ring: 0 });
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
+        self.ring(f, channel, true, 1);
         self.release.entry(std::ptr::from_ref(x.store)).or_default().push(channel);
     }
 
     fn add(&mut self, f: &Func, channel: usize, load: Value) {
         let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
         let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
-        let row_bytes = row_bytes(f, load);
-        let cols = shape[shape.len() - 1];
+        let [.., rows, cols] = *shape else { unreachable!("a matrix") };
+        let boxes = Boxes::new(rows, cols, size);
         let mut extents = shape.to_vec();
-        *extents.last_mut().expect("a tile") = row_bytes / size;
-        let (rows, boxes) = (shape[shape.len() - 2], cols * size / row_bytes);
-        let share = share(f, load, rows, boxes, row_bytes);
+        *extents.last_mut().expect("a tile") = boxes.row_bytes / size;
+        let share = share(f, load, &boxes);
         if share == Some(Share::Rows) {
             extents[shape.len() - 2] /= f.ctas as usize;
         }
-        let map = Map { param: place.param(), extents, swizzle: row_bytes, stores: false };
+        let map = Map { param: place.param(), extents, swizzle: boxes.row_bytes, stores: false };
         let map = map.among(&mut self.maps);
         let c = &mut self.channels[channel];
-        let b = Buffer { load, map, offset: c.bytes, rows, boxes, row_bytes, share };
-        c.bytes += b.bytes().next_multiple_of(ALIGN);
+        let offset = c.buffers.last().map_or(0, |b| b.offset + b.boxes.bytes().next_multiple_of(ALIGN));
+        let b = Buffer { load, map, offset, boxes, share };
         self.loads.insert(load, (channel, c.buffers.len()));
         c.buffers.push(b);
     }

@@ -1,7 +1,7 @@
 //! A program in two roles: the producer's and the consumers' code around the same channels (see [`pipeline`](super::pipeline)).
 
-use super::dot::buffer_name;
-use super::pipeline::{ALIGN, Channel, Map, Pipeline, Share};
+use super::dot::{buffer_name, matrix_name};
+use super::pipeline::{ALIGN, Channel, Map, Pipeline, Ring, Share};
 use super::*;
 
 /// Which part of a specialised program is being lowered.
@@ -40,25 +40,29 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
     let staged = exchange_bytes.next_multiple_of(ALIGN);
-    let first = staged + staging;
-    let room = (SHARED_BYTES / blocks - RESERVED_BYTES).min(MAX_SHARED_BYTES).saturating_sub(first + p.channels.len() * 16 * MAX_STAGES);
+    let mut at = staged + staging;
+    let mut consts = vec![format!("const STAGING: u32 = {staged};")];
+    for (i, m) in p.written.iter().enumerate() {
+        consts.push(format!("const {}: u32 = {at};", matrix_name(i)));
+        at += m.bytes().next_multiple_of(ALIGN);
+    }
+    let room = (SHARED_BYTES / blocks - RESERVED_BYTES).min(MAX_SHARED_BYTES).saturating_sub(at + p.rings.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
-    let (mut consts, mut at) = (vec![format!("const STAGING: u32 = {staged};")], first);
-    for (i, (c, n)) in p.channels.iter().zip(&stages).enumerate() {
-        consts.push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", c.bytes));
-        at += c.bytes * n;
+    for (i, (r, n)) in p.rings.iter().zip(&stages).enumerate() {
+        consts.push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", r.bytes));
+        at += r.bytes * n;
     }
     for (i, n) in stages.iter().enumerate() {
         consts.push(format!("const FULL{i}: u32 = {at}; const EMPTY{i}: u32 = {};", at + 8 * n));
         at += 16 * n;
     }
     let groups = consumers / WARPGROUP;
-    let init: String = (0..p.channels.len()).map(|i| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * p.copiers(i, f))).collect();
+    let init: String = p.rings.iter().enumerate().map(|(i, r)| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * r.copiers)).collect();
     let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
     let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into())];
     let registers = registers(consumers, threads, blocks as u32);
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
-    let state: String = (0..p.channels.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
+    let state: String = (0..p.rings.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
     let together = if f.ctas > 1 { CLUSTER_SYNC } else { "" };
     let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, among(producer, consumers, together)), other: vec![] };
@@ -72,30 +76,30 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     (consts, body, at, threads)
 }
 
-/// A warpgroup is done with a channel's buffer; `when` comes before the choice of its thread. `ctas` are those who copy into it:
+/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy into it:
 /// each is told by a thread of its own.
-pub(super) fn empty(channel: usize, ctas: u32, buffer: &str, when: &str) -> String {
+pub(super) fn empty(ring: usize, ctas: u32, stage: &str, when: &str) -> String {
     match ctas {
-        1 => format!("d::mbarrier_arrive(EMPTY{channel} + 8 * {buffer}, {when}(tid % {WARPGROUP} == 0), 0);"),
-        _ => format!("d::mbarrier_arrive_at(EMPTY{channel} + 8 * {buffer}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"),
+        1 => format!("d::mbarrier_arrive(EMPTY{ring} + 8 * {stage}, {when}(tid % {WARPGROUP} == 0), 0);"),
+        _ => format!("d::mbarrier_arrive_at(EMPTY{ring} + 8 * {stage}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"),
     }
 }
 
 /// As many as fit, the same number for all that repeat.
 fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
-    let fixed = |c: &&Channel| !c.repeats || c.stages > 0;
-    let once: usize = p.channels.iter().filter(fixed).map(|c| c.bytes * c.stages.max(1) as usize).sum();
-    let each: usize = p.channels.iter().filter(|c| !fixed(c)).map(|c| c.bytes).sum();
+    let fixed = |r: &&Ring| !r.repeats || r.stages > 0;
+    let once: usize = p.rings.iter().filter(fixed).map(|r| r.bytes * r.stages.max(1) as usize).sum();
+    let each: usize = p.rings.iter().filter(|r| !fixed(r)).map(|r| r.bytes).sum();
     let n = match f.stages {
         0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
         n => n as usize,
     };
-    let of = |c: &Channel| match (c.repeats, c.stages) {
+    let of = |r: &Ring| match (r.repeats, r.stages) {
         (false, _) => 1,
         (true, 0) => n,
         (true, stages) => stages as usize,
     };
-    p.channels.iter().map(of).collect()
+    p.rings.iter().map(of).collect()
 }
 
 /// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
@@ -142,40 +146,46 @@ impl Lower<'_> {
     fn copy(&mut self, v: Value, p: &Pipeline, channel: usize, buffer: usize) {
         let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
         let Op::Load { tile: Some(at), hint, .. } = f.op(v) else { unreachable!("a view's tile") };
-        let (c, b) = (&p.channels[channel], &p.channels[channel].buffers[buffer]);
+        let (c, b, ring) = (&p.channels[channel], &p.channels[channel].buffers[buffer], p.channels[channel].ring);
         if buffer == 0 {
-            let bytes: usize = c.buffers.iter().map(|b| b.bytes()).sum();
-            self.line(format!("d::mbarrier_wait(EMPTY{channel} + 8 * s{channel}, p{channel} ^ 1, {site}); d::mbarrier_expect(FULL{channel} + 8 * s{channel}, {bytes}, {site});"));
+            let bytes: usize = c.buffers.iter().map(|b| b.boxes.bytes()).sum();
+            self.line(format!("d::mbarrier_wait(EMPTY{ring} + 8 * s{ring}, p{ring} ^ 1, {site}); d::mbarrier_expect(FULL{ring} + 8 * s{ring}, {bytes}, {site});"));
         }
-        let step = b.row_bytes / f.ty(v).dtype.size();
+        let step = b.boxes.row_bytes / f.ty(v).dtype.size();
         let (ctas, rank) = (f.ctas as usize, "d::cluster_rank()");
-        let boxes = if b.share == Some(Share::Boxes) { b.boxes / ctas } else { b.boxes };
+        let boxes = if b.share == Some(Share::Boxes) { b.boxes.count / ctas } else { b.boxes.count };
         for i in 0..boxes {
             let mut at: Vec<String> = at.iter().map(|&o| scalar(o)).collect();
             let (row, last) = (at.len() - 2, at.len() - 1);
-            let mut dst = format!("RING{channel} + s{channel} * BYTES{channel} + {}", b.offset + i * b.box_bytes());
+            let mut dst = format!("RING{ring} + s{ring} * BYTES{ring} + {}", b.offset + i * b.boxes.box_bytes());
             if i > 0 {
                 at[last] = format!("s::add({}, {})", at[last], i * step);
             }
             // Of what all need each block copies its part.
             if let Some(share) = b.share {
                 let (d, elements, bytes) = match share {
-                    Share::Boxes => (last, boxes * step, boxes * b.box_bytes()),
-                    Share::Rows => (row, b.rows / ctas, b.box_bytes() / ctas),
+                    Share::Boxes => (last, boxes * step, boxes * b.boxes.box_bytes()),
+                    Share::Rows => (row, b.boxes.rows / ctas, b.boxes.box_bytes() / ctas),
                 };
                 at[d] = format!("s::add({}, {rank} * {elements})", at[d]);
                 dst = format!("{dst} + {rank} as u32 * {bytes}");
             }
             let (copy, all) = if b.share.is_some() { ("copy_box_to", format!(", {}", (1 << ctas) - 1)) } else { ("copy_box", String::new()) };
-            self.line(format!("d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{channel} + 8 * s{channel}{all}, {site});", *hint as u32, b.map, at.join(", ")));
+            self.line(format!("d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{ring} + 8 * s{ring}{all}, {site});", *hint as u32, b.map, at.join(", ")));
         }
         if buffer + 1 == c.buffers.len() {
-            self.advance(channel);
+            self.advance(ring);
         }
     }
 
-    fn advance(&mut self, channel: usize) {
-        self.line(format!("s{channel} += 1; if s{channel} == STAGES{channel} {{ s{channel} = 0; p{channel} ^= 1; }}"));
+    fn advance(&mut self, ring: usize) {
+        self.line(format!("s{ring} += 1; if s{ring} == STAGES{ring} {{ s{ring} = 0; p{ring} ^= 1; }}"));
+    }
+
+    /// Channel and buffer of a load that a consumer finds copied.
+    pub(super) fn copied(&self, v: Value) -> Option<(usize, usize)> {
+        let Role::Consumer(p) = self.role else { return None };
+        p.loads.get(&v).copied()
     }
 
     /// In the consumers, a load is a wait for its channel, by the last of the channel's loads.
@@ -184,21 +194,26 @@ impl Lower<'_> {
         if last.load != v {
             return;
         }
-        let site = self.site(self.f.values[v.0 as usize].span);
-        self.line(format!("d::mbarrier_wait(FULL{channel} + 8 * s{channel}, p{channel}, {site});"));
+        let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
+        self.line(format!("d::mbarrier_wait(FULL{ring} + 8 * s{ring}, p{ring}, {site});"));
         for (i, b) in c.buffers.iter().enumerate() {
-            self.line(format!("let {}: u32 = RING{channel} + s{channel} * BYTES{channel} + {};", buffer_name(channel, i), b.offset));
+            self.line(format!("let {}: u32 = RING{ring} + s{ring} * BYTES{ring} + {};", buffer_name(channel, i), b.offset));
         }
     }
 
     /// After the statement that used a channel last.
     pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
         for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
-            match self.late {
-                Some(l) if l.channel == channel => self.release_late(p, channel),
-                _ => self.line(empty(channel, p.copiers(channel, self.f), &format!("s{channel}"), "")),
+            let ring = p.channels[channel].ring;
+            if p.channels[channel].by_threads {
+                // One thread speaks for all of them.
+                self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
             }
-            self.advance(channel);
+            match self.late {
+                Some(l) if l.channel == channel => self.release_late(p, ring),
+                _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
+            }
+            self.advance(ring);
         }
     }
 }

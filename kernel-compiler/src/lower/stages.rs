@@ -96,9 +96,10 @@ impl Lower<'_> {
         finish.push(Node::Line(format!("d::shared_store::<{t}, {n}, {vec}>(|r| {to}, |_| {act}, |r| {name}[r], {site});")));
     }
 
-    /// Offset in shared memory of slot `#`: the constants that no bit of the thread reaches are added, to end up in instructions.
-    fn stage_offset(&mut self, stage: &str, tile: &Tile, threads: &[u32], slots: &[u32], element: impl Fn(u32) -> u32) -> Regs {
-        let of = |places: &[u32]| places.iter().map(|&p| combine(&tile.place, element(p))).collect::<Vec<u32>>();
+    /// Offset in shared memory, from `base`, of slot `#`: elements lie at `place`, bases over the bits of their flat index. The
+    /// constants that no bit of the thread reaches are added, to end up in instructions.
+    pub(super) fn shared_place(&mut self, base: &str, place: &[u32], threads: &[u32], slots: &[u32], element: impl Fn(u32) -> u32) -> Regs {
+        let of = |places: &[u32]| places.iter().map(|&p| combine(place, element(p))).collect::<Vec<u32>>();
         let (threads, slots) = (of(threads), of(slots));
         let reached = threads.iter().fold(0, |a, b| a | b);
         let table = |cx: &mut Self, mask: u32| cx.const_table("u32", slots.iter().map(|s| (s & mask).to_string()).collect());
@@ -107,7 +108,11 @@ impl Lower<'_> {
             true => format!("({thread} ^ {}[#])", table(self, reached)),
             false => format!("({thread})"),
         };
-        Regs(format!("({stage}{} + {} + {thread} + {}[#])", tile.ring, tile.offset, table(self, !reached)))
+        Regs(format!("({base} + {thread} + {}[#])", table(self, !reached)))
+    }
+
+    fn stage_offset(&mut self, stage: &str, tile: &Tile, threads: &[u32], slots: &[u32], element: impl Fn(u32) -> u32) -> Regs {
+        self.shared_place(&format!("{stage}{} + {}", tile.ring, tile.offset), &tile.place, threads, slots, element)
     }
 
     /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth are

@@ -47,6 +47,7 @@ impl Lower<'_> {
                 self.through(x, source)
             }
             op if op.is_elementwise() && (self.homes.is_cheap(v) || self.homes.of(v) == l) => self.elementwise(v, l),
+            Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
             op => {
                 let home = self.homes.of(v).clone();
                 if home == *l {

@@ -147,23 +147,22 @@ unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const N
     acc
 }
 
-/// As [`wgmma`], with A by way of registers, where each thread fetches it word by word from `a(m, k, i)`: words 0 and 1 are of rows
-/// 8 apart, 2 and 3 of the same rows, 16 bytes further along the depth. f32 is rounded to tf32.
+/// As [`wgmma`], with A in registers: `a(m, k)` are this thread's words of a block's step, 0 and 1 of rows 8 apart, 2 and 3 of the same
+/// rows, 16 bytes further along the depth. f32 is rounded to tf32.
 ///
 /// # Safety
 /// As [`wgmma`].
 #[inline(always)]
-pub unsafe fn wgmma_fetched<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TB: bool>(
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TB: bool>(
     acc: [D; R],
-    a: impl Fn(u32, u32, u32) -> u32,
+    a: impl Fn(usize, usize) -> [u32; 4],
     b: impl Fn(u32, u32) -> u32,
     of_b: Matrix,
     chain: Chain,
     add: bool,
     site: u32,
 ) -> [D; R] {
-    let fetch = |m: usize, k: usize| super::shared_load::<u32, 4, 1>(|i| a(m as u32, k as u32, i as u32), |_| true, site);
-    let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| fetch(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
+    let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
     issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], of_b.at(b(n as u32, k as u32)), add, site))
 }
 

@@ -1,9 +1,10 @@
 //! Loops that copy ahead: loads of every kind, and what else a body may do.
 
-use super::{Matrix, values};
 use kernel_core::{Element, KernelDesc, emulator, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
+use tile_tests::matrix::{Matrix, values};
+use tile_tests::{view, view_mut};
 
 /// Loads by index and mask.
 #[tile_kernel(

@@ -1,9 +1,9 @@
 //! Batches: a product for each index of the first dimension.
 
-use super::values;
 use kernel_core::{AsSlice, AsSliceMut, Element, KernelDesc, bf16, emulator, f8e4m3, f8e5m2, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
+use tile_tests::matrix::values;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

@@ -1,9 +1,10 @@
 //! Programs spread over the thread blocks of a cluster: each has its rows, and copies its part of what all multiply by.
 
-use super::Matrix;
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
+use tile_tests::matrix::{Matrix, values};
+use tile_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old + bias + column, 0)`, and the sums of the rows of `a b`.
 #[tile_kernel(
@@ -54,7 +55,7 @@ where
             let (a_dims, b_dims) = (if is("TA") { [k, m] } else { [m, k] }, if is("TB") { [n, k] } else { [k, n] });
             let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, of), Matrix::new(b_dims, b_dims[1], 2, of));
             let old = Matrix::new([m, n], n, 4, of);
-            let (bias, column) = (super::values(n, 6, |x| x), super::values(m, 7, |x| x));
+            let (bias, column) = (values(n, 6, |x| x), values(m, 7, |x| x));
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, of);
                 let mut sums = vec![0.0f32; m * n.div_ceil(32)];

@@ -1,9 +1,10 @@
 //! Epilogues that load: tiles joined with accumulators come by pieces, and by copies where tensor maps take their view.
 
-use super::Matrix;
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
+use tile_tests::matrix::{Matrix, values};
+use tile_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old · other + bias, 0)`.
 #[tile_kernel(
@@ -47,7 +48,7 @@ where
             let a = Matrix::new([m, k], k + pad, 1, of);
             let b = Matrix::new([k, n], n + pad, 2, of);
             let (old, other) = (Matrix::new([m, n], n + pad, 4, of), Matrix::new([m, n], n + pad, 5, of));
-            let bias = super::values(n, 6, |x| x);
+            let bias = values(n, 6, |x| x);
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n + pad, 3, of);
                 let call = joined::<T>(view!(a), view!(b), view!(old), view!(other), &bias[..], view_mut!(c), 0.5);

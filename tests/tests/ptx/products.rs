@@ -37,7 +37,7 @@ fn products_by_warpgroups_are_those_of_the_tile() {
     let (entries, mut checked, mut wrong) = (entries(), 0, vec![]);
     for e in entries.iter().filter(|e| e.specialised) {
         // With several products in a loop there may be more loops, and LLVM lays out small ones as often as it likes.
-        let dots = ["d::wgmma::<", "d::wgmma_fetched::<"].map(|call| lowered[e.name].matches(call).count()).iter().sum::<usize>();
+        let dots = ["d::wgmma::<", "d::wgmma_ra::<"].map(|call| lowered[e.name].matches(call).count()).iter().sum::<usize>();
         let Some(tile) = product(e).filter(|_| e.is_of_family("matmul") && dots == 1) else { continue };
         checked += 1;
         count_is(e, e.count(|o| o.starts_with("wgmma.mma_async")), instructions(tile, e.warps, true), &mut wrong);

@@ -1,0 +1,222 @@
+//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
+
+use crate::analyse::{walk, written};
+use crate::dtype::DType;
+use crate::ir::*;
+use crate::layout::dot::{GROUP_ROWS, Groups, depth};
+use std::collections::{HashMap, HashSet};
+
+/// Swizzled rows are at most this long.
+const ROW_BYTES: usize = 128;
+/// Of a box, in each dimension.
+pub const MAX_BOX: usize = 256;
+
+/// A matrix in shared memory: boxes side by side, each of all rows and of `row_bytes` of the columns, swizzled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boxes {
+    pub rows: usize,
+    pub count: usize,
+    pub row_bytes: usize,
+}
+
+impl Boxes {
+    pub fn new(rows: usize, cols: usize, size: usize) -> Boxes {
+        let row_bytes = (cols * size).min(ROW_BYTES);
+        Boxes { rows, count: cols * size / row_bytes, row_bytes }
+    }
+
+    pub fn box_bytes(&self) -> usize {
+        self.rows * self.row_bytes
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.box_bytes() * self.count
+    }
+
+    /// The byte offset of an element, as bases over the bits of its flat index.
+    pub fn place(&self, size: usize) -> Vec<u32> {
+        let (row, all) = (self.row_bytes as u32, self.bytes() as u32);
+        let in_row = std::iter::successors(Some(size as u32), |b| Some(b * 2)).take_while(|&b| b < row);
+        let boxes = std::iter::successors(Some(self.box_bytes() as u32), |b| Some(b * 2)).take_while(|&b| b < all);
+        let rows = std::iter::successors(Some(row), |b| Some(b * 2)).take_while(|&b| b < self.box_bytes() as u32);
+        // Vectors of 16 bytes change places by the number of their 128 bytes.
+        in_row.chain(boxes).chain(rows).map(|b| b ^ ((b >> 7) & (row / 16 - 1)) << 4).collect()
+    }
+}
+
+/// An operand before it has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A view's tile, and whether its contiguous dimension is the depth of the product.
+    Copied { load: Value, along_depth: bool },
+    Computed,
+}
+
+impl Source {
+    fn load(self) -> Option<Value> {
+        if let Source::Copied { load, .. } = self { Some(load) } else { None }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Sources {
+    pub a: Source,
+    pub b: Source,
+    pub groups: Groups,
+}
+
+/// The operands of all products of a function; none if one cannot be made by warpgroups.
+pub fn sources(f: &Func) -> Option<HashMap<Value, Sources>> {
+    let dots = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None });
+    let all: HashMap<Value, Sources> = dots.map(|d| Some((d, of_product(f, d)?))).collect::<Option<_>>()?;
+    (!all.is_empty()).then_some(all)
+}
+
+/// The tiles of views that go into products, as they are or with something computed of them.
+pub fn loads(f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
+    let mut out = HashSet::new();
+    for (&d, s) in sources {
+        let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
+        for (operand, source) in [(a, s.a), (b, s.b)] {
+            match source.load() {
+                Some(load) => out.extend([load]),
+                None => feeding(f, operand, &mut out, &mut HashSet::new()),
+            }
+        }
+    }
+    out
+}
+
+fn of_product(f: &Func, dot: Value) -> Option<Sources> {
+    let Op::Dot { a, b, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
+    let dtype = f.ty(a).dtype;
+    let fits = match dtype {
+        DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => true,
+        DType::F32 => precision == Precision::Tf32,
+        _ => false,
+    };
+    let groups = Groups::new(f.shape(dot), f.warps as usize)?;
+    if !fits || f.shape(a)[1] % depth(dtype) != 0 {
+        return None;
+    }
+    // See `Operand::through_registers`.
+    let across = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
+    // Across, an instruction's rows or columns are whole boxes.
+    let whole = |load: Value, part: usize| row_bytes(f, load) == ROW_BYTES && part * dtype.size() >= ROW_BYTES;
+    let copied = |v: Value, side_a: bool, part: usize| {
+        let (load, flipped) = source(f, v)?;
+        let along_depth = flipped != side_a;
+        (along_depth || across(side_a) && whole(load, part)).then_some(Source::Copied { load, along_depth })
+    };
+    let of = |v: Value, side_a: bool, part: usize| match is_load(f, v) {
+        true => copied(v, side_a, part),
+        false => Some(Source::Computed),
+    };
+    let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, groups.n)?);
+    // With nothing to copy, a producer would have nothing to do.
+    (a != Source::Computed || b != Source::Computed).then_some(Sources { a, b, groups })
+}
+
+/// How a computed right operand `[K, N]` is written to shared memory, and whether along the depth.
+pub fn written_as(f: &Func, operand: Value, groups: &Groups) -> (Boxes, bool) {
+    let (size, [k, n]) = (f.ty(operand).dtype.size(), [f.shape(operand)[0], f.shape(operand)[1]]);
+    let along_depth = size != 2 || groups.n * size < ROW_BYTES;
+    (if along_depth { Boxes::new(n, k, size) } else { Boxes::new(k, n, size) }, along_depth)
+}
+
+/// Whether nothing is computed of what was loaded.
+fn is_load(f: &Func, v: Value) -> bool {
+    match f.op(v) {
+        Op::Load { .. } => true,
+        Op::Permute(x, _) | Op::Reshape(x) => is_load(f, *x),
+        _ => false,
+    }
+}
+
+/// The view's tile behind shape operations, and whether it is transposed.
+fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
+    match f.op(v) {
+        Op::Load { .. } => is_copied(f, v).then_some((v, false)),
+        Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
+        Op::Reshape(x) => {
+            let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
+            (squeezed(f.shape(*x)) == squeezed(f.shape(v))).then(|| source(f, *x)).flatten()
+        }
+        _ => None,
+    }
+}
+
+/// Whether a load is of a tile that tensor maps can copy.
+fn is_copied(f: &Func, load: Value) -> bool {
+    let Op::Load { tile: Some(_), place, .. } = f.op(load) else { return false };
+    let shape = f.shape(load);
+    let matrix: Vec<usize> = shape.iter().copied().filter(|&e| e != 1).collect();
+    let fits = shape.iter().all(|e| e.is_power_of_two()) && matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && matrix[0] >= 8;
+    fits && row_bytes(f, load) >= 32 && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
+}
+
+fn row_bytes(f: &Func, load: Value) -> usize {
+    (f.shape(load).last().expect("a tile") * f.ty(load).dtype.size()).min(ROW_BYTES)
+}
+
+/// The tiles that a computed operand is made of.
+fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Value>) {
+    if !seen.insert(v) {
+        return;
+    }
+    let op = f.op(v);
+    if is_copied(f, v) {
+        out.insert(v);
+    } else if op.is_elementwise() || op.is_view() {
+        op.operands().into_iter().for_each(|o| feeding(f, o, out, seen));
+    }
+}
+
+/// Which statements take something from which tiles: renaming elements is not yet taking them.
+pub struct Taken {
+    /// The tile behind each value that only renames its elements.
+    behind: HashMap<Value, Value>,
+}
+
+impl Taken {
+    pub fn new(f: &Func, loads: &HashSet<Value>) -> Taken {
+        let mut behind: HashMap<Value, Value> = loads.iter().map(|&l| (l, l)).collect();
+        for s in walk(&f.body) {
+            if let Stmt::Let(v) = s
+                && f.op(*v).is_view()
+                && let Some(&load) = behind.get(&f.op(*v).operands()[0])
+            {
+                behind.insert(*v, load);
+            }
+        }
+        Taken { behind }
+    }
+
+    /// The tiles that a statement, or one in it, takes elements of.
+    pub fn by<'a>(&'a self, f: &'a Func, s: &'a Stmt) -> impl Iterator<Item = Value> + 'a {
+        walk(std::slice::from_ref(s)).flat_map(move |s| self.operands(f, s)).filter_map(|v| self.behind.get(&v).copied())
+    }
+
+    fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
+        match s {
+            Stmt::Let(v) if self.behind.contains_key(v) => vec![],
+            Stmt::Let(v) => f.op(*v).operands(),
+            Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
+            Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Tiles that some thread takes elements of itself, beside those that are operands as they lie.
+    pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
+        let as_they_lie = |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
+        let takes = |s: &Stmt| match s {
+            Stmt::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
+                let direct = as_they_lie(v);
+                self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).filter(|l| !direct.contains(l)).collect::<Vec<_>>()
+            }
+            s => self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).collect(),
+        };
+        walk(&f.body).flat_map(takes).collect()
+    }
+}

@@ -1,0 +1,44 @@
+//! Matrices of made-up numbers, and views of them.
+
+use kernel_core::Element;
+
+/// Numbers from -1 to 1.
+pub fn values<T>(n: usize, seed: u32, of: impl Fn(f32) -> T) -> Vec<T> {
+    let mut s = seed;
+    let mut next = move || {
+        s = s.wrapping_mul(1664525).wrapping_add(1013904223);
+        (s >> 16) as f32 / 32768.0 - 1.0
+    };
+    (0..n).map(|_| of(next())).collect()
+}
+
+/// Row-major with rows of `stride` elements.
+pub struct Matrix<T> {
+    pub data: Vec<T>,
+    pub dims: [u64; 2],
+    pub stride: u64,
+}
+
+impl<T: Element> Matrix<T> {
+    pub fn new([m, n]: [usize; 2], stride: usize, seed: u32, of: impl Fn(f32) -> T) -> Self {
+        Matrix { data: values(m.max(1) * stride, seed, of), dims: [m as u64, n as u64], stride: stride as u64 }
+    }
+}
+
+/// The view of a matrix that a kernel takes.
+#[macro_export]
+macro_rules! view {
+    ($m:expr) => {{
+        use kernel_core::AsSlice;
+        $m.data.as_slice().as_slice_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
+    }};
+}
+
+/// The same, to be written.
+#[macro_export]
+macro_rules! view_mut {
+    ($m:expr) => {{
+        use kernel_core::AsSliceMut;
+        $m.data.as_mut_slice().as_slice_mut_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
+    }};
+}

@@ -1,0 +1,216 @@
+//! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any type.
+
+use kernel_core::{Element, bf16, f16};
+use kernel_macros::tile_kernel;
+use tile_host::{LaunchOptions, Runtime};
+use tile_tests::matrix::{Matrix, values};
+use tile_tests::{view, view_mut};
+
+/// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [32], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
+    tune(BM = [64], BN = [128], BK = [32], TA = [0], TB = [0], warps = [8], stages = [3], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0], warps = [4], arch = [80]),
+    grid = [2],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
+)]
+fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, k: usize, x: f32) {
+    let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+    for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+        let (i, j) = swizzle2d(t, tiles, 2);
+        let mut acc = zeros::<f32>([BM, BN]);
+        for at in (0..k).step_by(BK) {
+            let l = if TA == 1 { trans(a.tile([at, i * BM], [BK, BM])) } else { a.tile([i * BM, at], [BM, BK]) };
+            let r = if TB == 1 { trans(b.tile([j * BN, at], [BN, BK])) } else { b.tile([at, j * BN], [BK, BN]) };
+            acc = dot(maximum(x * l.to::<f32>(), 0.0).to::<f16>(), r, acc);
+        }
+        c.store([i * BM, j * BN], acc.to::<f16>());
+    }
+}
+
+/// `a w`, of weights of 8 bits and a scale for each of their columns; and the sums of squares of the rows of `a`, whose tiles the products
+/// take as they lie.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [128], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
+    tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], TB = [0, 1], warps = [4], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
+)]
+fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(a: View<f16, 2>, w: View<i8, 2>, scale: &[f32], mut c: ViewMut<f16, 2>, squares: &mut [f32]) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    let mut sums = zeros::<f32>([BM]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let l = a.tile([i, at], [BM, BK]);
+        let r = if TB == 1 { trans(w.tile([j, at], [BN, BK])) } else { w.tile([at, j], [BK, BN]) };
+        acc = dot(l, (r.to::<f32>() * load(scale, j + arange(BN)).expand(0)).to::<f16>(), acc);
+        sums += sum(l.to::<f32>() * l.to::<f32>(), 1);
+    }
+    let rows = i + arange(BM);
+    store(squares, program_id(1) * c.dim(0) + rows, sums).mask(rows < c.dim(0));
+    c.store([i, j], acc.to::<f16>());
+}
+
+/// What the softmax of `q kᵀ` makes of `v`, without ever having all of it: a second product takes what the first one gave.
+#[tile_kernel(
+    types(T = [f16, bf16]),
+    tune(BM = [64], BN = [64], D = [64], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [32], D = [64], warps = [8], stages = [2], arch = [90]),
+    tune(BM = [32], BN = [32], D = [64], warps = [4], arch = [80]),
+    grid = [cdiv(o.dim(0), BM)],
+    emulate = [0, 1, 2],
+)]
+fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(q: View<T, 2>, k: View<T, 2>, v: View<T, 2>, mut o: ViewMut<T, 2>, scale: f32) {
+    let i = program_id(0) * BM;
+    let query = (q.tile([i, 0], [BM, D]).to::<f32>() * scale).to::<T>();
+    let mut acc = zeros::<f32>([BM, D]);
+    let mut top = full([BM], -1e30);
+    let mut all = zeros::<f32>([BM]);
+    for at in (0..k.dim(0)).step_by(BN) {
+        let seen = (at + arange(BN) < k.dim(0)).expand(0);
+        let s = where_(seen, dot(query, trans(k.tile([at, 0], [BN, D])), zeros::<f32>([BM, BN])), -1e30);
+        let higher = maximum(top, max(s, 1));
+        let p = exp(s - higher.expand(1));
+        let fade = exp(top - higher);
+        all = all * fade + sum(p, 1);
+        acc = dot(p.to::<T>(), v.tile([at, 0], [BN, D]), acc * fade.expand(1));
+        top = higher;
+    }
+    o.store([i, 0], (acc / all.expand(1)).to::<T>());
+}
+
+/// `(a - 3) (2·b)ᵀ`, of numbers that are four bytes, or one.
+#[tile_kernel(
+    tune(BM = [64], BN = [32], BK = [32], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [64], BK = [32], warps = [8], stages = [2], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = [0, 1, 2],
+)]
+fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b: View<i8, 2>, x: View<f32, 2>, y: View<f32, 2>, mut c: ViewMut<i32, 2>, mut z: ViewMut<f32, 2>) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<i32>([BM, BN]);
+    let mut sums = zeros::<f32>([BM, BN]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let left = a.tile([i, at], [BM, BK]) - 3;
+        acc = dot(left, trans(b.tile([j, at], [BN, BK])), acc);
+        let right = y.tile([at, j], [BK, BN]) * 2.0;
+        sums = dot(x.tile([i, at], [BM, BK]), right, sums).tf32();
+        let half = x.tile([i, at], [BM, BK]) * 0.5;
+        sums = dot(half, trans(y.tile([j, at], [BN, BK])), sums).tf32();
+    }
+    c.store([i, j], acc);
+    z.store([i, j], sums);
+}
+
+fn near(what: &str, found: &[f32], wanted: &[f32]) {
+    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
+        assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{what}: element {i} is {x}, not {y}");
+    }
+}
+
+fn seeds() -> [Runtime; 2] {
+    [7, 8].map(Runtime::emulator)
+}
+
+fn with(config: &'static str) -> LaunchOptions<'static> {
+    LaunchOptions { config: Some(config), ..Default::default() }
+}
+
+fn singles(x: Vec<f16>) -> Vec<f32> {
+    x.into_iter().map(f16::to_f32).collect()
+}
+
+#[test]
+fn left_operands() {
+    for config in left::DESCS[0].configs {
+        let is = |name: &'static str| config.consts.contains(&(name, 1));
+        for [m, n, k] in [[128, 64, 128], [136, 72, 200], [40, 72, 64]] {
+            let (a_dims, b_dims) = (if is("TA") { [k, m] } else { [m, k] }, if is("TB") { [n, k] } else { [k, n] });
+            let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, f16::from_f32), Matrix::new(b_dims, b_dims[1], 2, f16::from_f32));
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+                rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k as u64, 0.5), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                singles(c.data)
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&format!("{} {m} {n} {k}", config.id), &run(rt), &wanted));
+        }
+    }
+}
+
+#[test]
+fn right_operands() {
+    for config in right::DESCS[0].configs {
+        for [m, n, k] in [[64, 128, 128], [136, 80, 208]] {
+            let w_dims = if config.consts.contains(&("TB", 1)) { [n, k] } else { [k, n] };
+            let a = Matrix::new([m, k], k, 1, f16::from_f32);
+            let w = Matrix::new(w_dims, w_dims[1], 2, |x| (x * 100.0) as i8);
+            let scale = values(n, 5, |x| x / 64.0);
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+                let mut squares = vec![0.0f32; m * n.div_ceil(32)];
+                let call = right(view!(a), view!(w), &scale[..], view_mut!(c), &mut squares[..]);
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                (singles(c.data), squares)
+            };
+            let wanted = run(&Runtime::cpu());
+            for rt in &seeds() {
+                let found = run(rt);
+                near(&format!("{} {m} {n} {k}", config.id), &found.0, &wanted.0);
+                near(&format!("squares {} {m} {n} {k}", config.id), &found.1, &wanted.1);
+            }
+        }
+    }
+}
+
+fn attend<T: Element>(of: impl Fn(f32) -> T + Copy, to: impl Fn(T) -> f32 + Copy)
+where
+    (T,): attention::Types,
+{
+    for config in <(T,) as attention::Types>::DESC.configs {
+        for [m, n] in [[128, 128], [100, 200], [1, 8]] {
+            let [q, k, v] = [(m, 1), (n, 2), (n, 3)].map(|(rows, seed)| Matrix::new([rows, 64], 64, seed, of));
+            let run = |rt: &Runtime| {
+                let mut o = Matrix::new([m, 64], 64, 4, of);
+                rt.launch_with(rt.stream(), attention::<T>(view!(q), view!(k), view!(v), view_mut!(o), 0.125), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n}: {e}", config.id));
+                o.data.into_iter().map(to).collect::<Vec<f32>>()
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&format!("{} {m} {n}", config.id), &run(rt), &wanted));
+        }
+    }
+}
+
+#[test]
+fn products_of_products() {
+    attend(f16::from_f32, f16::to_f32);
+    attend(bf16::from_f32, bf16::to_f32);
+}
+
+#[test]
+fn operands_of_other_sizes() {
+    for config in odd_sizes::DESCS[0].configs {
+        for [n, k] in [[128, 128], [80, 80]] {
+            // One matrix is used across and along.
+            let m = 72;
+            let (a, b) = (Matrix::new([m, k], k, 1, |x| (x * 100.0) as i8), Matrix::new([n, k], k, 2, |x| (x * 100.0) as i8));
+            let (x, y) = (Matrix::new([m, k], k, 3, |x| x), Matrix::new([k, k], k, 4, |x| x));
+            let run = |rt: &Runtime| {
+                let (mut c, mut z) = (Matrix::new([m, n], n, 5, |x| x as i32), Matrix::new([m, n], n, 6, |x| x));
+                let call = odd_sizes(view!(a), view!(b), view!(x), view!(y), view_mut!(c), view_mut!(z));
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{} {n} {k}: {e}", config.id));
+                (c.data, z.data)
+            };
+            let wanted = run(&Runtime::cpu());
+            for rt in &seeds() {
+                let found = run(rt);
+                assert!(found.0 == wanted.0, "{} {n} {k}", config.id);
+                near(&format!("{} {n} {k}", config.id), &found.1, &wanted.1);
+            }
+        }
+    }
+}
