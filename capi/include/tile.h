@@ -46,6 +46,25 @@ extern "C" {
 // goes back to the legacy default stream. The stream must outlive its use here.
 int tile_set_stream(void *stream);
 
+// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared
+// of q that follow each other; d is 128 at most. With causal of 1 the last query sees all keys, the one before it all but the last,
+// and so on. dtype: 1 f16, 2 bf16.
+//
+// # Safety
+// The pointers address as many elements.
+int tile_attention(int dtype,
+                   const void *q,
+                   const void *k,
+                   const void *v,
+                   void *o,
+                   long long heads,
+                   long long shared,
+                   long long queries,
+                   long long keys,
+                   long long d,
+                   float scale,
+                   int causal);
+
 // C = A + B. C may be A or B.
 //
 // # Safety

@@ -4,6 +4,7 @@
 
 #![allow(non_snake_case)] // The challenges name their arguments so.
 
+mod attention;
 mod backend;
 mod challenges;
 mod codes;
@@ -12,6 +13,7 @@ mod guard;
 mod matmul;
 mod memory;
 
+pub use attention::*;
 pub use challenges::*;
 pub use codes::*;
 pub use general::*;

@@ -3,6 +3,7 @@
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
 
+pub mod attention;
 pub mod batched_matmul;
 pub mod color_inversion;
 pub mod convolution_1d;
@@ -38,7 +39,9 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 44] = [
+    let kernels: [&[&'static KernelDesc]; 46] = [
+        attention::heads::attention_64::DESCS,
+        attention::heads::attention_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,

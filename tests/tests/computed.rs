@@ -106,6 +106,54 @@ fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, 
     z.store([i, j], sums);
 }
 
+/// Products that follow each other on the same sums, with other work between. WAY: 0 two of a loop that nothing chains; 1 a chain of two
+/// whose first operand is looked at once more; 2 a reduction to a scalar between them; 3 sums that are operands.
+#[tile_kernel(
+    tune(B = [64], WAY = [0, 1, 2, 3], warps = [4], arch = [90]),
+    grid = [1],
+    emulate = [0, 1, 2, 3],
+)]
+fn in_turn<const B: usize, const WAY: usize>(x: View<f16, 2>, y: View<f16, 2>, mut z: ViewMut<f32, 2>, sums: &mut [f32], k: usize) {
+    let mut acc = zeros::<f32>([B, B]);
+    let mut s = zeros::<f32>([B]);
+    let mut top = 0.0;
+    for at in (0..k).step_by(B) {
+        let (l, r) = (x.tile([0, at], [B, B]), y.tile([at, 0], [B, B]));
+        if WAY == 0 {
+            acc = dot(l, r, acc);
+            acc = dot(x.tile([B, at], [B, B]), y.tile([at, B], [B, B]), acc);
+        } else if WAY == 1 {
+            s += sum(l.to::<f32>(), 1);
+            let (l1, r1) = (x.tile([B, at], [B, B]), y.tile([at, B], [B, B]));
+            acc = dot(l, r, acc);
+            acc = dot(l1, r1, acc);
+            s = maximum(s, max(l, 1).to::<f32>());
+        } else if WAY == 2 {
+            let (l1, r1) = (x.tile([B, at], [B, B]), y.tile([at, B], [B, B]));
+            let e = dot(l, r1, zeros::<f32>([B, B]));
+            let first = dot(l, r, acc);
+            top = max(top, max(e));
+            acc = dot(l1, r1, first);
+        } else {
+            let e = dot(l, r, zeros::<f32>([B, B]));
+            acc = dot((e * 0.1).to::<f16>(), y.tile([at, B], [B, B]), dot(l, y.tile([at, 0], [B, B]), acc));
+        }
+    }
+    store(sums, arange(B), s + top);
+    z.store([0, 0], acc);
+}
+
+/// A tile that is an operand and, with another one, part of what is stored.
+#[tile_kernel(tune(B = [64], warps = [4], arch = [90]), grid = [1])]
+fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>, mut z: ViewMut<f16, 2>) {
+    for i in range(0, z.dim(0), B) {
+        let l = x.tile([i, 0], [B, B]);
+        let acc = dot(l, w.tile([0, 0], [B, B]), zeros::<f32>([B, B]));
+        let r = y.tile([i, 0], [B, B]);
+        z.store([i, 0], (acc + l.to::<f32>() + r.to::<f32>()).to::<f16>());
+    }
+}
+
 fn near(what: &str, found: &[f32], wanted: &[f32]) {
     for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
         assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{what}: element {i} is {x}, not {y}");
@@ -213,4 +261,32 @@ fn operands_of_other_sizes() {
             }
         }
     }
+}
+
+#[test]
+fn products_in_turn() {
+    let k = 320;
+    let (x, y) = (Matrix::new([128, k], k, 1, f16::from_f32), Matrix::new([k, 128], 128, 2, f16::from_f32));
+    for config in in_turn::DESCS[0].configs {
+        let run = |rt: &Runtime| {
+            let (mut z, mut sums) = (Matrix::new([64, 64], 64, 3, |x| x), vec![0.0f32; 64]);
+            let call = in_turn(view!(x), view!(y), view_mut!(z), &mut sums[..], k as u64);
+            rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            [z.data, sums].concat()
+        };
+        let wanted = run(&Runtime::cpu());
+        seeds().iter().for_each(|rt| near(config.id, &run(rt), &wanted));
+    }
+}
+
+#[test]
+fn operands_that_are_stored() {
+    let [x, y, w] = [(320, 1), (320, 2), (64, 3)].map(|(rows, seed)| Matrix::new([rows, 64], 64, seed, f16::from_f32));
+    let run = |rt: &Runtime| {
+        let mut z = Matrix::new([320, 64], 64, 4, f16::from_f32);
+        rt.launch(stored_with(view!(x), view!(w), view!(y), view_mut!(z))).expect("it runs");
+        singles(z.data)
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| near("stored", &run(rt), &wanted));
 }

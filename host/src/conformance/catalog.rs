@@ -1,7 +1,7 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
 use super::problem::{Problem, Setup};
-use super::problems::{convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
+use super::problems::{attention, convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use kernel_core::{DType, KernelDesc};
@@ -218,6 +218,16 @@ pub const OPERATIONS: &[Operation] = &[
     },
     product("matmul_int8", "C = A B of quantised matrices, quantised", &[DType::I8], &["matmul_int8", "int8_row_sums"], gemm::matmul_int8),
     Operation {
+        name: "attention",
+        about: "O = softmax(scale Q K^T) V of every head",
+        axes: &["heads", "queries", "keys", "d"],
+        dtypes: &[DType::F16, DType::BF16],
+        large: &[32, 4096, 4096, 128],
+        bench: &[&[64, 4096, 4096, 64], &[64, 4096, 4096, 128], &[16, 16384, 16384, 128], &[256, 1024, 1024, 128]],
+        kernels: &["attention_64", "attention_128"],
+        make: attention::attention,
+    },
+    Operation {
         name: "dot_product",
         about: "the sum of a[i] b[i]",
         axes: N,
@@ -262,7 +272,7 @@ impl Operation {
         }
         // Ten arrays of this many elements would still be addressable.
         let limit = 1u64 << 40;
-        // An operand of a product has all of its extents but one.
+        // An operand of a product has all of its extents but one, as have those of attention.
         let mut extents = setup.size.clone();
         extents.sort_unstable();
         let of_one = &extents[usize::from(extents.len() > 2)..];

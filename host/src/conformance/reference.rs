@@ -72,6 +72,21 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
     rows.par_iter().flat_map_iter(row).collect()
 }
 
+/// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of magnitudes. Of no
+/// keys zeros.
+pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec<(f64, f64)> {
+    let d = query.len();
+    let scores: Vec<f64> = keys.chunks(d.max(1)).map(|key| scale * key.iter().zip(query).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>()).collect();
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
+    let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut out = vec![(0.0, 0.0); d];
+    for (w, value) in weights.iter().zip(values.chunks(d.max(1))) {
+        out.iter_mut().zip(value).for_each(|(o, &v)| *o = (o.0 + w * v as f64 / all, o.1 + w * v.abs() as f64 / all));
+    }
+    out
+}
+
 pub fn transpose<T: Copy + Send + Sync>(x: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..rows * cols).into_par_iter().map(|i| x[(i % rows) * cols + i / rows]).collect()
 }
@@ -90,6 +105,9 @@ mod tests {
         assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
         assert_eq!(product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]), [(-2.0, 4.0), (-2.0, 6.0), (11.0, 11.0), (16.0, 16.0)]);
+        assert_eq!(attention(&[1.0], &[], &[], 1.0), [(0.0, 0.0)]);
+        assert_eq!(attention(&[], &[], &[], 1.0), []);
+        assert_eq!(attention(&[2.0, 0.0], &[1.0, 5.0, 1.0, -3.0], &[1.0, 2.0, -3.0, 4.0], 0.5), [(-1.0, 2.0), (3.0, 3.0)]);
         assert_eq!(transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 }

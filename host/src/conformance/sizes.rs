@@ -56,6 +56,13 @@ const BATCHES: &[[u64; 4]] = &[
 ];
 const BATCHES_LARGE: &[[u64; 4]] = &[[128, 64, 64, 64], [9, 257, 255, 513]];
 
+const ATTENTION_FEW: &[[u64; 4]] = &[[0, 3, 4, 8], [2, 3, 0, 8], [2, 5, 7, 9], [2, 65, 200, 64], [4, 130, 129, 72]];
+const ATTENTION: &[[u64; 4]] = &[
+    [0, 3, 4, 8], [2, 0, 4, 8], [2, 3, 0, 8], [2, 3, 4, 0], [1, 1, 1, 1], [2, 5, 7, 9], [2, 65, 200, 64], [4, 130, 129, 72], [2, 200, 65, 40],
+    [1, 1, 300, 128], [6, 128, 128, 64], [2, 257, 384, 128], [1, 300, 520, 33],
+];
+const ATTENTION_LARGE: &[[u64; 4]] = &[[8, 1024, 1024, 64], [4, 1000, 1203, 128], [2, 64, 4096, 80]];
+
 /// The sizes of one operation.
 pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
     fn pick<const R: usize>(scope: Scope, few: &[[u64; R]], usual: &[[u64; R]], large: &[[u64; R]]) -> Vec<Vec<u64>> {
@@ -68,6 +75,7 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
     }
     let flat = |l: &[u64]| l.iter().map(|&n| [n]).collect::<Vec<_>>();
     match operation {
+        "attention" => pick(scope, ATTENTION_FEW, ATTENTION, ATTENTION_LARGE),
         "batched_matmul" => pick(scope, BATCHES_FEW, BATCHES, BATCHES_LARGE),
         "gemm" | "matrix_multiplication" => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
         name if name.starts_with("matmul") => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),

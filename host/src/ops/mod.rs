@@ -10,6 +10,7 @@
 //! another device, overlap of an output, no code for this device, out of memory. After an error nothing has been
 //! enqueued, except where a later launch of an operation of several launches fails: then the output is unspecified.
 
+mod attention;
 mod check;
 mod convolution;
 mod elementwise;
@@ -26,6 +27,7 @@ mod softmax;
 mod split;
 mod split_k;
 
+pub use attention::{Attend, attention};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
 pub use gemm::{BatchMultiply, Quantisation, batched_matmul, gemm, matmul_int8};

@@ -41,9 +41,16 @@ impl Lower<'_> {
     }
 
     fn result(&mut self, v: Value, layout: Layout, call: String) {
-        let name = scalar(v);
-        self.line(format!("let {name}: [{}; {}] = {call};", self.f.ty(v).dtype.rust(), layout.regs()));
-        let regs = Regs(format!("{name}[#]"));
+        self.line(format!("let {}: [{}; {}] = {call};", scalar(v), self.f.ty(v).dtype.rust(), layout.regs()));
+        if self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v)) {
+            return;
+        }
+        self.landed(v, layout);
+    }
+
+    /// A product's sums are in registers of its name.
+    pub(super) fn landed(&mut self, v: Value, layout: Layout) {
+        let regs = Regs(format!("{}[#]", scalar(v)));
         let home = self.homes.of(v).clone();
         let at_home = self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
         self.at_hand(v, layout, regs);
@@ -65,7 +72,11 @@ impl Lower<'_> {
         let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
         let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
-        let words = if p.a.through_registers(dtype) { Some(self.left_words(p.a, a, &g, &row, rows, site)) } else { None };
+        let words = match p.a {
+            Operand::Registers => Some(self.held(a, &g)),
+            _ if p.a.through_registers(dtype) => Some(self.fetched(p.a, dtype.size(), &row, rows, site)),
+            _ => None,
+        };
         let (acc, add) = match f.op(before) {
             _ if f.is_zeros(before) => ("d::unset()".to_string(), "false".to_string()),
             Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
@@ -75,7 +86,7 @@ impl Lower<'_> {
         // Registers of A are written before each product.
         let (first, last) = (!chained(before) || words.is_some(), !chained(v));
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.is_late(v));
+        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.goes_on(v));
         let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
         let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
         let call = match words {
@@ -114,20 +125,21 @@ impl Lower<'_> {
         }
     }
 
-    /// The four words of A for block `m`, step `k`: a computed tile's, or those of one that lies across in shared memory.
-    fn left_words(&mut self, o: Operand, a: Value, g: &Groups, group: &str, part: usize, site: u32) -> String {
+    /// The four words of a computed left operand for block `m`, step `k`.
+    fn held(&mut self, a: Value, g: &Groups) -> String {
         let (t, size, shape) = (self.f.ty(a).dtype.rust(), self.f.ty(a).dtype.size(), self.f.shape(a));
-        if let Operand::Registers = o {
-            let layout = g.left(shape, size);
-            let (steps, words) = (shape[1] * size / 32, 16 / size);
-            let regs = self.demand(a, &layout);
-            let name = self.fresh();
-            self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
-            return format!("d::words::<{t}, 4>(|e| {name}[(m * {steps} + k) * {words} + e])");
-        }
+        let layout = g.left(shape, size);
+        let (steps, words) = (shape[1] * size / 32, 16 / size);
+        let regs = self.demand(a, &layout);
+        let name = self.fresh();
+        self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
+        format!("d::words::<{t}, 4>(|e| {name}[(m * {steps} + k) * {words} + e])")
+    }
+
+    /// The same of one that lies across in shared memory: word `i` of this thread's fragment, one by one.
+    fn fetched(&mut self, o: Operand, size: usize, group: &str, part: usize, site: u32) -> String {
         let (boxes, base, _) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
-        // Word `i` of this thread's fragment.
         let across = format!("({group} * {part} + m as u32 * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i as u32 & 1) * 8) * {size}");
         let along = format!("(k as u32 * {} + (tid & 3) + (i as u32 >> 1) * 4)", 32 / size);
         let at = format!("{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}");

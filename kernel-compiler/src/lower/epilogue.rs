@@ -3,6 +3,7 @@
 //! where the store is made from.
 
 use super::box_store::{matrix, part};
+use super::waits::behind;
 use super::*;
 use crate::analyse::{walk, written};
 use std::collections::HashSet;
@@ -19,6 +20,7 @@ pub struct Fused<'a> {
 /// All stores of accumulators, joined with tiles of views that are only read.
 pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     let (uses, written, mut out) = (super::uses(f), written(f), vec![]);
+    let copied = operands::sources(f).map(|s| operands::loads(f, &s, true)).unwrap_or_default();
     let products: HashSet<Var> = walk(&f.body).filter_map(|s| if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }).collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
@@ -27,7 +29,7 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
             if part(f, value).is_none() {
                 continue;
             }
-            let mut cx = Collect { f, uses: &uses, written: &written, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
+            let mut cx = Collect { f, uses: &uses, written: &written, copied: &copied, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
             cx.visit(value);
             let loads: Vec<Value> = stmts[..at].iter().filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None }).filter(|&v| matches!(f.op(v), Op::Load { .. })).collect();
             // Nothing between may leave the block, or what was copied would not be used.
@@ -66,6 +68,8 @@ struct Collect<'a> {
     f: &'a Func,
     uses: &'a [u32],
     written: &'a HashSet<usize>,
+    /// Tiles that are in a buffer, for products, until what takes them last: not until the store.
+    copied: &'a HashSet<Value>,
     /// Variables that hold products.
     products: &'a HashSet<Var>,
     block: &'a [Stmt],
@@ -83,7 +87,8 @@ impl Collect<'_> {
         };
         let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
         let is_load = matches!(f.op(v), Op::Load { tile: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
-        if f.ty(v).is_scalar() || !alone || !(is_load || f.op(v).is_elementwise()) {
+        let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
+        if f.ty(v).is_scalar() || !alone || takes_copied || self.copied.contains(&v) || !(is_load || f.op(v).is_elementwise()) {
             return;
         }
         self.values.insert(v);

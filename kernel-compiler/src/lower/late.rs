@@ -68,7 +68,7 @@ impl Lower<'_> {
         let outer = self.late.replace(late);
         self.rounds(s, |cx| cx.stmts(body));
         self.late = outer;
-        self.line(format!("{m} = d::wgmma_done({m}, {site}); {}", self.give_back(p, c)));
+        self.line(format!("{m} = d::wgmma_done::<_, _, 0>({m}, {site}); {}", self.give_back(p, c)));
         true
     }
 
@@ -83,7 +83,7 @@ impl Lower<'_> {
     }
 
     /// Whether a product is not waited for where it stands.
-    pub(super) fn is_late(&self, v: Value) -> bool {
-        self.late.is_some_and(|l| l.product == v)
+    pub(super) fn goes_on(&self, v: Value) -> bool {
+        self.late.is_some_and(|l| l.product == v) || self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v))
     }
 }

@@ -21,6 +21,7 @@ pub mod schedule;
 mod stages;
 pub mod text;
 mod tile;
+mod waits;
 pub use tile::op_text;
 
 use crate::analyse::{Analysis, Assume, analyse};
@@ -86,6 +87,11 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
+}
+
+/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.
+fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
+    t.size() == 2 && home.pairs().is_some()
 }
 
 /// How often each value is an operand or a statement's.
@@ -203,7 +209,13 @@ impl Lower<'_> {
             let t = v.ty.dtype.rust();
             match v.ty.is_scalar() {
                 true => format!("let mut m{i}: {t};"),
-                false => format!("let mut m{i}: [{t}; {}];", self.homes.of_var(f, Var(i as u32)).regs()),
+                false => {
+                    let home = self.homes.of_var(f, Var(i as u32));
+                    match paired(v.ty.dtype, home) {
+                        true => format!("let mut m{i}: [u32; {}];", home.regs() / 2),
+                        false => format!("let mut m{i}: [{t}; {}];", home.regs()),
+                    }
+                }
             }
         };
         let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
@@ -235,9 +247,10 @@ impl Lower<'_> {
             Role::Consumer(p) => {
                 match s {
                     Stmt::Let(v) if let Some((channel, _)) = self.copied(*v) => self.arrived(*v, channel, &p.channels[channel]),
+                    _ if p.waits.postponed.contains(&std::ptr::from_ref(s)) => {}
                     _ => self.plain(s),
                 }
-                self.release(s, p);
+                self.after(s, p);
             }
         }
     }
@@ -258,7 +271,9 @@ impl Lower<'_> {
                     }
                     let home = self.homes.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
-                    self.line(format!("{to} = {};{}", each(&regs.at("r")), if fresh { format!(" fresh_{to} = false;") } else { String::new() }));
+                    let (t, paired) = (f.ty(*v).dtype, paired(f.ty(*v).dtype, &home));
+                    let one = if paired { format!("d::pair::<{}>({}, {})", t.rust(), regs.at("(2 * r)"), regs.at("(2 * r + 1)")) } else { regs.at("r") };
+                    self.line(format!("{to} = {};{}", each(&one), if fresh { format!(" fresh_{to} = false;") } else { String::new() }));
                 }
             }
             Stmt::Store { place, value, mask, hint, span, .. } => {
@@ -306,7 +321,9 @@ impl Lower<'_> {
                     self.read_fresh(v, *var);
                 }
                 self.line(format!("let {} = {};", scalar(v), self.var(*var)));
-                self.at_hand(v, self.homes.of(v).clone(), Regs(format!("{}[#]", scalar(v))));
+                let (home, t) = (self.homes.of(v).clone(), f.ty(v).dtype);
+                let regs = if paired(t, &home) { format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v)) } else { format!("{}[#]", scalar(v)) };
+                self.at_hand(v, home, Regs(regs));
             }
             op if op.is_elementwise() && !self.homes.is_cheap(v) => {
                 let home = self.homes.of(v).clone();

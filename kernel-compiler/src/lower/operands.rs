@@ -72,15 +72,16 @@ pub fn sources(f: &Func) -> Option<HashMap<Value, Sources>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The tiles of views that go into products, as they are or with something computed of them.
-pub fn loads(f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
+/// The tiles of views that products take as they lie; with those that something is computed of for them, if `all`.
+pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
         for (operand, source) in [(a, s.a), (b, s.b)] {
             match source.load() {
                 Some(load) => out.extend([load]),
-                None => feeding(f, operand, &mut out, &mut HashSet::new()),
+                None if all => feeding(f, operand, &mut out, &mut HashSet::new()),
+                None => {}
             }
         }
     }
@@ -199,7 +200,7 @@ impl Taken {
 
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
         match s {
-            Stmt::Let(v) if self.behind.contains_key(v) => vec![],
+            Stmt::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
             Stmt::Let(v) => f.op(*v).operands(),
             Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
             Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),

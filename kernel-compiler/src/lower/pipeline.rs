@@ -2,14 +2,15 @@
 //!
 //! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
 //! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make a
-//! *channel*: a ring of buffers with two barriers each, `full` and `empty`. The producer is as far ahead as there are
-//! buffers, over the ends of loops too: nothing here knows what the loops are for.
+//! *channel*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
+//! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
 use crate::analyse::{Require, Test, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
 use super::late::Late;
+use super::waits::Waits;
 use super::operands::{self, Boxes, MAX_BOX, Source, Sources, Taken};
 use crate::layout::dot::Groups;
 use crate::spread::depends_on_rank;
@@ -50,15 +51,19 @@ pub struct Channel {
 pub struct Ring {
     /// Of a stage.
     pub bytes: usize,
-    /// Filled more than once.
+    /// Any of its channels is in a loop.
     pub repeats: bool,
     /// Stages that its loop asks for; 0 for as many as the function has, or as fit.
     pub stages: u32,
     /// Thread blocks that copy into a stage.
     pub copiers: u32,
-    /// The blocks of statements around its channels, outermost first.
-    blocks: Vec<Vec<usize>>,
+    /// When its channels are in use.
+    spans: Vec<Span>,
 }
+
+/// Where in a program something lasts: in each block around it, outermost first, from which statement to which; in all but the
+/// last that is one and the same.
+type Span = Vec<(usize, usize, usize)>;
 
 /// As `kernel_core::MapDesc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,8 +120,10 @@ pub struct Pipeline {
     pub loads: HashMap<Value, (usize, usize)>,
     /// Right operands that are computed.
     pub written: Vec<Boxes>,
-    /// Channels to release after a statement, by its address.
+    /// Channels that are not used any more after a statement, by its address.
     pub release: HashMap<*const Stmt, Vec<usize>>,
+    /// When they are given back, and products waited for.
+    pub waits: Waits,
     /// Products whose accumulators go straight into the next product.
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
@@ -126,8 +133,8 @@ pub struct Pipeline {
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
-    /// The blocks of statements that are being looked at, and how many there were.
-    around: Vec<usize>,
+    /// The statements around the block that is being looked at, and how many blocks there were.
+    around: Span,
     blocks: usize,
 }
 
@@ -150,19 +157,19 @@ pub const ALIGN: usize = 1024;
 
 /// The plan for a function of which every product takes at least one operand from a view; none for any other.
 ///
-/// `fused` stores may have one of the tiles that they are joined with copied to where they are made: none, if the producer
-/// cannot say where these lie.
+/// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
+/// are computed of, are left to the consumers where the producer cannot say where they lie.
 pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
-    with_epilogues(f, fused).or_else(|| if fused.is_empty() { None } else { with_epilogues(f, &[]) })
+    let sources = operands::sources(f)?;
+    let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
+    ways.into_iter().find_map(|(fused, all)| planned(f, fused, &sources, operands::loads(f, &sources, all)))
 }
 
-fn with_epilogues(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
-    let sources = operands::sources(f)?;
-    let loads = operands::loads(f, &sources);
-    let mut p = Pipeline { channels: vec![], rings: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), written: vec![], release: HashMap::new(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new(), around: vec![], blocks: 0 };
+fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: HashSet<Value>) -> Option<Pipeline> {
+    let mut p = Pipeline { channels: vec![], rings: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), written: vec![], release: HashMap::new(), waits: Waits::default(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new(), around: vec![], blocks: 0 };
     let taken = Taken::new(f, &loads);
     p.block(f, &f.body, &loads, &taken, None)?;
-    let by_threads = taken.by_threads(f, &sources);
+    let by_threads = taken.by_threads(f, sources);
     p.channels.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
     for s in walk(&f.body) {
         if let Stmt::Let(d) = s
@@ -176,6 +183,7 @@ fn with_epilogues(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
     p.slice(f)?;
     p.fresh = fresh(f, &p.dots);
     p.late = super::late::find(f, &p);
+    p.waits = super::waits::plan(f, &p, &p.release);
     Some(p)
 }
 
@@ -231,13 +239,16 @@ impl Pipeline {
     /// Channels of a block; none where one could not be released on every way.
     fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, taken: &Taken, around: Option<LoopOptions>) -> Option<()> {
         self.blocks += 1;
-        self.around.push(self.blocks);
+        let block = self.blocks;
         // The channel that loads still join, and where it began: until something is taken from it, or the block branches.
         let mut open: Option<(usize, usize)> = None;
         let mut channels = vec![];
         for (i, s) in stmts.iter().enumerate() {
             match s {
                 Stmt::Let(v) if loads.contains(v) => {
+                    if open.is_some_and(|(channel, _)| self.outlives(f, stmts, taken, channel, *v)) {
+                        channels.extend(open.take());
+                    }
                     let (channel, _) = *open.get_or_insert_with(|| {
                         self.channels.push(Channel { buffers: vec![], by_threads: false, ring: 0 });
                         (self.channels.len() - 1, i)
@@ -246,20 +257,26 @@ impl Pipeline {
                 }
                 Stmt::If { then, other, .. } => {
                     channels.extend(open.take());
+                    self.around.push((block, i, i));
                     self.block(f, then, loads, taken, around)?;
                     self.block(f, other, loads, taken, around)?;
+                    self.around.pop();
                 }
                 Stmt::For { body, options, .. } => {
                     channels.extend(open.take());
                     let first = self.channels.len();
+                    self.around.push((block, i, i));
                     self.block(f, body, loads, taken, Some(*options))?;
+                    self.around.pop();
                     if options.warp_specialise == Some(false) && self.channels.len() > first {
                         return None;
                     }
                 }
                 Stmt::Loop { body } => {
                     channels.extend(open.take());
+                    self.around.push((block, i, i));
                     self.block(f, body, loads, taken, Some(LoopOptions::default()))?;
+                    self.around.pop();
                 }
                 s => {
                     if open.is_some_and(|(channel, _)| taken.by(f, s).any(|l| self.loads[&l].0 == channel)) {
@@ -276,10 +293,18 @@ impl Pipeline {
                 return None;
             }
             self.release.entry(&raw const stmts[last]).or_default().push(channel);
+            self.around.push((block, from, last));
             self.ring(f, channel, around.is_some(), around.map_or(0, |o| o.stages));
+            self.around.pop();
         }
-        self.around.pop();
         Some(())
+    }
+
+    /// Whether a loop uses either the tiles of a channel or another one, and not both: then these had better be given back apart.
+    fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, channel: usize, load: Value) -> bool {
+        let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
+        let (mine, other) = (last(&|l| self.loads.get(&l).is_some_and(|p| p.0 == channel)), last(&|l| l == load));
+        stmts[mine.min(other) + 1..=mine.max(other)].iter().any(|s| matches!(s, Stmt::For { .. } | Stmt::Loop { .. }))
     }
 
     /// Gives a channel its ring: that of another one which is never in use at the same time, if it fits.
@@ -288,14 +313,14 @@ impl Pipeline {
         let last = buffers.last().expect("a channel has loads");
         let bytes = last.offset + last.boxes.bytes().next_multiple_of(ALIGN);
         let copiers = if buffers.iter().any(|b| b.share.is_some()) { f.ctas } else { 1 };
-        let around = |a: &[usize], b: &[usize]| b.starts_with(a);
-        let apart = |r: &Ring| r.blocks.iter().all(|b| !around(b, &self.around) && !around(&self.around, b));
-        let same = |r: &Ring| (r.bytes, r.repeats, r.stages, r.copiers) == (bytes, repeats, stages, copiers);
-        let ring = self.rings.iter().position(|r| same(r) && apart(r)).unwrap_or_else(|| {
-            self.rings.push(Ring { bytes, repeats, stages, copiers, blocks: vec![] });
+        let fits = |r: &Ring| (r.bytes, r.copiers) == (bytes, copiers) && (r.stages == stages || !r.repeats || !repeats);
+        let ring = self.rings.iter().position(|r| fits(r) && r.spans.iter().all(|s| apart(s, &self.around))).unwrap_or_else(|| {
+            self.rings.push(Ring { bytes, repeats, stages, copiers, spans: vec![] });
             self.rings.len() - 1
         });
-        self.rings[ring].blocks.push(self.around.clone());
+        let r = &mut self.rings[ring];
+        (r.repeats, r.stages) = (r.repeats || repeats, r.stages.max(stages));
+        r.spans.push(self.around.clone());
         self.channels[channel].ring = ring;
     }
 
@@ -340,7 +365,8 @@ impl Pipeline {
                     open = Some(*d);
                 }
                 // Scalars, and loads that are waited for.
-                Stmt::Let(v) if f.ty(*v).is_scalar() || self.loads.contains_key(v) || f.op(*v).is_view() => {}
+                Stmt::Let(v) if self.loads.contains_key(v) || f.op(*v).is_view() => {}
+                Stmt::Let(v) if f.op(*v).operands().into_iter().chain([*v]).all(|v| f.ty(v).is_scalar()) => {}
                 Stmt::If { then, other, .. } => {
                     open = None;
                     self.chains(f, then);
@@ -455,6 +481,15 @@ impl Pipeline {
             _ => false,
         }
     }
+}
+
+/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back when
+/// the next one is under way.
+fn apart(a: &Span, b: &Span) -> bool {
+    let parts = a.iter().zip(b).position(|(x, y)| x != y);
+    let Some(at) = parts else { return false };
+    let ((block, first, last), (other, from, to)) = (a[at], b[at]);
+    block != other || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
 }
 
 /// Whether a statement may leave the block that it stands in.

@@ -201,19 +201,17 @@ impl Lower<'_> {
         }
     }
 
-    /// After the statement that used a channel last.
-    pub(super) fn release(&mut self, s: &Stmt, p: &Pipeline) {
-        for &channel in p.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
-            let ring = p.channels[channel].ring;
-            if p.channels[channel].by_threads {
-                // One thread speaks for all of them.
-                self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
-            }
-            match self.late {
-                Some(l) if l.channel == channel => self.release_late(p, ring),
-                _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
-            }
-            self.advance(ring);
+    /// After the last use of a channel.
+    pub(super) fn release(&mut self, p: &Pipeline, channel: usize) {
+        let ring = p.channels[channel].ring;
+        if p.channels[channel].by_threads {
+            // One thread speaks for all of them.
+            self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
         }
+        match self.late {
+            Some(l) if l.channel == channel => self.release_late(p, ring),
+            _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
+        }
+        self.advance(ring);
     }
 }

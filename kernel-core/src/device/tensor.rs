@@ -83,6 +83,18 @@ impl Matrix {
         let field = |bytes: u32| ((bytes & 0x3FFFF) >> 4) as u64;
         field(address) | field(self.leading) << 16 | field(self.stride) << 32 | mode << 62
     }
+
+    /// The descriptors of its blocks' steps: that of the first, plus what is known when this is compiled. Addresses are below 2^18, so
+    /// that nothing is carried into the next field.
+    #[inline(always)]
+    fn steps(self, at: impl Fn(u32, u32) -> u32) -> impl Fn(usize, usize) -> u64 {
+        let start = at(0, 0);
+        let first = self.at(start);
+        move |block, k| {
+            let low = (first as u32).wrapping_add(at(block as u32, k as u32).wrapping_sub(start) >> 4);
+            first >> 32 << 32 | low as u64
+        }
+    }
 }
 
 /// Where a product stands among those that follow each other on the same accumulators: only between the first and the last are
@@ -112,7 +124,8 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     add: bool,
     site: u32,
 ) -> [D; R] {
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma::<A, D, N, TA, TB>(block, of_a.at(a(m as u32, k as u32)), of_b.at(b(n as u32, k as u32)), add, site))
+    let (a, b) = (of_a.steps(a), of_b.steps(b));
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site))
 }
 
 /// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain.
@@ -163,7 +176,8 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const R: usize, const N: usize, const MB:
     site: u32,
 ) -> [D; R] {
     let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], of_b.at(b(n as u32, k as u32)), add, site))
+    let b = of_b.steps(b);
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site))
 }
 
 /// Two 16-bit elements in a word, the first in the low half.
@@ -184,10 +198,10 @@ pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
 }
 
-/// Accumulators whose products nobody has waited for.
+/// Accumulators whose products nobody has waited for; so many chains of products that were begun after theirs may go on.
 #[inline(always)]
-pub fn wgmma_done<D: Mem, const R: usize>(mut acc: [D; R], site: u32) -> [D; R] {
-    hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+pub fn wgmma_done<D: Mem, const R: usize, const LATER: u32>(mut acc: [D; R], site: u32) -> [D; R] {
+    hw::wgmma_wait::<D, LATER, R>(&mut acc, site);
     acc
 }
 

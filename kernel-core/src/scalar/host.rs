@@ -34,9 +34,10 @@ pub fn exp(x: f32) -> f32 {
     exp2_wide(x as f64 * LOG2_E) as f32
 }
 
+/// A denormal result is 0, as that of the one instruction that this is on a GPU.
 #[inline(always)]
 pub fn exp2(x: f32) -> f32 {
-    exp2_wide(x as f64) as f32
+    if x < -126.0 { 0.0 } else { exp2_wide(x as f64) as f32 }
 }
 
 #[inline(always)]

@@ -52,10 +52,8 @@ pub mod f32 {
         sqrt(x: f32) -> f32 = reg32 reg32 "sqrt.rn.f32 {r}, {x};";
         floor(x: f32) -> f32 = reg32 reg32 "cvt.rmi.f32.f32 {r}, {x};";
         ceil(x: f32) -> f32 = reg32 reg32 "cvt.rpi.f32.f32 {r}, {x};";
-        /// 2 ulp over the full range.
-        exp2(x: f32) -> f32 = reg32 reg32 "ex2.approx.f32 {r}, {x};";
         /// 2 ulp; a denormal result is 0.
-        ex2_ftz(x: f32) -> f32 = reg32 reg32 "ex2.approx.ftz.f32 {r}, {x};";
+        exp2(x: f32) -> f32 = reg32 reg32 "ex2.approx.ftz.f32 {r}, {x};";
         /// 1 ulp; denormals are 0.
         rcp_ftz(x: f32) -> f32 = reg32 reg32 "rcp.approx.ftz.f32 {r}, {x};";
         /// Relative error 2^-22.9, denormals included.
@@ -92,7 +90,7 @@ impl super::approx::Primitives for Ptx {
     }
     #[inline(always)]
     fn ex2(x: f32) -> f32 {
-        self::f32::ex2_ftz(x)
+        self::f32::exp2(x)
     }
     #[inline(always)]
     fn rcp(x: f32) -> f32 {

@@ -1,5 +1,6 @@
 //! How each operation's data is made, launched and checked.
 
+pub(super) mod attention;
 pub(super) mod convolution;
 pub(super) mod elementwise;
 pub(super) mod gemm;

@@ -115,7 +115,7 @@ macro_rules! host32 {
 
 host32! {
     host_exp exp: 0.501, f64::exp;
-    host_exp2 exp2: 0.501, f64::exp2;
+    host_exp2 exp2: 0.501, |x| if x < -126.0 { 0.0 } else { x.exp2() };
     host_log log: 0.501, f64::ln;
     host_log2 log2: 0.501, f64::log2;
     host_tanh tanh: 0.501, f64::tanh;

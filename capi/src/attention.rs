@@ -1,0 +1,61 @@
+//! Attention.
+
+use crate::backend;
+use crate::guard::{Failure, Result, enter};
+use crate::memory::{Array, area, long};
+use core::ffi::{c_float, c_int, c_longlong, c_void};
+use host::ops::{self, Attend};
+use kernel_core::{bf16, f16};
+
+/// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared
+/// of q that follow each other; d is 128 at most. With causal of 1 the last query sees all keys, the one before it all but the last,
+/// and so on. dtype: 1 f16, 2 bf16.
+///
+/// # Safety
+/// The pointers address as many elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_attention(
+    dtype: c_int,
+    q: *const c_void,
+    k: *const c_void,
+    v: *const c_void,
+    o: *mut c_void,
+    heads: c_longlong,
+    shared: c_longlong,
+    queries: c_longlong,
+    keys: c_longlong,
+    d: c_longlong,
+    scale: c_float,
+    causal: c_int,
+) -> c_int {
+    enter(|| {
+        let causal = match causal {
+            0 => false,
+            1 => true,
+            other => return Err(Failure::argument(format!("causal is {other}: 0 or 1"))),
+        };
+        let (q_dims, k_dims) = ([long("heads", heads)?, long("queries", queries)?, long("d", d)?], [long("shared", shared)?, long("keys", keys)?, long("d", d)?]);
+        match dtype {
+            1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),
+            2 => typed::<bf16>([q, k, v], o, q_dims, k_dims, scale, causal),
+            other => Err(Failure::argument(format!("dtype is {other}: 1 is f16, 2 bf16"))),
+        }
+    })
+}
+
+unsafe fn typed<T: Attend>([q, k, v]: [*const c_void; 3], o: *mut c_void, q_dims: [u64; 3], k_dims: [u64; 3], scale: f32, causal: bool) -> Result<()> {
+    let volume = |d: [u64; 3]| area(area(d[0], d[1])?, d[2]);
+    let (n, of_k) = (volume(q_dims)?, volume(k_dims)?);
+    let (q, k, v) = (Array::<T>::new("q", q.cast(), n)?, Array::<T>::new("k", k.cast(), of_k)?, Array::<T>::new("v", v.cast(), of_k)?);
+    let o = Array::<T>::new("o", o.cast_const().cast(), n)?;
+    for input in [&q, &k, &v] {
+        o.apart(input)?;
+    }
+    backend::with(n, |on, place| {
+        let (q, o) = (q.input(place).view(q_dims), o.output(place).view(q_dims));
+        match (q, k.input(place).view(k_dims), v.input(place).view(k_dims), o) {
+            (Some(q), Some(k), Some(v), Some(o)) => ops::attention::<T>(on, q, k, v, o, scale, causal),
+            _ => Err(host::Error::Shape { what: "attention", why: "an array is not as long as its heads".into() }),
+        }
+    })
+}

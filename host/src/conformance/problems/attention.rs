@@ -1,0 +1,72 @@
+//! attention.
+
+use super::matmul::{judge, sampled};
+use super::matrix::{Entry, Matrix, entries, floats_of};
+use super::*;
+use crate::ops::{self, Attend};
+use kernel_core::{DType, bf16, f16};
+use rayon::prelude::*;
+
+struct Attention<T> {
+    /// Q, K and V.
+    host: [Vec<f32>; 3],
+    /// Heads, those of K for several of Q, queries, keys, elements.
+    extents: [usize; 5],
+    causal: bool,
+    q: Matrix<T>,
+    k: Matrix<T>,
+    v: Matrix<T>,
+    o: Matrix<T>,
+}
+
+fn scale(d: usize) -> f32 {
+    (d.max(1) as f32).sqrt().recip()
+}
+
+impl<T: Attend + Entry> Attention<T> {
+    fn check(&mut self) -> Result<verdict::Verdict> {
+        let [heads, shared, queries, keys, d] = self.extents;
+        let rows = sampled(heads * queries, keys * d);
+        let all = self.o.read()?;
+        let found: Vec<T> = rows.iter().flat_map(|&r| all[r * d..(r + 1) * d].iter().copied()).collect();
+        let [q, k, v] = &self.host;
+        let one = |&r: &usize| {
+            let (head, query) = (r / queries / (heads / shared), r % queries);
+            let seen = if self.causal { (query + 1 + keys).saturating_sub(queries) } else { keys };
+            let of = |m: &'_ [f32]| m[head * keys * d..][..seen * d].to_vec();
+            reference::attention(&q[r * d..(r + 1) * d], &of(k), &of(v), scale(d) as f64)
+        };
+        let wanted: Vec<(f64, f64)> = rows.par_iter().flat_map_iter(one).collect();
+        // Weights are rounded before they multiply; their exponents are sums of f32.
+        Ok(judge(&found, wanted.into_iter(), 1.1 * T::ROUNDING + 1e-5))
+    }
+}
+
+pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: Attend + Entry>(rt: &Runtime, s: &Setup) -> Boxed {
+        let [heads, queries, keys, d] = [s.size[0], s.size[1], s.size[2], s.size[3]].map(|n| n as usize);
+        let causal = s.seed.is_multiple_of(2);
+        let shared = if s.seed / 2 % 2 == 0 && heads.is_multiple_of(2) { heads / 2 } else { heads };
+        let mut rng = data::Rng::new(s.seed);
+        let [mut q, k, v] = [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d, false));
+        // Of numbers within 1 all weights would be nearly the same.
+        q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
+        let host = [floats_of(&q), floats_of(&k), floats_of(&v)];
+        let (q, k, v) = (Matrix::new(rt, s, &q, [heads, queries, d])?, Matrix::new(rt, s, &k, [shared, keys, d])?, Matrix::new(rt, s, &v, [shared, keys, d])?);
+        let o = Matrix::poisoned(rt, s, [heads, queries, d])?;
+        let seen = if causal { 2 } else { 1 };
+        Ok(Box::new(Prepared {
+            work: Work { bytes: (2 * (heads * queries + shared * keys) * d * size_of::<T>()) as u64, flops: 4 * (heads * queries * keys * d / seen) as u64 },
+            state: Attention { host, extents: [heads, shared, queries, keys, d], causal, q, k, v, o },
+            launch: |s: &mut Attention<T>, on| {
+                let scale = scale(s.extents[4]);
+                ops::attention::<T>(on, s.q.batch()?, s.k.batch()?, s.v.batch()?, s.o.batch_mut()?, scale, s.causal)
+            },
+            check: Attention::check,
+        }))
+    }
+    match setup.dtype {
+        DType::F16 => of::<f16>(rt, setup),
+        _ => of::<bf16>(rt, setup),
+    }
+}
