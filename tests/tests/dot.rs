@@ -3,7 +3,7 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::{Matrix, values};
+use tile_tests::matrix::Matrix;
 use tile_tests::{view, view_mut};
 
 #[path = "dot/epilogue.rs"]

@@ -259,8 +259,10 @@ fn no_shuffle_is_duplicated() {
     for e in &entries() {
         let expected: usize = lowered[e.name].lines().map(|l| shuffles(l) + fetches(l, &e.target)).sum();
         let found = e.count(|o| o.starts_with("shfl.sync"));
+        // LLVM peels the first round of a loop whose sums begin as zeros that nobody writes.
+        let most = if lowered[e.name].contains("fresh_m") { 2 * expected } else { expected };
         // A register that stays in its lane needs none.
-        if found > expected || (found == 0) != (expected == 0) {
+        if found > most || (found == 0) != (expected == 0) {
             wrong.push(format!("{}: {found}, lowered {expected}", e.title()));
         }
     }

@@ -13,10 +13,10 @@ const ROW: usize = 128;
 const CHUNK: usize = ROW * GROUP_ROWS;
 const CHUNKS: usize = 2;
 
-/// The matrix that a store's value is, be it as one of a batch.
+/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole sectors without.
 pub(super) fn matrix(f: &Func, value: Value) -> Value {
     match f.op(value) {
-        Op::Reshape(x) if matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) => *x,
+        Op::Reshape(x) if f.ty(value).dtype.size() == 2 && matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) => *x,
         _ => value,
     }
 }
