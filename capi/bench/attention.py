@@ -6,30 +6,20 @@
 Needs one NVIDIA GPU and torch. L2 flushed before every launch, medians of CUDA events, taken in turn; each result is checked
 first. A ratio above 1 means that ours is faster.
 """
-import ctypes, statistics, sys
+import ctypes, statistics
 import torch
 import torch.nn.functional as F
+from common import LIB, call, once, pointer
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-LIB = ctypes.CDLL(sys.argv[1])
-LIB.tile_last_error.restype = ctypes.c_char_p
-FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 DTYPES = {torch.float16: 1, torch.bfloat16: 2}
 
 
 def ours(q, k, v, o, scale, causal):
     heads, queries, d = q.shape
-    args = [ctypes.c_int(DTYPES[q.dtype])] + [ctypes.c_void_p(t.data_ptr()) for t in (q, k, v, o)]
+    args = [ctypes.c_int(DTYPES[q.dtype])] + [pointer(t) for t in (q, k, v, o)]
     args += [ctypes.c_longlong(x) for x in (heads, k.shape[0], queries, k.shape[1], d)] + [ctypes.c_float(scale), ctypes.c_int(causal)]
-    if LIB.tile_attention(*args):
-        raise RuntimeError(LIB.tile_last_error().decode())
-
-
-def once(f):
-    FLUSH.zero_()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record(); f(); end.record(); torch.cuda.synchronize()
-    return start.elapsed_time(end)
+    call(LIB.tile_attention, args)
 
 
 def torchs(backend, q, k, v, batch, causal):

@@ -6,27 +6,15 @@
 Needs one NVIDIA GPU and torch. L2 flushed before every launch, medians of CUDA events, taken in turn; each result is checked
 first. A ratio above 1 means that ours is faster.
 """
-import ctypes, statistics, sys
+import ctypes, statistics
 import torch
-
-LIB = ctypes.CDLL(sys.argv[1])
-FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-pointer = lambda t: ctypes.c_void_p(t.data_ptr())
+from common import LIB, call, once, pointer
 
 
 def ours(dtype, trans_b, a, b, c):
     m, n, k = c.shape[0], c.shape[1], a.shape[1]
     args = [ctypes.c_int(x) for x in (dtype, 0, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)]
-    if LIB.tile_matmul(*args):
-        LIB.tile_last_error.restype = ctypes.c_char_p
-        raise RuntimeError(LIB.tile_last_error().decode())
-
-
-def once(f):
-    FLUSH.zero_()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record(); f(); end.record(); torch.cuda.synchronize()
-    return start.elapsed_time(end)
+    call(LIB.tile_matmul, args)
 
 
 def row(name, n, mine, theirs):

@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, area, long};
+use crate::memory::{Array, area, flag, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Attend};
 use kernel_core::{bf16, f16};
@@ -29,11 +29,7 @@ pub unsafe extern "C" fn tile_attention(
     causal: c_int,
 ) -> c_int {
     enter(|| {
-        let causal = match causal {
-            0 => false,
-            1 => true,
-            other => return Err(Failure::argument(format!("causal is {other}: 0 or 1"))),
-        };
+        let causal = flag("causal", causal)?;
         let (q_dims, k_dims) = ([long("heads", heads)?, long("queries", queries)?, long("d", d)?], [long("shared", shared)?, long("keys", keys)?, long("d", d)?]);
         match dtype {
             1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),

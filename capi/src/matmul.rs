@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, area, int, long};
+use crate::memory::{Array, area, flag, int, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Multiply, Precision, Transpose};
 use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
@@ -129,11 +129,6 @@ unsafe fn general(
         2 if dtype == 0 => Precision::Tf32,
         2 => return Err(Failure::argument(format!("precision is 2: tf32 is of f32, dtype 0, and dtype is {dtype}"))),
         other => return Err(Failure::argument(format!("precision is {other}: 0 is the default, 1 the accuracy of f32, 2 tf32"))),
-    };
-    let flag = |name: &str, v: c_int| match v {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(Failure::argument(format!("{name} is {v}: 0 or 1"))),
     };
     let transpose = Transpose { a: flag("trans_a", trans_a)?, b: flag("trans_b", trans_b)? };
     let extents = [long("m", m)?, long("n", n)?, long("k", k)?];

@@ -18,6 +18,15 @@ pub(crate) fn int(name: &str, n: c_int) -> Result<u64> {
     size(name, n)
 }
 
+/// 0 or 1.
+pub(crate) fn flag(name: &str, v: c_int) -> Result<bool> {
+    match v {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Failure::argument(format!("{name} is {v}: 0 or 1"))),
+    }
+}
+
 /// The product of two sizes.
 pub(crate) fn area(rows: u64, cols: u64) -> Result<u64> {
     rows.checked_mul(cols).ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))

@@ -4,6 +4,7 @@ use super::padded;
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::linear::Layout;
+use std::ops::Range;
 
 /// The instructions that make a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,18 +73,23 @@ impl Groups {
 
     /// The left operand `[m, k]` in registers: those of an instruction together, steps of the depth before blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
-        let (m, k, pack) = (bits(shape[0]), bits(shape[1]), bits(4 / size));
-        let (row, col) = (|i: u32| 1u32 << (k + i), |i: u32| 1u32 << i);
-        let part_m = m - bits(self.rows);
-        let mut regs: Vec<u32> = (0..pack).map(col).collect();
-        regs.extend([row(3), col(pack + 2)]);
-        regs.extend((pack + 3..k).map(col));
-        regs.extend((6..part_m).map(row));
-        let mut warps = vec![row(4), row(5)];
-        warps.extend((part_m..m).map(row));
-        warps.extend((0..bits(self.cols)).map(|_| 0));
-        Layout::new(shape, regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps)
+        let (m, part_m) = (bits(shape[0]), bits(shape[0] / self.rows));
+        left(shape, size, 6..part_m, (4..6).chain(part_m..m), bits(self.cols))
     }
+}
+
+/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the row's number that tell
+/// a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times two as `copies` says.
+fn left(shape: &[usize], size: usize, blocks: Range<u32>, warps: impl Iterator<Item = u32>, copies: u32) -> Layout {
+    let (k, pack) = (bits(shape[1]), bits(4 / size));
+    let (row, col) = (|i: u32| 1u32 << (k + i), |i: u32| 1u32 << i);
+    // Elements of a row that share a register, as many as fit in 32 bits; then four lanes; then the other half.
+    let mut regs: Vec<u32> = (0..pack).map(col).collect();
+    regs.extend([row(3), col(pack + 2)]);
+    regs.extend((pack + 3..k).map(col));
+    regs.extend(blocks.map(row));
+    let warps = warps.map(row).chain((0..copies).map(|_| 0)).collect();
+    Layout::new(shape, regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps)
 }
 
 fn bits(n: usize) -> u32 {
@@ -132,15 +138,7 @@ impl Warps {
             let warps = (pm..mb).map(row).chain((pn..nb).map(col)).chain(spare.clone());
             Layout::new(&[m, n], regs, [col(1), col(2), row(0), row(1), row(2)], warps.collect())
         };
-        let a = {
-            let row = |i: u32| 1u32 << (kb + i);
-            let mut regs: Vec<u32> = (0..pack).map(col).collect();
-            regs.extend([row(3), col(pack + 2)]);
-            regs.extend((pack + 3..kb).map(col));
-            regs.extend((4..pm).map(row));
-            let warps = (pm..mb).map(row).chain((pn..nb).map(|_| 0)).chain(spare.clone());
-            Layout::new(&[m, k], regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps.collect())
-        };
+        let a = self::left(&[m, k], dtype.size(), 4..pm, pm..mb, nb - pn + bits(left));
         let b = {
             let row = |i: u32| 1u32 << (nb + i);
             let mut regs: Vec<u32> = (0..pack).map(row).collect();

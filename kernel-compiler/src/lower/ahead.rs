@@ -83,7 +83,7 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     }
 }
 
-fn squeezed(shape: &[usize]) -> Vec<usize> {
+pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|&e| e != 1).collect()
 }
 

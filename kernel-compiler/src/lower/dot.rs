@@ -34,10 +34,7 @@ impl Lower<'_> {
     /// The accumulator's registers in an array of their own.
     fn accumulator(&mut self, v: Value, layout: &Layout) -> String {
         let Op::Dot { acc, .. } = *self.f.op(v) else { unreachable!("a dot") };
-        let regs = self.demand(acc, layout);
-        let name = self.fresh();
-        self.line(format!("let {name}: [{}; {}] = {};", self.f.ty(v).dtype.rust(), layout.regs(), each(&regs.at("r"))));
-        name
+        self.array(acc, layout)
     }
 
     fn result(&mut self, v: Value, layout: Layout, call: String) {
@@ -128,11 +125,8 @@ impl Lower<'_> {
     /// The four words of a computed left operand for block `m`, step `k`.
     fn held(&mut self, a: Value, g: &Groups) -> String {
         let (t, size, shape) = (self.f.ty(a).dtype.rust(), self.f.ty(a).dtype.size(), self.f.shape(a));
-        let layout = g.left(shape, size);
         let (steps, words) = (shape[1] * size / 32, 16 / size);
-        let regs = self.demand(a, &layout);
-        let name = self.fresh();
-        self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
+        let name = self.array(a, &g.left(shape, size));
         format!("d::words::<{t}, 4>(|e| {name}[(m * {steps} + k) * {words} + e])")
     }
 

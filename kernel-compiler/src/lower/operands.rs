@@ -1,5 +1,6 @@
 //! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
 
+use super::ahead::squeezed;
 use crate::analyse::{walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
@@ -103,7 +104,7 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
     // See `Operand::through_registers`.
     let across = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
     // Across, an instruction's rows or columns are whole boxes.
-    let whole = |load: Value, part: usize| row_bytes(f, load) == ROW_BYTES && part * dtype.size() >= ROW_BYTES;
+    let whole = |load: Value, part: usize| boxes(f, load).row_bytes == ROW_BYTES && part * dtype.size() >= ROW_BYTES;
     let copied = |v: Value, side_a: bool, part: usize| {
         let (load, flipped) = source(f, v)?;
         let along_depth = flipped != side_a;
@@ -139,10 +140,7 @@ fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     match f.op(v) {
         Op::Load { .. } => is_copied(f, v).then_some((v, false)),
         Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
-        Op::Reshape(x) => {
-            let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
-            (squeezed(f.shape(*x)) == squeezed(f.shape(v))).then(|| source(f, *x)).flatten()
-        }
+        Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
         _ => None,
     }
 }
@@ -151,13 +149,15 @@ fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
 fn is_copied(f: &Func, load: Value) -> bool {
     let Op::Load { tile: Some(_), place, .. } = f.op(load) else { return false };
     let shape = f.shape(load);
-    let matrix: Vec<usize> = shape.iter().copied().filter(|&e| e != 1).collect();
+    let matrix = squeezed(shape);
     let fits = shape.iter().all(|e| e.is_power_of_two()) && matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && matrix[0] >= 8;
-    fits && row_bytes(f, load) >= 32 && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
+    fits && boxes(f, load).row_bytes >= 32 && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
 }
 
-fn row_bytes(f: &Func, load: Value) -> usize {
-    (f.shape(load).last().expect("a tile") * f.ty(load).dtype.size()).min(ROW_BYTES)
+/// How a tile that is copied lies.
+pub fn boxes(f: &Func, load: Value) -> Boxes {
+    let [.., rows, cols] = *f.shape(load) else { unreachable!("a matrix") };
+    Boxes::new(rows, cols, f.ty(load).dtype.size())
 }
 
 /// The tiles that a computed operand is made of.

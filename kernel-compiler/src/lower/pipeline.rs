@@ -402,8 +402,7 @@ impl Pipeline {
     fn add(&mut self, f: &Func, channel: usize, load: Value) {
         let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
         let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
-        let [.., rows, cols] = *shape else { unreachable!("a matrix") };
-        let boxes = Boxes::new(rows, cols, size);
+        let boxes = operands::boxes(f, load);
         let mut extents = shape.to_vec();
         *extents.last_mut().expect("a tile") = boxes.row_bytes / size;
         let share = share(f, load, &boxes);

@@ -143,9 +143,7 @@ impl Lower<'_> {
     fn from_registers(&mut self, operand: Value, side: Side, unit: Unit, w: &Warps) -> (String, bool) {
         let (t, size) = (self.f.ty(operand).dtype.rust(), self.f.ty(operand).dtype.size());
         let layout = if side == Side::A { &w.a } else { &w.b };
-        let regs = self.demand(operand, layout);
-        let name = self.fresh();
-        self.line(format!("let {name}: [{t}; {}] = {};", layout.regs(), each(&regs.at("r"))));
+        let name = self.array(operand, layout);
         let (steps, deep, across, product) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
         let word = 4 / size.min(4);
         match (unit, side) {

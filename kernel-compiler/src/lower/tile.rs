@@ -16,6 +16,14 @@ impl Lower<'_> {
         regs
     }
 
+    /// The same in an array of their own, by its name.
+    pub(super) fn array(&mut self, v: Value, l: &Layout) -> String {
+        let regs = self.demand(v, l);
+        let name = self.fresh();
+        self.line(format!("let {name}: [{}; {}] = {};", self.f.ty(v).dtype.rust(), l.regs(), each(&regs.at("r"))));
+        name
+    }
+
     fn make(&mut self, v: Value, l: &Layout) -> Regs {
         let f = self.f;
         debug_assert_eq!(l.shape(), padded(f.shape(v)), "a layout of another tile for {v:?} {:?}", f.op(v));

@@ -33,8 +33,9 @@ impl<T: Attend + Entry> Attention<T> {
         let one = |&r: &usize| {
             let (head, query) = (r / queries / (heads / shared), r % queries);
             let seen = if self.causal { (query + 1 + keys).saturating_sub(queries) } else { keys };
-            let of = |m: &'_ [f32]| m[head * keys * d..][..seen * d].to_vec();
-            reference::attention(&q[r * d..(r + 1) * d], &of(k), &of(v), scale(d) as f64)
+            let first = head * keys * d;
+            let seen = first..first + seen * d;
+            reference::attention(&q[r * d..(r + 1) * d], &k[seen.clone()], &v[seen], scale(d) as f64)
         };
         let wanted: Vec<(f64, f64)> = rows.par_iter().flat_map_iter(one).collect();
         // Weights are rounded before they multiply; their exponents are sums of f32.
