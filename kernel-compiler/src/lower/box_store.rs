@@ -71,38 +71,29 @@ impl Lower<'_> {
         if fused.is_none() {
             self.demand(value, &layout);
         }
-        // As many chunks at a time as there are buffers, or, where addresses take registers too, one: a barrier before their stores,
-        // and one after.
-        let at_a_time = if boxes { CHUNKS } else { 1 };
-        for first in (0..total).step_by(at_a_time) {
-            let some: Vec<(usize, String)> = (first..total.min(first + at_a_time)).map(|q| {
-                let buffer = match copied {
-                    Some((load, channel)) => group.in_tile(&buffer_name(channel, 0), f.shape(load), q, size),
-                    None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
-                };
-                (q, buffer)
-            }).collect();
+        for q in 0..total {
+            let buffer = match copied {
+                Some((load, channel)) => group.in_tile(&buffer_name(channel, 0), f.shape(load), q, size),
+                None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
+            };
             if copied.is_none() {
-                let read = if boxes { format!("d::tma_store_wait_read::<0>({site}); ") } else { String::new() };
+                // Who had this buffer has been read; of another store's chunks the last may have been there.
+                let read = if boxes { format!("d::tma_store_wait_read::<{}>({site}); ", if q == 0 { 0 } else { CHUNKS - 1 }) } else { String::new() };
                 self.line(read + &barrier);
             }
-            for (q, buffer) in &some {
-                let len = CHUNK / size / 128;
-                let piece = Piece { fused, layout: &layout, first: q * len, len, buffer, at: &at };
-                let regs = self.piece(value, &piece);
-                let (words, t) = (self.fresh(), dtype.rust());
-                match size {
-                    2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
-                    _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
-                }
-                self.put_chunk(size, t, &words, buffer, &at, site);
+            let len = CHUNK / size / 128;
+            let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at: &at };
+            let regs = self.piece(value, &piece);
+            let (words, t) = (self.fresh(), dtype.rust());
+            match size {
+                2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
+                _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
             }
+            self.put_chunk(size, t, &words, &buffer, &at, site);
             self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
-            for (q, buffer) in &some {
-                match boxes {
-                    true => self.copy_out((place, tile, *hint), &group, *q, size, buffer, site),
-                    false => self.write_out((place, tile, *hint), &group, (*q, buffer), &lane, site),
-                }
+            match boxes {
+                true => self.copy_out((place, tile, *hint), &group, q, size, &buffer, site),
+                false => self.write_out((place, tile, *hint), &group, (q, &buffer), &lane, site),
             }
         }
         if copied.is_some() {

@@ -59,7 +59,12 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let groups = consumers / WARPGROUP;
     let init: String = p.rings.iter().enumerate().map(|(i, r)| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * r.copiers)).collect();
     let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
-    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")), Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into())];
+    // Where threads store what they have computed, addresses take the registers.
+    let stores = maps.iter().any(|m| m.stores);
+    let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
+    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}"))];
+    body.extend(both);
+    body.push(Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into()));
     let registers = registers(consumers, threads, blocks as u32);
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.rings.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
@@ -68,12 +73,27 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, among(producer, consumers, together)), other: vec![] };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
-    let read = if maps.iter().any(|m| m.stores) { "d::tma_store_wait_read::<0>(0);" } else { "" };
+    let read = if stores { "d::tma_store_wait_read::<0>(0);" } else { "" };
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
     consume.push(Node::Line(read.into()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
     body.push(Node::Line(together.into()));
     (consts, body, at, threads)
+}
+
+/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are not in the
+/// way of the first copy.
+fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
+    let declaration = |n: &Node| matches!(n, Node::Line(l) if l.starts_with("let mut m") || l.starts_with("let mut fresh_m"));
+    // What reads a variable has no type written.
+    let scalar = |n: &&Node| matches!(n, Node::Line(l) if l.strip_prefix("let v").is_some_and(|l| l.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(": ")));
+    let line = |n: &Node| if let Node::Line(l) = n { l.clone() } else { String::new() };
+    let first = |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(scalar).map(line).collect::<Vec<_>>();
+    let theirs = first(&consumer);
+    let both: Vec<String> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
+    let without = |nodes: Vec<Node>| nodes.into_iter().filter(|n| !both.contains(&line(n))).collect();
+    let (producer, consumer) = (without(producer), without(consumer));
+    (both.into_iter().map(Node::Line).collect(), producer, consumer)
 }
 
 /// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy into it:
