@@ -33,9 +33,6 @@ impl Output {
 const LEAST_SAMPLES: usize = 3;
 const MOST_SAMPLES: usize = 20;
 const ROUND: Duration = Duration::from_millis(10);
-/// Runs shorter than this are timed several at once: an event resolves about half a microsecond.
-const RESOLVABLE: Duration = Duration::from_micros(10);
-const MOST_AT_ONCE: usize = 8;
 
 pub(crate) struct Measure<'a> {
     rt: &'a Runtime,
@@ -107,17 +104,15 @@ impl<'a> Measure<'a> {
             .collect()
     }
 
-    /// Enqueues one group of `at_once` runs between two events.
-    fn sample(&mut self, candidate: usize, at_once: usize) -> Result<(Event, Event)> {
+    /// Enqueues one run between two events.
+    fn sample(&mut self, candidate: usize) -> Result<(Event, Event)> {
         self.restore()?;
         if let (Some(s), Some(flush)) = (self.stream.as_cuda(), &self.flush) {
             s.cuda.fill_zero(flush.ptr, flush.bytes, s.raw.0)?;
         }
         let (start, end) = (Event::new(self.rt)?, Event::new(self.rt)?);
         start.record(self.stream)?;
-        for _ in 0..at_once {
-            (self.run)(candidate)?;
-        }
+        (self.run)(candidate)?;
         end.record(self.stream)?;
         Ok((start, end))
     }
@@ -126,7 +121,7 @@ impl<'a> Measure<'a> {
         if let Some(e) = self.estimates[candidate] {
             return Ok(e);
         }
-        let (start, end) = self.sample(candidate, 1)?;
+        let (start, end) = self.sample(candidate)?;
         let e = end.since(&start)?.max(Duration::from_nanos(100));
         self.estimates[candidate] = Some(e);
         Ok(e)
@@ -187,22 +182,17 @@ impl Bench for Measure<'_> {
 
     fn time(&mut self, candidate: usize) -> Result<Vec<Duration>> {
         let about = self.estimate(candidate)?;
-        let at_once = if about < RESOLVABLE && self.stream.as_cuda().is_some() {
-            (2 * RESOLVABLE.as_nanos() / about.as_nanos()).clamp(1, MOST_AT_ONCE as u128) as usize
-        } else {
-            1
-        };
-        let samples = (ROUND.as_nanos() / (about * at_once as u32).as_nanos().max(1)).clamp(LEAST_SAMPLES as u128, MOST_SAMPLES as u128);
+        let samples = (ROUND.as_nanos() / about.as_nanos().max(1)).clamp(LEAST_SAMPLES as u128, MOST_SAMPLES as u128);
         // Enqueue all before waiting for any: the device stays busy, and launches hide behind the flush.
         let started = Instant::now();
         let mut events = Vec::new();
         for _ in 0..samples {
-            events.push(self.sample(candidate, at_once)?);
+            events.push(self.sample(candidate)?);
             if self.stream.as_cuda().is_none() && events.len() >= LEAST_SAMPLES && started.elapsed() > 5 * ROUND {
                 break;
             }
         }
-        events.iter().map(|(start, end)| Ok(end.since(start)? / at_once as u32)).collect()
+        events.iter().map(|(start, end)| end.since(start)).collect()
     }
 }
 

@@ -61,7 +61,10 @@ impl Report {
 }
 
 /// A winner is faster than the default by more than this, else the default stays.
-const MARGIN: f64 = 0.01;
+const MARGIN: f64 = 0.004;
+/// Who is as near to the fastest after the screening runs off with it, so many at most.
+const NEAR: f64 = 0.03;
+const RIVALS: usize = 3;
 const SCREENING_ROUNDS: usize = 3;
 const RUN_OFF_ROUNDS: usize = 7;
 
@@ -114,11 +117,13 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
             times[i].extend(bench.time(i)?);
         }
     }
-    let fastest = alive.iter().copied().min_by_key(|&i| median(&mut times[i])).unwrap_or(base);
-    let mut winner = base;
-    if fastest != base && worth_it(median(&mut times[fastest]), median(&mut times[base])) {
-        winner = run_off(bench, base, fastest, &mut times)?;
-    }
+    let medians: Vec<f64> = times.iter_mut().map(|t| median(t).as_secs_f64()).collect();
+    let fastest = alive.iter().map(|&i| medians[i]).fold(f64::INFINITY, f64::min);
+    let worth_it = |i: &usize| *i != base && medians[*i] < medians[base] * (1.0 - MARGIN) && medians[*i] <= fastest * (1.0 + NEAR);
+    let mut rivals: Vec<usize> = alive.iter().copied().filter(worth_it).collect();
+    rivals.sort_by(|&a, &b| medians[a].total_cmp(&medians[b]));
+    rivals.truncate(RIVALS);
+    let winner = if rivals.is_empty() { base } else { run_off(bench, base, &rivals, &mut times)? };
     let candidates = (0..n)
         .map(|i| Candidate {
             id: bench.id(i),
@@ -128,25 +133,28 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
     Ok(Report { winner, base, candidates, took: start.elapsed() })
 }
 
-/// The two in turn, A B, B A, so that clocks and temperature favour neither; decided by the median of the rounds' ratios.
-fn run_off(bench: &mut dyn Bench, base: usize, rival: usize, times: &mut [Vec<Duration>]) -> Result<usize> {
-    let mut ratios = Vec::new();
-    for round in 0..RUN_OFF_ROUNDS {
-        let order = if round % 2 == 0 { [base, rival] } else { [rival, base] };
-        let mut of = [Duration::ZERO; 2];
-        for i in order {
+/// All in turn, A B C, C B A, so that clocks and temperature favour none; decided by the median of a rival's ratios to the base.
+fn run_off(bench: &mut dyn Bench, base: usize, rivals: &[usize], times: &mut [Vec<Duration>]) -> Result<usize> {
+    let mut order: Vec<usize> = [&[base], rivals].concat();
+    let mut ratios = vec![Vec::new(); times.len()];
+    for _ in 0..RUN_OFF_ROUNDS {
+        let mut of = vec![0.0; times.len()];
+        for &i in &order {
             let mut t = bench.time(i)?;
-            of[usize::from(i == rival)] = median(&mut t);
+            of[i] = median(&mut t).as_secs_f64();
             times[i].extend(t);
         }
-        ratios.push(of[1].as_secs_f64() / of[0].as_secs_f64().max(1e-12));
+        for &i in rivals {
+            ratios[i].push(of[i] / of[base].max(1e-12));
+        }
+        order.reverse();
     }
-    ratios.sort_by(f64::total_cmp);
-    Ok(if ratios[ratios.len() / 2] < 1.0 - MARGIN { rival } else { base })
-}
-
-fn worth_it(rival: Duration, base: Duration) -> bool {
-    rival.as_secs_f64() < base.as_secs_f64() * (1.0 - MARGIN)
+    let mut ratio = |i: usize| {
+        ratios[i].sort_by(f64::total_cmp);
+        ratios[i][ratios[i].len() / 2]
+    };
+    let best = rivals.iter().map(|&i| (ratio(i), i)).min_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(best.filter(|b| b.0 < 1.0 - MARGIN).map_or(base, |b| b.1))
 }
 
 fn median(times: &mut [Duration]) -> Duration {
@@ -238,9 +246,21 @@ mod tests {
 
     #[test]
     fn the_default_stays_within_the_margin() {
-        assert_eq!(search(&mut fake(vec![ok(1000), ok(995)])).unwrap().winner, 0);
+        assert_eq!(search(&mut fake(vec![ok(1000), ok(997)])).unwrap().winner, 0);
         assert_eq!(search(&mut fake(vec![ok(1000), ok(950)])).unwrap().winner, 1);
         assert_eq!(search(&mut fake(vec![ok(1000)])).unwrap().winner, 0);
+    }
+
+    #[test]
+    fn who_is_near_the_fastest_runs_off_with_it() {
+        let mut f = fake(vec![ok(1000), ok(700), ok(800), ok(702)]);
+        assert_eq!(search(&mut f).unwrap().winner, 1);
+        assert_eq!(f.log[12..18], ["c0", "c1", "c3", "c3", "c1", "c0"]);
+        assert_eq!(f.log.len(), 4 * SCREENING_ROUNDS + 3 * RUN_OFF_ROUNDS);
+        // More than may: the fastest of them do.
+        let mut many = fake([10000, 7200, 7100, 6990, 6890, 6800].map(ok).to_vec());
+        assert_eq!(search(&mut many).unwrap().winner, 5);
+        assert_eq!(many.log[18..22], ["c0", "c5", "c4", "c3"]);
     }
 
     #[test]
