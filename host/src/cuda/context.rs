@@ -37,6 +37,8 @@ pub(crate) struct Cuda {
     pub ordinal: u32,
     pub device: CUdevice,
     pub compute: (u32, u32),
+    /// Whether that is less than the device's own, whose code is then not taken (`TILE_COMPUTE`).
+    pub assumed: bool,
     /// The target that is this device's alone, as in `sm_90a`.
     pub target: String,
     pub info: Device,
@@ -46,6 +48,20 @@ pub(crate) struct Cuda {
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Weak<StreamInner>>>,
+}
+
+/// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
+/// device what older ones would run.
+fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
+    let Ok(text) = std::env::var("TILE_COMPUTE") else { return own };
+    let named = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    match named {
+        Some(earlier) if earlier <= own => earlier,
+        _ => {
+            tracing::warn!(TILE_COMPUTE = text, "not a compute capability up to {}.{}, like 8.0: taking the device's own", own.0, own.1);
+            own
+        }
+    }
 }
 
 impl Cuda {
@@ -117,9 +133,13 @@ impl Cuda {
             api.check("asking for the device's memory", unsafe { (api.device_total_mem)(&mut memory, device) })?;
             let mut driver = 0;
             api.check("asking for the driver's version", unsafe { (api.driver_get_version)(&mut driver) })?;
-            let compute = (get(attr::MAJOR)?, get(attr::MINOR)?);
+            let own = (get(attr::MAJOR)?, get(attr::MINOR)?);
+            let compute = assumed_compute(own);
+            // What is measured so is not this device's.
+            let name = String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string();
+            let name = if compute == own { name } else { format!("{name} as {}.{}", compute.0, compute.1) };
             let info = Device {
-                name: String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string(),
+                name,
                 place: Place::Cuda(ordinal),
                 compute_capability: Some(compute),
                 num_sms: get(attr::SMS)?,
@@ -132,13 +152,13 @@ impl Cuda {
                     l2_bytes: get(attr::L2_BYTES)?,
                 },
             };
-            Ok((compute, Pool::new(api, device)?, info))
+            Ok((compute, compute != own, Pool::new(api, device)?, info))
         })();
         match made {
-            Ok((compute, pool, info)) => {
+            Ok((compute, assumed, pool, info)) => {
                 let context = Handle(context);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
-                Ok(Cuda { api, ordinal, device, compute, target, info, context, retained, pool, streams: Mutex::default() })
+                Ok(Cuda { api, ordinal, device, compute, assumed, target, info, context, retained, pool, streams: Mutex::default() })
             }
             Err(e) => {
                 if retained {
