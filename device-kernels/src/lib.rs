@@ -39,7 +39,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 46] = [
+    let kernels: [&[&'static KernelDesc]; 47] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
@@ -65,6 +65,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_8bit::matmul_i8::DESCS,
         matmul_8bit::matmul_f8::DESCS,
         matmul_f32::f32_products::matmul_f32::DESCS,
+        matmul_f32::f32_products::matmul_f32_nn::DESCS,
         matmul_f32::f32_products::matmul_f32_parts::DESCS,
         matmul_f32::f32_products::split::DESCS,
         matmul_f32::f32_products::split_transposed::DESCS,

@@ -1,5 +1,5 @@
-//! `C = f(A Bᵀ)` of f32, with `f` as in `matmul`, in three arithmetics. B comes with its columns as rows: of views that is a
-//! matter of strides, and along the depth is how warpgroups take operands other than f16 and bf16.
+//! `C = f(A B)` and `C = f(A Bᵀ)` of f32, with `f` as in `matmul`, in three arithmetics. Where there is but one kernel B comes with its
+//! columns as rows: of views that is a matter of strides, and along the depth is how warpgroups take operands other than f16 and bf16.
 
 use kernel_macros::tile_module;
 
@@ -17,17 +17,10 @@ pub mod f32_products {
 
     /// In f32 itself, or with X3 of 1 as accurately out of products of tf32, which make NaN of an infinite operand: those have
     /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
-    #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 2],
-    )]
-    pub fn matmul_f32<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
+    fn f32_product<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
-        mut c: ViewMut<f32, 2>,
+        c: ViewMut<f32, 2>,
         below: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -35,7 +28,8 @@ pub mod f32_products {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in (0..a.dim(1)).step_by(BK) {
-                let (x, y) = (a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])));
+                let x = a.tile([i * BM, k], [BM, BK]);
+                let y = if TB == 1 { trans(b.tile([j * BN, k], [BN, BK])) } else { b.tile([k, j * BN], [BK, BN]) };
                 if X3 == 1 {
                     acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
                 } else {
@@ -44,6 +38,42 @@ pub mod f32_products {
             }
             c.store([i * BM, j * BN], activate(acc, below));
         }
+    }
+
+    /// A Bᵀ.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
+    )]
+    pub fn matmul_f32<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        f32_product::<1, BM, BN, BK, X3, GROUP>(a, b, c, below);
+    }
+
+    /// A B.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
+    )]
+    pub fn matmul_f32_nn<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        f32_product::<0, BM, BN, BK, X3, GROUP>(a, b, c, below);
     }
 
     /// The product of operands that [`split`] took apart, without that of the low parts. What CHUNK of the depth adds up in the

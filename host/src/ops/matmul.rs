@@ -146,14 +146,15 @@ impl Multiply for f32 {
     type Product = f32;
     type Bits = u32;
     fn has(way: Way) -> bool {
-        !way.transpose.a && (way.transpose.b || way.tf32)
+        !way.transpose.a
     }
     fn call<'a>(way: Way, a: ViewArg<'a, f32, 2>, b: ViewArg<'a, f32, 2>, c: ViewMutArg<'a, f32, 2>, below: f32) -> Call<'a> {
         use k::matmul_f32::f32_products::*;
         match (way.tf32, way.transpose.b) {
             (true, true) => matmul_tf32(a, b, c, below),
             (true, false) => matmul_tf32_nn(a, b, c, below),
-            (false, _) => matmul_f32(a, b, c, below),
+            (false, true) => matmul_f32(a, b, c, below),
+            (false, false) => matmul_f32_nn(a, b, c, below),
         }
     }
     fn desc(way: Way) -> &'static KernelDesc {
@@ -161,7 +162,8 @@ impl Multiply for f32 {
         match (way.tf32, way.transpose.b) {
             (true, true) => matmul_tf32::DESCS[0],
             (true, false) => matmul_tf32_nn::DESCS[0],
-            (false, _) => matmul_f32::DESCS[0],
+            (false, true) => matmul_f32::DESCS[0],
+            (false, false) => matmul_f32_nn::DESCS[0],
         }
     }
     const IN_PARTS: bool = true;

@@ -78,6 +78,8 @@ impl<B: Bits> Packed<B> {
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
 const LEAST: Least = Least { product: 1 << 30, reuse: 512 };
+/// Of single bytes: kernels that take any strides fetch them one by one.
+const LEAST_OF_BYTES: Least = Least { product: 1 << 24, reuse: 1 };
 
 #[derive(Clone, Copy)]
 struct Least {
@@ -95,7 +97,8 @@ pub(super) fn with_rows<T: Element, B: Bits>(
     desc: impl Fn(Transpose) -> &'static KernelDesc,
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
-    with_rows_from::<T, B>(LEAST, on, e, (a, b), wanted, desc, run)
+    let least = if size_of::<T>() == 1 { LEAST_OF_BYTES } else { LEAST };
+    with_rows_from::<T, B>(least, on, e, (a, b), wanted, desc, run)
 }
 
 fn with_rows_from<T: Element, B: Bits>(
