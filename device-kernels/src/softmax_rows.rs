@@ -1,109 +1,118 @@
 //! Softmax of every row of a contiguous row-major matrix. Every configuration of every kernel here is right for every
 //! width; they differ in the widths they are fast for.
+//!
+//! Exponentials are powers of two, in one instruction each, of differences times log2(e): what that rounds is some 1e-6 of a result.
 
-use kernel_macros::tile_kernel;
+use kernel_macros::tile_module;
 
-// One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running maximum and
-// sum, tile by tile; `softmax_rows_wide` is better at that.
-#[tile_kernel(
-    tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
-    tune(BLOCK = [1024], warps = [2]),
-    tune(BLOCK = [2048], warps = [4]),
-    tune(BLOCK = [4096], warps = [4, 8]),
-    tune(BLOCK = [8192], warps = [8]),
-    tune(BLOCK = [16384], warps = [8, 16]),
-    tune(BLOCK = [32768], warps = [16]),
-    grid = [rows],
-)]
-pub fn softmax_row<const BLOCK: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
-    let row = program_id(0) * cols;
-    let c = arange(BLOCK);
-    if cols <= BLOCK {
-        let v = load(x, row + c).mask(c < cols).other(f32::NEG_INFINITY);
-        let e = exp(v - max(max(v), f32::MIN));
-        store(y, row + c, e * (1.0 / sum(e))).mask(c < cols);
-    } else {
-        let mut m = f32::MIN;
-        let mut s = 0.0;
-        for start in (0..cols).step_by(BLOCK) {
-            let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
-            let higher = max(m, max(v));
-            s = s * exp(m - higher) + sum(exp(v - higher));
-            m = higher;
-        }
-        for start in (0..cols).step_by(BLOCK) {
-            let e = exp(load(x, row + start + c).mask(start + c < cols) - m);
-            store(y, row + start + c, e * (1.0 / s)).mask(start + c < cols);
-        }
-    }
-}
+pub use rows::*;
 
-// Narrow rows: ROWS of them in one tile, and programs that stay, going from one group of rows to the next.
-#[tile_kernel(
-    tune(ROWS = [16], BLOCK = [64], PER_SM = [16], warps = [4]),
-    tune(ROWS = [4], BLOCK = [256], PER_SM = [16], warps = [4]),
-    tune(ROWS = [2], BLOCK = [1024], PER_SM = [8], warps = [4]),
-    grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
-)]
-pub fn softmax_rows_packed<const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
-    x: &[f32],
-    y: &mut [f32],
-    rows: usize,
-    cols: usize,
-) {
-    let c = arange(BLOCK).expand(0);
-    for first in range(program_id(0) * ROWS, rows, num_programs(0) * ROWS) {
-        let r = (first + arange(ROWS)).expand(1);
-        let mut m = full([ROWS, 1], f32::MIN);
-        let mut s = zeros::<f32>([ROWS, 1]);
-        for start in (0..cols).step_by(BLOCK) {
-            let inside = (r < rows) & (start + c < cols);
-            let v = load(x, r * cols + start + c).mask(inside).other(f32::NEG_INFINITY);
-            let higher = maximum(m, max(v, 1).expand(1));
-            let e = exp(v - higher);
-            s = s * exp(m - higher) + sum(e, 1).expand(1);
-            m = higher;
-            if cols <= BLOCK {
-                store(y, r * cols + c, e * (1.0 / s)).mask(inside);
+#[tile_module]
+pub mod rows {
+    const LOG2_E: f32 = 1.442_695_04;
+
+    // One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running maximum and
+    // sum, tile by tile; `softmax_rows_wide` is better at that.
+    #[tile_kernel(
+        tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
+        tune(BLOCK = [1024], warps = [2]),
+        tune(BLOCK = [2048], warps = [4]),
+        tune(BLOCK = [4096], warps = [4, 8]),
+        tune(BLOCK = [8192], warps = [8]),
+        tune(BLOCK = [16384], warps = [8, 16]),
+        tune(BLOCK = [32768], warps = [16]),
+        grid = [rows],
+    )]
+    pub fn softmax_row<const BLOCK: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+        let row = program_id(0) * cols;
+        let c = arange(BLOCK);
+        if cols <= BLOCK {
+            let v = load(x, row + c).mask(c < cols).other(f32::NEG_INFINITY);
+            let e = exp2((v - max(max(v), f32::MIN)) * LOG2_E);
+            store(y, row + c, e * (1.0 / sum(e))).mask(c < cols);
+        } else {
+            let mut m = f32::MIN;
+            let mut s = 0.0;
+            for start in (0..cols).step_by(BLOCK) {
+                let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
+                let higher = max(m, max(v));
+                s = s * exp2((m - higher) * LOG2_E) + sum(exp2((v - higher) * LOG2_E));
+                m = higher;
+            }
+            for start in (0..cols).step_by(BLOCK) {
+                let e = exp2((load(x, row + start + c).mask(start + c < cols) - m) * LOG2_E);
+                store(y, row + start + c, e * (1.0 / s)).mask(start + c < cols);
             }
         }
-        if cols > BLOCK {
+    }
+
+    // Narrow rows: ROWS of them in one tile, and programs that stay, going from one group of rows to the next.
+    #[tile_kernel(
+        tune(ROWS = [16], BLOCK = [64], PER_SM = [16], warps = [4]),
+        tune(ROWS = [4], BLOCK = [256], PER_SM = [16], warps = [4]),
+        tune(ROWS = [2], BLOCK = [1024], PER_SM = [8], warps = [4]),
+        grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
+    )]
+    pub fn softmax_rows_packed<const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
+        x: &[f32],
+        y: &mut [f32],
+        rows: usize,
+        cols: usize,
+    ) {
+        let c = arange(BLOCK).expand(0);
+        for first in range(program_id(0) * ROWS, rows, num_programs(0) * ROWS) {
+            let r = (first + arange(ROWS)).expand(1);
+            let mut m = full([ROWS, 1], f32::MIN);
+            let mut s = zeros::<f32>([ROWS, 1]);
             for start in (0..cols).step_by(BLOCK) {
                 let inside = (r < rows) & (start + c < cols);
-                let v = load(x, r * cols + start + c).mask(inside);
-                store(y, r * cols + start + c, exp(v - m) * (1.0 / s)).mask(inside);
+                let v = load(x, r * cols + start + c).mask(inside).other(f32::NEG_INFINITY);
+                let higher = maximum(m, max(v, 1).expand(1));
+                let e = exp2((v - higher) * LOG2_E);
+                s = s * exp2((m - higher) * LOG2_E) + sum(e, 1).expand(1);
+                m = higher;
+                if cols <= BLOCK {
+                    store(y, r * cols + c, e * (1.0 / s)).mask(inside);
+                }
+            }
+            if cols > BLOCK {
+                for start in (0..cols).step_by(BLOCK) {
+                    let inside = (r < rows) & (start + c < cols);
+                    let v = load(x, r * cols + start + c).mask(inside);
+                    store(y, r * cols + start + c, exp2((v - m) * LOG2_E) * (1.0 / s)).mask(inside);
+                }
             }
         }
     }
-}
 
-// Rows of any width, best for those too wide for one tile: forwards with a running maximum and sum in every lane (no
-// exchange between threads until the row ends; see `softmax_1d_partial`), then backwards, where the L2 cache still has
-// the row's end.
-#[tile_kernel(
-    tune(ROWS = [4], LANES = [1024], warps = [8]),
-    tune(ROWS = [4], LANES = [2048], warps = [16]),
-    tune(ROWS = [2], LANES = [4096], warps = [32]),
-    grid = [rows],
-)]
-pub fn softmax_rows_wide<const ROWS: usize, const LANES: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
-    let row = program_id(0) * cols;
-    let c = arange(ROWS).expand(1) * LANES + arange(LANES).expand(0);
-    let mut m = full([1, LANES], f32::MIN);
-    let mut s = zeros::<f32>([1, LANES]);
-    for start in (0..cols).step_by(ROWS * LANES) {
-        let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
-        let higher = maximum(m, max(v, 0).expand(0));
-        s = s * exp(m - higher) + sum(exp(v - higher), 0).expand(0);
-        m = higher;
-    }
-    let top = max(m);
-    let scale = 1.0 / sum(s * exp(m - top));
-    let tiles = cdiv(cols, ROWS * LANES);
-    for t in 0..tiles {
-        let start = (tiles - 1 - t) * (ROWS * LANES);
-        let inside = start + c < cols;
-        let v = load(x, row + start + c).mask(inside);
-        store(y, row + start + c, exp(v - top) * scale).mask(inside).streaming();
+    // Rows of any width, best for those too wide for one tile: forwards with a running maximum and sum in every lane (no
+    // exchange between threads until the row ends; see `softmax_1d_partial`), then backwards, where the L2 cache still has
+    // the row's end.
+    #[tile_kernel(
+        tune(ROWS = [4], LANES = [1024], warps = [8]),
+        tune(ROWS = [4], LANES = [2048], warps = [16]),
+        tune(ROWS = [2], LANES = [4096], warps = [32]),
+        grid = [rows],
+    )]
+    pub fn softmax_rows_wide<const ROWS: usize, const LANES: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+        let row = program_id(0) * cols;
+        let c = arange(ROWS).expand(1) * LANES + arange(LANES).expand(0);
+        let mut m = full([1, LANES], f32::MIN);
+        let mut s = zeros::<f32>([1, LANES]);
+        for start in (0..cols).step_by(ROWS * LANES) {
+            let v = load(x, row + start + c).mask(start + c < cols).other(f32::NEG_INFINITY);
+            let higher = maximum(m, max(v, 0).expand(0));
+            s = s * exp2((m - higher) * LOG2_E) + sum(exp2((v - higher) * LOG2_E), 0).expand(0);
+            m = higher;
+        }
+        let top = max(m);
+        let scale = 1.0 / sum(s * exp2((m - top) * LOG2_E));
+        let tiles = cdiv(cols, ROWS * LANES);
+        for t in 0..tiles {
+            let start = (tiles - 1 - t) * (ROWS * LANES);
+            let inside = start + c < cols;
+            let v = load(x, row + start + c).mask(inside);
+            store(y, row + start + c, exp2((v - top) * LOG2_E) * scale).mask(inside).streaming();
+        }
     }
 }
