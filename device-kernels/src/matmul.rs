@@ -18,6 +18,7 @@ pub mod products {
         }
     }
 
+    /// GROUP of 0 is for products of a few microseconds: programs in two dimensions, of which each knows its tile without a division.
     /// ONCE of 1 is for few rows, where every element of B is read once, ONCE of 2 for few columns.
     fn product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const ONCE: usize>(
         a: View<E, 2>,
@@ -26,15 +27,30 @@ pub mod products {
         below: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-        let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
-        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
-            let (i, j) = swizzle2d(t, tiles, GROUP);
-            let mut acc = zeros::<f32>([BM, BN]);
-            for k in (0..depth).step_by(BK) {
-                acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
+        if GROUP == 0 {
+            tile_of_product::<E, TA, TB, BM, BN, BK, ONCE>(a, b, c, below, program_id(0), program_id(1));
+        } else {
+            for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+                let (i, j) = swizzle2d(t, tiles, GROUP);
+                tile_of_product::<E, TA, TB, BM, BN, BK, ONCE>(a, b, c, below, i, j);
             }
-            c.store([i * BM, j * BN], activated(acc, below).to::<E>());
         }
+    }
+
+    fn tile_of_product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const ONCE: usize>(
+        a: View<E, 2>,
+        b: View<E, 2>,
+        c: ViewMut<E, 2>,
+        below: f32,
+        i: usize,
+        j: usize,
+    ) {
+        let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in (0..depth).step_by(BK) {
+            acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
+        }
+        c.store([i * BM, j * BN], activated(acc, below).to::<E>());
     }
 
     /// Of so few rows that B is read once: its transpose is the left operand, of which instructions take 64 rows at least.
@@ -61,7 +77,7 @@ pub mod products {
         }
     }
 
-    /// Program `t` has tile `t % tiles` and part `t / tiles` of the depth, and leaves the sums of that in `parts`. Who takes a
+    /// Programs in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`. Who takes a
     /// tile's last ticket adds them up, in their order, and puts the ticket back to 0: who finishes when changes nothing.
     fn product_in_parts<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
         a: View<E, 2>,
@@ -71,10 +87,8 @@ pub mod products {
         c: ViewMut<E, 2>,
         below: f32,
     ) {
-        let across = cdiv(c.dim(1), BN);
-        let tiles = cdiv(c.dim(0), BM) * across;
-        let (tile, part) = (program_id(0) % tiles, program_id(0) / tiles);
-        let (r, s) = (tile / across * BM, tile % across * BN);
+        let (r, s, part) = (program_id(0) * BM, program_id(1) * BN, program_id(2));
+        let tile = program_id(0) * num_programs(1) + program_id(1);
         let deep = cdiv(cdiv(a.dim(1), BK), parts.dim(0)) * BK;
         let mut acc = zeros::<f32>([BM, BN]);
         for k in range(part * deep, min(part * deep + deep, a.dim(1)), BK) {
@@ -97,14 +111,18 @@ pub mod products {
         tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 8],
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        grid = [
+            if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
+            if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
+        ],
+        emulate = [0, 4, 8],
     )]
     pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -121,13 +139,17 @@ pub mod products {
         tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        grid = [
+            if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
+            if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
+        ],
         emulate = [5, 9],
     )]
     pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
@@ -182,7 +204,7 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
         emulate = [1, 3],
     )]
     pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
@@ -203,7 +225,7 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * parts.dim(0)],
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
         emulate = [1, 3],
     )]
     pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(

@@ -3,19 +3,23 @@
 use kernel_macros::tile_kernel;
 
 // One square tile a program: read along x's rows, written along y's rows; `trans` goes through shared memory.
-// The grid is one-dimensional because a second dimension ends at 65535 tiles.
+// Neighbouring programs are neighbours in x, or in y. The second kind has a grid of two dimensions, which saves a division, and is not
+// for more than 65535 tiles across.
 #[tile_kernel(
     tune(TILE = [64], BY_ROWS = [1, 0], warps = [8]),
-    tune(TILE = [32, 64], BY_ROWS = [1, 0], warps = [4]),
-    grid = [cdiv(rows, TILE) * cdiv(cols, TILE)],
+    tune(TILE = [64], BY_ROWS = [0], warps = [16]),
+    tune(TILE = [32], BY_ROWS = [1, 0], warps = [4]),
+    grid = [
+        if BY_ROWS == 1 { cdiv(rows, TILE) * cdiv(cols, TILE) } else { cdiv(rows, TILE) },
+        if BY_ROWS == 1 { 1 } else { cdiv(cols, TILE) },
+    ],
 )]
 pub fn matrix_transpose<const TILE: usize, const BY_ROWS: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
-    // Neighbouring programs are neighbours in x, or in y.
-    let (down, across) = (cdiv(rows, TILE), cdiv(cols, TILE));
     let (i, j) = if BY_ROWS == 1 {
+        let across = cdiv(cols, TILE);
         (program_id(0) / across, program_id(0) % across)
     } else {
-        (program_id(0) % down, program_id(0) / down)
+        (program_id(0), program_id(1))
     };
     let r = i * TILE + arange(TILE);
     let c = j * TILE + arange(TILE);

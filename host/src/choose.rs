@@ -129,13 +129,14 @@ impl Runtime {
         let desc = call.desc();
         match self.can_run(call, &desc.configs[config]) {
             Ok(()) => Ok(config),
-            Err(e @ Error::CannotLaunch { .. }) => {
+            Err(e @ (Error::CannotLaunch { .. } | Error::GridTooLarge { .. })) => {
                 let other = (0..desc.configs.len()).find(|&i| i != config && self.can_run(call, &desc.configs[i]).is_ok());
                 let other = other.ok_or(e.clone())?;
                 // That a configuration takes some arguments alone is no defect.
-                match self.0.variant(&desc.configs[config], call.slots()) {
-                    None => tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration"),
-                    Some(_) => tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration"),
+                let defect = !matches!(e, Error::GridTooLarge { .. }) && self.0.variant(&desc.configs[config], call.slots()).is_some();
+                match defect {
+                    false => tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration"),
+                    true => tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration"),
                 }
                 Ok(other)
             }

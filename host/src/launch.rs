@@ -12,6 +12,7 @@ use crate::stream::{CudaStream, Stream};
 use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
+use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
 use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,6 +25,9 @@ pub struct LaunchOptions<'a> {
     pub allow_exact_alias: bool,
     /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
     pub config: Option<&'a str>,
+    /// Lets the launch begin while the one before it on the stream ends, if the kernel is for that (`early = [..]`) and the device
+    /// can (from compute capability 9.0 on): for a caller who knows what is before, and that it writes nothing of what this one reads early.
+    pub early: bool,
 }
 
 /// A call that was checked once and can be run many times.
@@ -41,6 +45,7 @@ pub(crate) struct Ready {
     plan: Arc<Plan>,
     variant: usize,
     grid: [u64; 3],
+    early: bool,
     /// On the GPU.
     function: Option<Function>,
     /// Those of the function, for these arguments.
@@ -133,27 +138,34 @@ impl Runtime {
                 if lasting { self.0.plans.insert(key, plan) } else { plan }
             }
         };
-        let variant = match self.0.variant(plan.config, slots) {
-            Some(v) => v,
-            None => {
-                plan = self.stand_in(call, &key, &plan)?;
-                self.0.variant(plan.config, slots).ok_or_else(|| self.0.refusal(desc, plan.config, slots))?
+        let (variant, grid) = match self.taken(desc, plan.config, slots) {
+            Ok(taken) => taken,
+            Err(e) => {
+                plan = self.stand_in(call, &key, e)?;
+                self.taken(desc, plan.config, slots)?
             }
         };
-        let grid = self.grid(plan.config, slots);
         if !check::grid(desc, grid)? {
             return Ok(None);
         }
-        self.with_code(call, plan, variant, grid).map(Some)
+        self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { early: options.early, ..ready }))
+    }
+
+    /// The variant and the grid of a configuration that takes these arguments; else why it does not.
+    #[inline]
+    fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Result<(usize, [u64; 3])> {
+        let variant = self.0.variant(config, slots).ok_or_else(|| self.0.refusal(desc, config, slots))?;
+        let grid = self.grid(config, slots);
+        check::grid(desc, grid).map(|_| (variant, grid))
     }
 
     /// The plan for a call that a known plan's configuration does not take, although it takes others of that key.
     #[cold]
-    fn stand_in(&self, call: &Call, key: &PlanKey, plan: &Plan) -> Result<Arc<Plan>> {
+    fn stand_in(&self, call: &Call, key: &PlanKey, why: Error) -> Result<Arc<Plan>> {
         let (desc, slots) = (call.desc(), call.slots());
-        let takes = |c: &ConfigDesc| self.0.variant(c, slots).is_some();
+        let takes = |c: &'static ConfigDesc| self.taken(desc, c, slots).is_ok();
         let first = desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
-        let first = first.ok_or_else(|| self.0.refusal(desc, plan.config, slots))?;
+        let first = first.ok_or(why)?;
         let key = PlanKey { forced: u32::MAX - first as u32, ..*key };
         match self.0.plans.get(&key) {
             Some(plan) => Ok(plan),
@@ -164,12 +176,12 @@ impl Runtime {
     /// Loads the code and encodes its tensor maps. On the GPU the context must be current.
     #[inline]
     fn with_code(&self, call: &Call, plan: Arc<Plan>, variant: usize, grid: [u64; 3]) -> Result<Ready> {
-        let Backend::Cuda(cuda) = &self.0.backend else { return Ok(Ready { plan, variant, grid, function: None, maps: Box::default() }) };
+        let Backend::Cuda(cuda) = &self.0.backend else { return Ok(Ready { plan, variant, grid, early: false, function: None, maps: Box::default() }) };
         let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
         // Of thread blocks, too, there are no more than that.
         check::grid(call.desc(), [grid[0].saturating_mul(u64::from(function.ctas)), grid[1], grid[2]])?;
         let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.slots())?;
-        Ok(Ready { plan, variant, grid, function: Some(function), maps })
+        Ok(Ready { plan, variant, grid, early: false, function: Some(function), maps })
     }
 
     #[inline]
@@ -179,20 +191,16 @@ impl Runtime {
 
     /// Whether a configuration can run these arguments; loads its code.
     pub(crate) fn can_run(&self, call: &Call, config: &'static ConfigDesc) -> Result<()> {
-        let Some(variant) = self.0.variant(config, call.slots()) else { return Err(self.0.refusal(call.desc(), config, call.slots())) };
-        let grid = self.grid(config, call.slots());
-        check::grid(call.desc(), grid)?;
+        let (variant, grid) = self.taken(call.desc(), config, call.slots())?;
         self.with_code(call, Arc::new(Plan::new(config)), variant, grid).map(|_| ())
     }
 
     /// Launches a configuration as it is. On the GPU the context must be current.
     pub(crate) fn launch_config(&self, stream: &Stream, call: &Call, plan: &Arc<Plan>) -> Result<()> {
-        let grid = self.grid(plan.config, call.slots());
+        let (variant, grid) = self.taken(call.desc(), plan.config, call.slots())?;
         if !check::grid(call.desc(), grid)? {
             return Ok(());
         }
-        let variant = self.0.variant(plan.config, call.slots());
-        let variant = variant.ok_or_else(|| self.0.refusal(call.desc(), plan.config, call.slots()))?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let ready = self.with_code(call, plan.clone(), variant, grid)?;
@@ -239,7 +247,10 @@ impl Ready {
         let x = x * f.ctas;
         // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
         let code = unsafe {
-            (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut())
+            match self.early && f.early {
+                false => (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut()),
+                true => launch_early(cuda, &f, [x, y, z], stream, &mut params),
+            }
         };
         if code != code::SUCCESS {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
@@ -247,6 +258,32 @@ impl Ready {
         stream.mark();
         Ok(())
     }
+}
+
+/// The launch itself, of a program that waits for the one before where it must.
+///
+/// # Safety
+/// As of `cuLaunchKernel`.
+unsafe fn launch_early(cuda: &Cuda, f: &Function, [x, y, z]: [u32; 3], stream: &CudaStream, params: &mut [*mut c_void]) -> u32 {
+    let mut allowed = CUlaunchAttribute {
+        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+    };
+    let config = CUlaunchConfig {
+        gridDimX: x,
+        gridDimY: y,
+        gridDimZ: z,
+        blockDimX: f.threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: f.shared_bytes,
+        hStream: stream.raw.0,
+        attrs: &mut allowed,
+        numAttrs: 1,
+    };
+    // SAFETY: the caller's.
+    unsafe { (cuda.api.launch_kernel_ex)(&config, f.raw.0, params.as_mut_ptr(), core::ptr::null_mut()) }
 }
 
 #[cold]

@@ -27,6 +27,8 @@ pub(crate) struct Function {
     pub shared_bytes: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
+    /// Whether it may begin while the launch before it ends.
+    pub early: bool,
     /// What it takes after the slots.
     pub maps: &'static [MapDesc],
 }
@@ -61,7 +63,7 @@ impl Plan {
         }
         let entry = module::load(cuda, device, desc, self.config, chosen.entry)?;
         let raw = Handle(entry.function(cuda.api)?);
-        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes, ctas: entry.ctas, maps: chosen.maps };
+        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes, ctas: entry.ctas, early: entry.early, maps: chosen.maps };
         Ok(*self.functions[variant].get_or_init(|| f))
     }
 }

@@ -72,7 +72,7 @@ mod tests {
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 0 },
             ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, slot: 1 },
         ];
-        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, configs: &[], bundle: None };
+        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, configs: &[], bundle: None };
         let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
         let map = MapDesc { param: 1, extents: &[1, 16, 64], swizzle: 128 };
         let g = Geometry::of(&desc, &map, &slots).unwrap();

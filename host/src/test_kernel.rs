@@ -46,7 +46,28 @@ pub(crate) static COPY: KernelDesc = KernelDesc {
     line: 1,
     types: "f32",
     params: PARAMS,
+    early: false,
     configs: &[config("BLOCK=16", grid::<16>, copy::<16>), config("BLOCK=64", grid::<64>, copy::<64>), config("BLOCK=64,wrong", grid::<64>, wrong)],
+    bundle: None,
+};
+
+fn upwards(c: &GridCtx) -> [u64; 3] {
+    [1, c.slots[1].div_ceil(16), 1]
+}
+
+unsafe fn copy_upwards(p: &cpu::Program, s: &[u64]) {
+    copy::<16>(&cpu::Program { id: [p.id[1], 0, 0], ..*p }, s)
+}
+
+/// As [`COPY`], by programs along the axis that ends at 65535 where the tuner does not choose.
+pub(crate) static UPWARDS: KernelDesc = KernelDesc {
+    name: "upwards",
+    file: "test_kernel.rs",
+    line: 1,
+    types: "f32",
+    params: PARAMS,
+    early: false,
+    configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
     bundle: None,
 };
 

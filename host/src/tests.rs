@@ -87,6 +87,26 @@ fn errors_leave_outputs_alone() {
 }
 
 #[test]
+fn a_configuration_whose_grid_is_too_large_is_not_taken() {
+    use crate::test_kernel::UPWARDS;
+    use kernel_core::{AsSlice, AsSliceMut};
+    let rt = cpu();
+    for (n, taken) in [(16, "UPWARDS"), (16 * 65536, "BLOCK=16"), (16 * 65535, "UPWARDS")] {
+        let (x, mut y) = (ramp(n), vec![0.0f32; n]);
+        let call = || Call::new(&UPWARDS).slice(x.as_slice().as_slice_arg());
+        let mut l = rt.prepare(call().slice_mut(y.as_mut_slice().as_slice_mut_arg())).unwrap();
+        assert_eq!(l.config(), Some(taken), "{n}");
+        l.run().unwrap();
+        drop(l);
+        assert_eq!(y, x);
+        let named = LaunchOptions { config: Some("UPWARDS"), ..Default::default() };
+        let forced = rt.prepare_with(rt.stream(), call().slice_mut(y.as_mut_slice().as_slice_mut_arg()), &named);
+        assert_eq!(forced.is_ok(), taken == "UPWARDS");
+        assert!(matches!(forced.map(|_| ()), Ok(()) | Err(Error::GridTooLarge { kernel: "upwards", .. })));
+    }
+}
+
+#[test]
 fn a_failed_assertion_is_an_error_and_the_runtime_goes_on() {
     let rt = cpu();
     let (bad, mut y) = ([1.0f32, -1.0], [0.0f32; 2]);
@@ -316,7 +336,7 @@ fn raw_outputs_cannot_be_tuned() {
         ..KernelDesc { configs: COPY.configs, ..COPY_PARTS }
     };
     const COPY_PARTS: KernelDesc =
-        KernelDesc { name: "", file: "", line: 0, types: "", params: &[], configs: &[], bundle: None };
+        KernelDesc { name: "", file: "", line: 0, types: "", params: &[], early: false, configs: &[], bundle: None };
     let rt = cpu();
     let mut one = 0.0f32;
     let call = Call::new(&RAW).raw(RawArg::from(&raw mut one), true);

@@ -17,6 +17,8 @@ pub struct Kernel {
     pub grid: Vec<Expr>,
     /// Configurations (by index) that are emulated by default.
     pub emulate: Option<Vec<usize>>,
+    /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
+    pub early: Option<Vec<Ident>>,
     pub is_unsafe: bool,
     pub body: Block,
     pub scope: Rc<Scope>,

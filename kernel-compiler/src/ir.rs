@@ -71,6 +71,8 @@ pub struct Func {
     pub stages: u32,
     /// Thread blocks that a program is spread over; see [`spread`](crate::spread).
     pub ctas: u32,
+    /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
+    pub early: Option<Vec<usize>>,
 }
 
 impl Func {

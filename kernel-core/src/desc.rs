@@ -81,6 +81,8 @@ pub struct KernelDesc {
     /// The type arguments, as in `f16` or `f32,i32`; empty without type parameters.
     pub types: &'static str,
     pub params: &'static [ParamDesc],
+    /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability 9.0 on.
+    pub early: bool,
     /// Every configuration that was built; the first is the default.
     pub configs: &'static [ConfigDesc],
     /// The compiled entries ([`crate::bundle::Bundle`]); `None` when the crate was built without a device toolchain

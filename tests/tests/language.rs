@@ -2,7 +2,7 @@
 
 use kernel_core::{AsSlice, AsSliceMut};
 use kernel_macros::tile_kernel;
-use tile_host::Runtime;
+use tile_host::{LaunchOptions, Runtime};
 
 /// Of tiles and of scalars, in a loop; the last one of a tuple is read before it is written.
 #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1])]
@@ -31,6 +31,31 @@ fn tuples_are_assigned_at_once() {
             rt.launch(change_places(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), n as u64)).expect("it runs");
             assert_eq!((y[0], y[64]), (a * 1000.0 + f as f32, b), "{n} rounds");
             assert_eq!(y[5], (a + 5.0) * 1000.0 + f as f32);
+        }
+    }
+}
+
+/// The same by programs in a row, or in two dimensions.
+#[tile_kernel(
+    tune(BLOCK = [32], FLAT = [0, 1], warps = [1]),
+    grid = [if FLAT == 1 { cdiv(n, BLOCK) } else { min(2, cdiv(n, BLOCK)) }, if FLAT == 1 { 1 } else { cdiv(n, 2 * BLOCK) }],
+    emulate = [0, 1],
+)]
+fn number<const BLOCK: usize, const FLAT: usize>(y: &mut [f32], n: usize) {
+    let t = if FLAT == 1 { program_id(0) } else { program_id(1) * 2 + program_id(0) };
+    let i = t * BLOCK + arange(BLOCK);
+    store(y, i, (i + 1000 * num_programs(1)).to::<f32>());
+}
+
+#[test]
+fn a_grid_may_depend_on_the_configuration() {
+    let n = 100;
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        for (config, rows) in [("BLOCK=32,FLAT=0,warps=1", 2), ("BLOCK=32,FLAT=1,warps=1", 1)] {
+            let mut y = vec![0.0f32; n];
+            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            rt.launch_with(rt.stream(), number(y.as_mut_slice().as_slice_mut_arg(), n as u64), &options).expect("it runs");
+            assert!(y.iter().enumerate().all(|(i, &v)| v == (i + 1000 * rows) as f32), "{config}: {y:?}");
         }
     }
 }

@@ -179,6 +179,16 @@ fn nothing_lives_in_local_memory() {
 }
 
 #[test]
+fn early_kernels_wait_for_the_launch_before() {
+    let early: BTreeSet<&str> = device_kernels::all().into_iter().filter(|d| d.early).map(|d| d.name).collect();
+    assert!(!early.is_empty());
+    // Devices before 9.0 begin no launch early, and their code has nothing to wait with.
+    let waits = |e: &Entry| early.iter().any(|k| e.is_of(k)) && e.target.trim_end_matches(['a', 'f'])["sm_".len()..].parse::<u32>().expect("a number") >= 90;
+    let wrong = |e: &&Entry| e.count(|o| o == "griddepcontrol.wait") != usize::from(waits(e));
+    none("one wait in each entry that may begin early", entries().iter().filter(wrong).map(Entry::title).collect());
+}
+
+#[test]
 fn aligned_entries_move_sixteen_bytes() {
     const KERNELS: [&str; 6] = ["vector_add", "relu", "gelu", "matrix_copy", "softmax_row", "reduction"];
     let wide = |o: &str, op: &str| o.starts_with(op) && (o.contains(".v4.") || o.contains(".v2.b64") || o.contains(".v2.u64") || o.ends_with(".b128"));

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlibrary, CUmemoryPool, CUstream,
+    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig, CUlibrary, CUmemoryPool, CUstream,
 };
 use std::sync::OnceLock;
 
@@ -95,6 +95,7 @@ api! {
     "cuKernelSetAttribute" kernel_set_attribute(c_int, c_int, CUkernel, CUdevice);
     "cuLaunchKernel" launch_kernel(
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+    "cuLaunchKernelEx" launch_kernel_ex(*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void);
     "cuTensorMapEncodeTiled" tensor_map_encode_tiled(
         *mut c_void, u32, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, u32, u32, u32, u32);
 }

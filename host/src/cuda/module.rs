@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_void};
 use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
-use kernel_core::bundle::{Bundle, BundleError, Image};
+use kernel_core::bundle::{Arch, Bundle, BundleError, Image};
 use kernel_core::{ConfigDesc, KernelDesc, VariantDesc};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     pub threads: u32,
     pub shared_bytes: u32,
     pub ctas: u32,
+    /// Whether it waits where it must for the launch before, so that it may begin while that ends.
+    pub early: bool,
 }
 
 mod attr {
@@ -84,7 +86,10 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
     fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
     fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
 
-    let image = bundle.image_for(meta, cuda.compute).map_err(bundle_error)?;
+    let mut image = bundle.image_for(meta, cuda.compute).map_err(bundle_error)?;
+    if cuda.assumed {
+        image.cubin = None;
+    }
     let (library, how) = load_image(cuda.api, desc.name, &image)?;
     let unload = |e: Error| {
         unsafe { (cuda.api.library_unload)(library) };
@@ -119,7 +124,16 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
         }
     }
     tracing::debug!(kernel = desc.name, types = desc.types, entry, target = image.target, how, registers, ms = start.elapsed().as_millis() as u64, "loaded a kernel");
-    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes, ctas: meta.ctas })
+    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes, ctas: meta.ctas, early: early(desc, cuda, image.target) })
+}
+
+/// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and drivers
+/// before 12.3 do not capture such launches.
+fn early(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
+    const CAPTURES: i32 = 12030;
+    let mut driver = 0;
+    let asked = unsafe { (cuda.api.driver_get_version)(&mut driver) };
+    desc.early && asked == code::SUCCESS && driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
 }
 
 pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {

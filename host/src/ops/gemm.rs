@@ -4,6 +4,7 @@ use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Packed, with_rows};
 use crate::error::{Error, Result};
+use crate::launch::LaunchOptions;
 use device_kernels as k;
 use kernel_core::{AsView, AsViewMut, Call, Element, ViewArg, ViewMutArg, bf16, f16};
 
@@ -39,7 +40,7 @@ pub fn gemm<'a>(
         }
         // SAFETY: each program reads the tile that it writes then.
         let old = unsafe { c.aliased() };
-        on.launch_over(scaled(a.view, b.view, old, c, alpha, beta), true)
+        on.launch_as(scaled(a.view, b.view, old, c, alpha, beta), LaunchOptions { allow_exact_alias: true, ..Default::default() })
     })
 }
 

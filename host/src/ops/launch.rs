@@ -44,12 +44,18 @@ pub trait Launch {
 
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
-        self.launch_over(call, self.in_place())
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
     }
 
-    /// The same, of a kernel whose output may be the very memory of an input.
+    /// The same, behind a launch of which the caller knows that it writes nothing of what the kernel reads early.
     #[doc(hidden)]
-    fn launch_over(&self, call: Call<'_>, allow_exact_alias: bool) -> Result<()> {
+    fn launch_early(&self, call: Call<'_>) -> Result<()> {
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early: true, ..Default::default() })
+    }
+
+    /// The same, with all that can be said but the configuration, which is the pinned one.
+    #[doc(hidden)]
+    fn launch_as(&self, call: Call<'_>, options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
         if let Some(tuned) = self.tuned()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
@@ -58,8 +64,7 @@ pub trait Launch {
             tuned.borrow_mut().push((desc, report));
         }
         let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
-        let options = LaunchOptions { config, allow_exact_alias };
-        self.runtime().launch_with(self.stream(), call, &options)
+        self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// Softmax over a whole array of any length.
 ///
-/// Two launches, and two floats of scratch for each program of the first.
+/// Two launches, of which the second begins while the first ends, and two floats of scratch for each program of the first.
 ///
 /// Shapes: `x`, `y` of equal length.
 pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
@@ -26,7 +26,7 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
     let mut maxima = on.stream().scratch::<f32>(pairs)?;
     let mut sums = on.stream().scratch::<f32>(pairs)?;
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
-    on.launch(softmax_1d_apply(x, &maxima, &sums, y))
+    on.launch_early(softmax_1d_apply(x, &maxima, &sums, y))
 }
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.

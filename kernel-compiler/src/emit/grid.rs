@@ -1,6 +1,6 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
-use crate::ast::{BinaryOp, Config, Expr, ExprKind, Kernel, ParamKind};
+use crate::ast::{BinaryOp, Block, Config, Expr, ExprKind, Kernel, ParamKind};
 use crate::diag::{Diagnostics, Result};
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
@@ -17,7 +17,7 @@ struct Grid<'a> {
     d: &'a Diagnostics,
 }
 
-const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms()";
+const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms(), and `if` on comparisons of them";
 
 impl Grid<'_> {
     fn expr(&self, e: &Expr) -> Result<String> {
@@ -37,6 +37,8 @@ impl Grid<'_> {
                     _ => return Err(d.error(e.span, ALLOWED)),
                 }
             }
+            ExprKind::If { cond, then, other: Some(other) } => format!("(if {} {{ {} }} else {{ {} }})", self.condition(cond)?, self.block(then)?, self.expr(other)?),
+            ExprKind::Block(b) => self.block(b)?,
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
@@ -52,6 +54,20 @@ impl Grid<'_> {
             },
             _ => return Err(d.error(e.span, ALLOWED)),
         })
+    }
+
+    fn condition(&self, e: &Expr) -> Result<String> {
+        match &e.kind {
+            ExprKind::Binary(op, a, b) if op.is_compare() => Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?)),
+            _ => Err(self.d.error(e.span, ALLOWED)),
+        }
+    }
+
+    fn block(&self, b: &Block) -> Result<String> {
+        match (&b.stmts[..], &b.value) {
+            ([], Some(value)) => self.expr(value),
+            _ => Err(self.d.error(b.span, ALLOWED)),
+        }
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {

@@ -42,11 +42,11 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             }
             None => quote! { ::core::option::Option::None },
         };
-        let desc = format_ident!("DESC_{t}");
+        let (desc, early) = (format_ident!("DESC_{t}"), k.ast.early.is_some());
         descs.push(quote! {
             pub static #desc: __k::KernelDesc = __k::KernelDesc {
                 name: #name, file: file!(), line: #line, types: #id,
-                params: &[#params], configs: &[#(#configs),*], bundle: #bundle,
+                params: &[#params], early: #early, configs: &[#(#configs),*], bundle: #bundle,
             };
         });
         keys.push((types, desc));

@@ -8,6 +8,7 @@ mod affine;
 mod ahead;
 mod box_store;
 mod dot;
+mod early;
 mod epilogue;
 mod late;
 mod memory;
@@ -73,7 +74,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
     let lower = |role: Role| {
         let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], limits: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, late: None, advanced: BTreeSet::new() };
-        cx.stmts(&f.body);
+        cx.body();
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
         let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();

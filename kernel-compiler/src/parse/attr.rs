@@ -1,4 +1,4 @@
-//! The attribute: `types(..)`, `tune(..)`, `grid = [..]`, `emulate = [..]`.
+//! The attribute: `types(..)`, `tune(..)`, `grid = [..]`, `emulate = [..]`, `early = [..]`.
 
 use crate::ast::*;
 use crate::diag::{Diagnostics, Reported, Result};
@@ -14,6 +14,7 @@ pub struct Attr {
     pub configs: Vec<Config>,
     pub grid: Vec<Expr>,
     pub emulate: Option<Vec<usize>>,
+    pub early: Option<Vec<Ident>>,
 }
 
 /// An instance costs build time: a product of long lists is a mistake.
@@ -25,6 +26,7 @@ enum Item {
     Tune(Span, Vec<(Ident, Vec<syn::LitInt>)>),
     Grid(Span, Vec<syn::Expr>),
     Emulate(Vec<syn::LitInt>),
+    Early(Vec<Ident>),
 }
 
 fn lists<T: Parse>(input: ParseStream) -> syn::Result<Vec<(Ident, Vec<T>)>> {
@@ -61,14 +63,19 @@ impl Parse for Item {
                 bracketed!(list in input);
                 Ok(Item::Emulate(Punctuated::<syn::LitInt, Token![,]>::parse_terminated(&list)?.into_iter().collect()))
             }
-            other => Err(syn::Error::new(key.span(), format!("unknown setting `{other}`: #[tile_kernel] takes types(..), tune(..), grid = [..] and emulate = [..]"))),
+            "early" => {
+                input.parse::<Token![=]>()?;
+                bracketed!(list in input);
+                Ok(Item::Early(Punctuated::<Ident, Token![,]>::parse_terminated(&list)?.into_iter().collect()))
+            }
+            other => Err(syn::Error::new(key.span(), format!("unknown setting `{other}`: #[tile_kernel] takes types(..), tune(..), grid = [..], emulate = [..] and early = [..]"))),
         }
     }
 }
 
 pub fn parse(attr: TokenStream, kernel: &Ident, types: &[Ident], consts: &[Ident], d: &Diagnostics) -> Result<Attr> {
     let items = syn::parse::Parser::parse2(Punctuated::<Item, Token![,]>::parse_terminated, attr).map_err(|e| d.syn(e))?;
-    let mut out = Attr { types: vec![], configs: vec![], grid: vec![], emulate: None };
+    let mut out = Attr { types: vec![], configs: vec![], grid: vec![], emulate: None, early: None };
     for item in items {
         match item {
             Item::Types(list) => {
@@ -83,6 +90,7 @@ pub fn parse(attr: TokenStream, kernel: &Ident, types: &[Ident], consts: &[Ident
                 }
                 out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
             }
+            Item::Early(list) => out.early = Some(list),
             Item::Emulate(list) => out.emulate = Some(list.iter().map(|l| l.base10_parse().map_err(|e| d.syn(e))).collect::<Result<_>>()?),
         }
     }

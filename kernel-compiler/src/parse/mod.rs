@@ -58,8 +58,15 @@ pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagno
     if let Some(r) = failed {
         return Err(r);
     }
+    for name in attr.early.iter().flatten() {
+        match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
+            Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
+            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
+            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
+        }
+    }
     let is_unsafe = sig.unsafety.is_some();
-    Ok(Kernel { name: sig.ident.clone(), params, type_params: attr.types, consts, configs: attr.configs, grid: attr.grid, emulate: attr.emulate, is_unsafe, body: body?, scope, item })
+    Ok(Kernel { name: sig.ident.clone(), params, type_params: attr.types, consts, configs: attr.configs, grid: attr.grid, emulate: attr.emulate, early: attr.early, is_unsafe, body: body?, scope, item })
 }
 
 /// Parses what a `#[tile_module]` defines beside its kernels.

@@ -109,6 +109,12 @@ pub fn warp_barrier(site: u32) {
     hw::warp_barrier(site)
 }
 
+/// Waits until the launch before this one has ended and what it wrote can be read; at once where nothing was launched early.
+#[inline(always)]
+pub fn grid_dependency_wait() {
+    hw::grid_dependency_wait()
+}
+
 /// Orders this thread's accesses before it with those after it, as others on the device see them.
 #[inline(always)]
 pub fn fence() {

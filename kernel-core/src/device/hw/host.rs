@@ -11,6 +11,9 @@ pub use crate::emulator::step::{
     barrier, cluster_id, cluster_rank, cluster_sync, fence, num_clusters, num_programs, program_id, thread, warp_barrier,
 };
 
+/// Launches are emulated one after another.
+pub fn grid_dependency_wait() {}
+
 pub fn shuffle_xor(v: u32, mask: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Xor(mask), site)
 }

@@ -42,6 +42,16 @@ pub fn barrier(_site: u32) {
     unsafe { nvptx::_syncthreads() }
 }
 
+/// Before compute capability 9.0 no launch begins early.
+#[inline(always)]
+pub fn grid_dependency_wait() {
+    // SAFETY: it waits; as it may touch memory for all that LLVM knows, no access is moved over it.
+    #[cfg(target_feature = "sm_90")]
+    unsafe {
+        asm!("griddepcontrol.wait;", options(nostack))
+    }
+}
+
 // Intrinsics rather than `asm!`: LLVM knows that they are `convergent`, so it does not copy them into the arms of a
 // branch that lanes of one warp may take differently.
 unsafe extern "C" {

@@ -1,0 +1,8 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(tune(BLOCK = [64]), grid = [if BLOCK { 1 } else { 2 }])]
+fn k<const BLOCK: usize>(y: &mut [f32]) {
+    store(y, arange(BLOCK), 1.0);
+}
+
+fn main() {}
