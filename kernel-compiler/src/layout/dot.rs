@@ -6,11 +6,9 @@ use crate::ir::*;
 use crate::linear::Layout;
 use std::ops::Range;
 
-/// The instructions that make a product.
+/// The instructions that make a product, where it is not warpgroups that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Four warps together, operands in shared memory.
-    Wgmma,
     /// Each warp for itself, operands in registers.
     Mma,
     /// No tensor core: multiply-adds in f32.

@@ -150,8 +150,7 @@ impl Lower<'_> {
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
         let vec = layout.contiguous(if along_depth { 0 } else { 1 }).min(16 / size);
         let at = self.shared_place(&matrix_name(matrix), &boxes.place(size), &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), along_depth));
-        let copies = layout.free_mask().threads;
-        let ok = if copies == 0 { "true".to_string() } else { format!("tid & {copies} == 0") };
+        let ok = acts(layout.free_mask().threads);
         self.node(Node::Barrier { site });
         self.line(format!("d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); d::proxy_fence({site});", at.at("r"), regs.at("r")));
         self.node(Node::Barrier { site });

@@ -83,7 +83,7 @@ impl Lower<'_> {
         let to = self.stage_offset("write", tile, &threads, &slots, |flat| flat).at("r");
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
-        let act = if copies == 0 { "true".to_string() } else { format!("tid & {copies} == 0") };
+        let act = acts(copies);
         if let Some(vec) = tile.vec {
             let copy = format!("d::copy_ahead::<{t}, {n}, {vec}>(|r| {to}, |r| {}, {full}, |r| {ok}, {site});", plan.addr);
             self.line(if copies == 0 { copy } else { format!("if {act} {{ {copy} }}") });

@@ -19,6 +19,11 @@ pub fn all_of(conditions: impl IntoIterator<Item = String>, operator: &str) -> S
     if conditions.is_empty() { "true".into() } else { conditions.join(&format!(" {operator} ")) }
 }
 
+/// Whether a thread is the one that acts of those that hold the same elements: they differ in these bits of their number.
+pub fn acts(copies: u32) -> String {
+    if copies == 0 { "true".into() } else { format!("tid & {copies} == 0") }
+}
+
 /// A linear function of the thread's number.
 pub fn thread_part(bases: &[u32]) -> String {
     let t = terms(bases);

@@ -136,7 +136,7 @@ impl Lower<'_> {
         let free = l.free_mask();
         let mut tests = vec![];
         if free.threads != 0 {
-            tests.push(format!("(tid & {} == 0)", free.threads));
+            tests.push(format!("({})", acts(free.threads)));
         }
         if free.regs != 0 {
             tests.push(format!("(# & {} == 0)", free.regs));
@@ -213,7 +213,7 @@ impl Lower<'_> {
     pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
         let (mut store, mut load, mut out, mut base) = (String::new(), String::new(), vec![], 0);
         for (regs, dtype) in tiles {
-            let ok = if s.store_free == 0 { "true".into() } else { format!("tid & {} == 0", s.store_free) };
+            let ok = acts(s.store_free);
             let source = self.table(&s.store.regs);
             let (n, offset) = (s.store.offsets.len(), self.shared_offset(&s.store, base));
             store.push_str(&format!(
