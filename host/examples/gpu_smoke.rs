@@ -4,9 +4,12 @@
 mod hand_made;
 
 use hand_made::boxes::{self, add_boxes};
-use hand_made::{add_one, broken, call, elsewhere, without_bundle};
+use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
 use tile_host::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream};
+
+/// Of each kernel, of which one may.
+pub const EARLY_LAUNCHES: usize = 20;
 
 fn step(what: &str) {
     println!("-- {what}");
@@ -195,6 +198,19 @@ pub fn main() -> tile_host::Result<()> {
     let (fx, mut fy) = (Foreign::from_cudarc(&rt, &cx)?, ForeignMut::from_cudarc(&rt, &mut cy)?);
     rt.launch_on(&s, call(k, &fx, &mut fy))?;
     assert_eq!(theirs.clone_dtoh(&cy).expect("a copy"), want);
+
+    step("launches that begin early");
+    let early = LaunchOptions { early: true, ..Default::default() };
+    let mut bz = Buffer::<f32>::zeros(&rt, n)?;
+    let kernels = if rt.device().compute_capability >= Some((9, 0)) { vec![add_early(), add_early_but_old()] } else { vec![add_early_but_old()] };
+    for k in kernels {
+        for _ in 0..EARLY_LAUNCHES {
+            bz.fill_zero()?;
+            rt.launch(call(k, &bx, &mut by))?;
+            rt.launch_with(rt.stream(), call(k, &by, &mut bz), &early)?;
+            assert!(bz.to_vec()?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
+        }
+    }
 
     step("several threads");
     std::thread::scope(|scope| {

@@ -70,7 +70,10 @@ impl Runtime {
             self.guess(call, &file)
         };
         tracing::debug!(kernel = file.label, key = file.signature, config = desc.configs[config].id, ?source, "chose a configuration");
-        Ok((self.one_that_fits(call, config)?, lasting))
+        let fits = self.one_that_fits(call, config)?;
+        // Another of these sizes may fit the grid.
+        lasting &= fits == config || crate::check::grid(desc, self.grid(&desc.configs[config], call.slots())).is_ok();
+        Ok((fits, lasting))
     }
 
     /// Measures every configuration on these arguments, whatever is known, and keeps the result. Outputs are as before

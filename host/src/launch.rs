@@ -26,7 +26,9 @@ pub struct LaunchOptions<'a> {
     /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
     pub config: Option<&'a str>,
     /// Lets the launch begin while the one before it on the stream ends, if the kernel is for that (`early = [..]`) and the device
-    /// can (from compute capability 9.0 on): for a caller who knows what is before, and that it writes nothing of what this one reads early.
+    /// can (code for compute capability 9.0 or later, and a driver for CUDA 12.3 or later): for a caller who knows what is before, and that
+    /// it writes nothing of what this one reads early, which is then read before it is written, after it, or between. A launch that may
+    /// have tuned, the first of its kind, begins when all before it has ended.
     pub early: bool,
 }
 
@@ -107,7 +109,7 @@ impl Runtime {
             }
             _ => None,
         };
-        let ready = self.ready(stream, &call, options)?;
+        let ready = self.ready(stream, &call, options)?.map(|ready| Ready { early: options.early, ..ready });
         Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
     }
 
@@ -128,7 +130,10 @@ impl Runtime {
             kind: self.0.kind(desc, slots),
             buckets: key::buckets(desc, slots),
         };
-        let mut plan = match self.0.plans.get(&key) {
+        let known = self.0.plans.get(&key);
+        // Else the tuner may have been on the stream just now.
+        let early = options.early && known.is_some();
+        let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
             None if self.grid(default, slots).contains(&0) => return Ok(None),
@@ -148,7 +153,7 @@ impl Runtime {
         if !check::grid(desc, grid)? {
             return Ok(None);
         }
-        self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { early: options.early, ..ready }))
+        self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { early, ..ready }))
     }
 
     /// The variant and the grid of a configuration that takes these arguments; else why it does not.
@@ -169,7 +174,11 @@ impl Runtime {
         let key = PlanKey { forced: u32::MAX - first as u32, ..*key };
         match self.0.plans.get(&key) {
             Some(plan) => Ok(plan),
-            None => Ok(self.0.plans.insert(key, Arc::new(Plan::new(&desc.configs[self.one_that_fits(call, first)?])))),
+            None => {
+                let fits = self.one_that_fits(call, first)?;
+                let plan = Arc::new(Plan::new(&desc.configs[fits]));
+                Ok(if fits == first { self.0.plans.insert(key, plan) } else { plan })
+            }
         }
     }
 
@@ -185,7 +194,7 @@ impl Runtime {
     }
 
     #[inline]
-    fn grid(&self, config: &ConfigDesc, slots: &[u64]) -> [u64; 3] {
+    pub(crate) fn grid(&self, config: &ConfigDesc, slots: &[u64]) -> [u64; 3] {
         (config.grid)(&GridCtx { slots, num_sms: u64::from(self.0.device.num_sms) })
     }
 

@@ -92,6 +92,17 @@ pub fn add_one() -> &'static KernelDesc {
     leak(desc("add_one", Some(bundle("sm_75", ptx))))
 }
 
+/// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute capability 9.0 on.
+pub fn add_early() -> &'static KernelDesc {
+    let waiting = |e: &str, add| ptx(e, add).replace(".version 7.0", ".version 7.8").replace("sm_75", "sm_90").replace("mov.u32 %r1,", "griddepcontrol.wait; mov.u32 %r1,");
+    leak(KernelDesc { early: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
+}
+
+/// The same in code for devices that cannot, which does not wait.
+pub fn add_early_but_old() -> &'static KernelDesc {
+    leak(KernelDesc { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
+}
+
 /// PTX that does not compile.
 pub fn broken() -> &'static KernelDesc {
     leak(desc("broken", Some(bundle("sm_75", |e, add| ptx(e, add).replace("ld.global", "ld.nowhere")))))

@@ -56,9 +56,10 @@ fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
     let Ok(text) = std::env::var("TILE_COMPUTE") else { return own };
     let named = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
     match named {
-        Some(earlier) if earlier <= own => earlier,
+        // Code for 9.0 is for that alone.
+        Some(compute) if compute == own || (compute < own && compute < (9, 0)) => compute,
         _ => {
-            tracing::warn!(TILE_COMPUTE = text, "not a compute capability up to {}.{}, like 8.0: taking the device's own", own.0, own.1);
+            tracing::warn!(TILE_COMPUTE = text, "not a compute capability before 9.0 that this device is beyond, like 8.0: taking the device's own");
             own
         }
     }

@@ -174,6 +174,8 @@ mod tests {
         reference: Option<i32>,
         log: Vec<String>,
         drift: u64,
+        /// What every measurement adds to that, in percent.
+        drifts: u64,
     }
 
     #[derive(Clone)]
@@ -193,7 +195,7 @@ mod tests {
     }
 
     fn fake(candidates: Vec<FakeCandidate>) -> Fake {
-        Fake { candidates, output: 40, reference: None, log: vec![], drift: 0 }
+        Fake { candidates, output: 40, reference: None, log: vec![], drift: 0, drifts: 1 }
     }
 
     impl Bench for Fake {
@@ -224,7 +226,7 @@ mod tests {
         fn time(&mut self, i: usize) -> Result<Vec<Duration>> {
             self.log.push(format!("c{i}"));
             self.output += 7;
-            self.drift += 1; // a device that gets slower and slower
+            self.drift += self.drifts; // a device that gets slower and slower
             let us = self.candidates[i].us * (100 + self.drift);
             Ok(vec![Duration::from_micros(us); 3])
         }
@@ -246,7 +248,8 @@ mod tests {
 
     #[test]
     fn the_default_stays_within_the_margin() {
-        assert_eq!(search(&mut fake(vec![ok(1000), ok(997)])).unwrap().winner, 0);
+        let steady = |us: u64| search(&mut Fake { drifts: 0, ..fake(vec![ok(1000), ok(us)]) }).unwrap().winner;
+        assert_eq!((steady(997), steady(995)), (0, 1));
         assert_eq!(search(&mut fake(vec![ok(1000), ok(950)])).unwrap().winner, 1);
         assert_eq!(search(&mut fake(vec![ok(1000)])).unwrap().winner, 0);
     }

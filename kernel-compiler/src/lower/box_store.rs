@@ -77,8 +77,9 @@ impl Lower<'_> {
                 None => format!("STAGING + (tid >> 7) * {} + {}", CHUNKS * CHUNK, q % CHUNKS * CHUNK),
             };
             if copied.is_none() {
-                // Who had this buffer has been read; of another store's chunks the last may have been there.
-                let read = if boxes { format!("d::tma_store_wait_read::<{}>({site}); ", if q == 0 { 0 } else { CHUNKS - 1 }) } else { String::new() };
+                // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have been there.
+                let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
+                let read = if boxes || read == 0 { format!("d::tma_store_wait_read::<{read}>({site}); ") } else { String::new() };
                 self.line(read + &barrier);
             }
             let len = CHUNK / size / 128;
@@ -97,8 +98,8 @@ impl Lower<'_> {
             }
         }
         if copied.is_some() {
-            // Then the tile's place is given back.
-            self.line(format!("d::tma_store_wait_read::<0>({site});"));
+            // Then the tile's place is given back, by one thread for all.
+            self.line(if boxes { format!("d::tma_store_wait_read::<0>({site});") } else { barrier });
         }
         true
     }

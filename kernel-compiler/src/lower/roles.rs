@@ -85,7 +85,7 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
 /// way of the first copy.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
     let declaration = |n: &Node| matches!(n, Node::Line(l) if l.starts_with("let mut m") || l.starts_with("let mut fresh_m"));
-    // What reads a variable has no type written.
+    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables are not written yet.
     let scalar = |n: &&Node| matches!(n, Node::Line(l) if l.strip_prefix("let v").is_some_and(|l| l.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(": ")));
     let line = |n: &Node| if let Node::Line(l) = n { l.clone() } else { String::new() };
     let first = |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(scalar).map(line).collect::<Vec<_>>();

@@ -160,3 +160,50 @@ fn transposed_products() {
         }
     }
 }
+
+/// One result by tensor maps, then another that the program reads as well and so stores by threads, from the same shared memory.
+#[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
+fn two_results<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, mut d: ViewMut<f16, 2>) {
+    for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in (0..a.dim(1)).step_by(BK) {
+            acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, 0], [BK, BN]), acc);
+        }
+        c.store([i * BM, 0], acc.to::<f16>());
+        d.store([i * BM, 0], (acc + d.tile([i * BM, 0], [BM, BN]).to::<f32>()).to::<f16>());
+    }
+}
+
+/// As [`joined`], by a program that announces its tiles, so that threads store them from where `old` was copied ahead.
+#[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
+fn announced<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>, done: &mut [u32]) {
+    for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in (0..a.dim(1)).step_by(BK) {
+            acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, 0], [BK, BN]), acc);
+        }
+        c.store([i * BM, 0], (acc + old.tile([i * BM, 0], [BM, BN]).to::<f32>()).to::<f16>());
+        atomic_add(done, 0, 1);
+    }
+}
+
+#[test]
+fn stores_by_maps_and_by_threads_share_memory() {
+    let [m, n, k] = [256, 128, 128];
+    let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+    let run = |rt: &Runtime| {
+        let (mut c, mut d) = (Matrix::new([m, n], n, 3, f16::from_f32), Matrix::new([m, n], n, 4, f16::from_f32));
+        rt.launch(two_results(view!(a), view!(b), view_mut!(c), view_mut!(d))).expect("it runs");
+        let (old, mut e, mut done) = (Matrix::new([m, n], n, 5, f16::from_f32), Matrix::new([m, n], n, 6, f16::from_f32), [0u32]);
+        rt.launch(announced(view!(a), view!(b), view!(old), view_mut!(e), &mut done[..])).expect("it runs");
+        assert_eq!(done, [m as u32 / 64]);
+        [c.data, d.data, e.data].concat()
+    };
+    let wanted = run(&Runtime::cpu());
+    for seed in 1..6 {
+        let found = run(&Runtime::emulator(seed));
+        for (i, (x, y)) in found.iter().zip(&wanted).enumerate() {
+            assert!((x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0), "seed {seed}: element {i} is {x}, not {y}");
+        }
+    }
+}
