@@ -174,7 +174,7 @@ fn two_results<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2
     }
 }
 
-/// As [`joined`], by a program that announces its tiles, so that threads store them from where `old` was copied ahead.
+/// As [`joined`], by a program that announces its tiles, so that threads store them: a copy by maps might be late.
 #[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
 fn announced<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>, done: &mut [u32]) {
     for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
