@@ -8,7 +8,7 @@ use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, 
 use std::time::Duration;
 use tile_host::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream};
 
-/// Of each kernel, of which one may.
+/// In turn, of each kernel, of which one may.
 pub const EARLY_LAUNCHES: usize = 20;
 
 fn step(what: &str) {
@@ -210,6 +210,14 @@ pub fn main() -> tile_host::Result<()> {
             rt.launch_with(rt.stream(), call(k, &by, &mut bz), &early)?;
             assert!(bz.to_vec()?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
         }
+        (by.fill_zero()?, bz.fill_zero()?);
+        s.wait_for(rt.stream())?;
+        let graph = s.capture(|s| {
+            rt.launch_on(s, call(k, &bx, &mut by))?;
+            rt.launch_with(s, call(k, &by, &mut bz), &early)
+        })?;
+        unsafe { graph.replay(&s)? };
+        assert!(bz.to_vec_on(&s)?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
     }
 
     step("several threads");
