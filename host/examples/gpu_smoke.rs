@@ -210,7 +210,8 @@ pub fn main() -> tile_host::Result<()> {
             rt.launch_with(rt.stream(), call(k, &by, &mut bz), &early)?;
             assert!(bz.to_vec()?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
         }
-        (by.fill_zero()?, bz.fill_zero()?);
+        by.fill_zero()?;
+        bz.fill_zero()?;
         s.wait_for(rt.stream())?;
         let graph = s.capture(|s| {
             rt.launch_on(s, call(k, &bx, &mut by))?;
