@@ -39,6 +39,8 @@ pub(crate) struct Cuda {
     pub compute: (u32, u32),
     /// Whether that is less than the device's own, whose code is then not taken (`TILE_COMPUTE`).
     pub assumed: bool,
+    /// The CUDA version that the driver is for, as in 12030 for 12.3.
+    pub driver: i32,
     /// The target that is this device's alone, as in `sm_90a`.
     pub target: String,
     pub info: Device,
@@ -153,13 +155,13 @@ impl Cuda {
                     l2_bytes: get(attr::L2_BYTES)?,
                 },
             };
-            Ok((compute, compute != own, Pool::new(api, device)?, info))
+            Ok((compute, compute != own, driver, Pool::new(api, device)?, info))
         })();
         match made {
-            Ok((compute, assumed, pool, info)) => {
+            Ok((compute, assumed, driver, pool, info)) => {
                 let context = Handle(context);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
-                Ok(Cuda { api, ordinal, device, compute, assumed, target, info, context, retained, pool, streams: Mutex::default() })
+                Ok(Cuda { api, ordinal, device, compute, assumed, driver, target, info, context, retained, pool, streams: Mutex::default() })
             }
             Err(e) => {
                 if retained {

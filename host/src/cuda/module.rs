@@ -131,9 +131,7 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
 /// before 12.3 do not capture such launches.
 fn early(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
     const CAPTURES: i32 = 12030;
-    let mut driver = 0;
-    let asked = unsafe { (cuda.api.driver_get_version)(&mut driver) };
-    desc.early && asked == code::SUCCESS && driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
+    desc.early && cuda.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
 }
 
 pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {
