@@ -9,11 +9,12 @@ use kernel_macros::tile_kernel;
 )]
 pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM: usize, const ONCE: usize>(
     x: View<i32, 2>,
-    partials: &mut [i32],
+    partials: &mut [u64],
     ticket: &mut [u32],
     y: &mut [i32],
     k: i32,
 ) {
+    let order = atomic_add(ticket, 0, 1).relaxed();
     let across = cdiv(x.dim(1), COLS);
     let tiles = cdiv(x.dim(0), ROWS) * across;
     let mut acc = zeros::<i32>([ROWS, COLS]);
@@ -24,12 +25,21 @@ pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM
         let v = if ONCE == 1 { x.tile([r, c], [ROWS, COLS]).streaming() } else { x.tile([r, c], [ROWS, COLS]) };
         acc += ((v == k) & inside).to::<i32>();
     }
-    store(partials, program_id(0), sum(acc));
-    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
-        let mut total = zeros::<i32>([COLS]);
-        for start in range(0, num_programs(0), COLS) {
-            let i = start + arange(COLS);
-            total += load(partials, i).mask(i < num_programs(0));
+    // The programs that have earlier tickets have begun, so they end whatever this one waits for.
+    atomic_store(partials, program_id(0), (1u64 << 32) | (bitcast::<u32>(sum(acc)) as u64)).relaxed();
+    if order == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<i32>([1024]);
+        for start in range(0, num_programs(0), 1024) {
+            let i = start + arange(1024);
+            let mut part = zeros::<u64>([1024]);
+            loop {
+                part = atomic_load(partials, i).mask(i < num_programs(0)).relaxed();
+                if min(where_(i < num_programs(0), (part >> 32).to::<u32>(), 1)) == 1 {
+                    break;
+                }
+            }
+            total += bitcast::<i32>(part.to::<u32>());
+            atomic_store(partials, i, 0).mask(i < num_programs(0)).relaxed();
         }
         store(y, 0, sum(total));
         store(ticket, 0, 0);

@@ -11,21 +11,31 @@ use kernel_macros::tile_kernel;
 pub fn dot_product<const BLOCK: usize, const PER_SM: usize>(
     a: &[f16],
     b: &[f16],
-    partials: &mut [f32],
+    partials: &mut [u64],
     ticket: &mut [u32],
     y: &mut [f16],
 ) {
+    let order = atomic_add(ticket, 0, 1).relaxed();
     let mut acc = zeros::<f32>([BLOCK]);
     for start in range(program_id(0) * BLOCK, a.len(), num_programs(0) * BLOCK) {
         let i = start + arange(BLOCK);
         acc = fma(load(a, i).to::<f32>(), load(b, i).to::<f32>(), acc);
     }
-    store(partials, program_id(0), sum(acc));
-    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
-        let mut total = zeros::<f32>([BLOCK]);
-        for start in range(0, num_programs(0), BLOCK) {
-            let i = start + arange(BLOCK);
-            total += load(partials, i).mask(i < num_programs(0));
+    // The programs that have earlier tickets have begun, so they end whatever this one waits for.
+    atomic_store(partials, program_id(0), (1u64 << 32) | (bitcast::<u32>(sum(acc)) as u64)).relaxed();
+    if order == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<f32>([1024]);
+        for start in range(0, num_programs(0), 1024) {
+            let i = start + arange(1024);
+            let mut part = zeros::<u64>([1024]);
+            loop {
+                part = atomic_load(partials, i).mask(i < num_programs(0)).relaxed();
+                if min(where_(i < num_programs(0), (part >> 32).to::<u32>(), 1)) == 1 {
+                    break;
+                }
+            }
+            total += bitcast::<f32>(part.to::<u32>());
+            atomic_store(partials, i, 0).mask(i < num_programs(0)).relaxed();
         }
         store(y, 0, sum(total).to::<f16>());
         store(ticket, 0, 0);

@@ -2,9 +2,10 @@
 
 use kernel_macros::tile_kernel;
 
-// Each program sums every num_programs-th block into a tile, then leaves one partial sum. The one that takes the last
-// ticket adds the partials in their order and puts the ticket back to 0 for the next launch: the result depends on the
-// number of programs alone, never on who finishes first.
+// Each program takes a ticket, sums every num_programs-th block into a tile, then leaves one partial sum with a mark in one word.
+// The one with the last ticket waits for the marks, adds the partials in their order, and puts words and ticket back to 0 for the next
+// launch: the result depends on the number of programs alone, never on who finishes first. A mark in the word costs one way to the L2
+// cache and one back; partials announced by the ticket would cost three.
 //
 // With ONCE of 1 what is read replaces itself in the L2 cache, not what others have left there: faster for tens of megabytes,
 // whose reading would otherwise drive that out to memory, slower for gigabytes.
@@ -16,21 +17,31 @@ use kernel_macros::tile_kernel;
 )]
 pub fn reduction<const BLOCK: usize, const PER_SM: usize, const ONCE: usize>(
     x: &[f32],
-    partials: &mut [f32],
+    partials: &mut [u64],
     ticket: &mut [u32],
     y: &mut [f32],
 ) {
+    let order = atomic_add(ticket, 0, 1).relaxed();
     let mut acc = zeros::<f32>([BLOCK]);
     for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
         let i = start + arange(BLOCK);
         acc += if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
     }
-    store(partials, program_id(0), sum(acc));
-    if atomic_add(ticket, 0, 1) == num_programs(0) as u32 - 1 {
-        let mut total = zeros::<f32>([BLOCK]);
-        for start in range(0, num_programs(0), BLOCK) {
-            let i = start + arange(BLOCK);
-            total += load(partials, i).mask(i < num_programs(0));
+    // The programs that have earlier tickets have begun, so they end whatever this one waits for.
+    atomic_store(partials, program_id(0), (1u64 << 32) | (bitcast::<u32>(sum(acc)) as u64)).relaxed();
+    if order == num_programs(0) as u32 - 1 {
+        let mut total = zeros::<f32>([1024]);
+        for start in range(0, num_programs(0), 1024) {
+            let i = start + arange(1024);
+            let mut part = zeros::<u64>([1024]);
+            loop {
+                part = atomic_load(partials, i).mask(i < num_programs(0)).relaxed();
+                if min(where_(i < num_programs(0), (part >> 32).to::<u32>(), 1)) == 1 {
+                    break;
+                }
+            }
+            total += bitcast::<f32>(part.to::<u32>());
+            atomic_store(partials, i, 0).mask(i < num_programs(0)).relaxed();
         }
         store(y, 0, sum(total));
         store(ticket, 0, 0);

@@ -269,7 +269,7 @@ pub fn written(f: &Func) -> HashSet<usize> {
     let of = |s: &Stmt| match s {
         Stmt::Store { place, .. } => Some(place.param()),
         Stmt::Let(v) => match f.op(*v) {
-            Op::Atomic { place, .. } | Op::AtomicCas { place, .. } => Some(place.param()),
+            Op::Atomic { place, .. } => Some(place.param()),
             _ => None,
         },
         _ => None,

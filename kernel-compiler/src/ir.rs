@@ -240,8 +240,8 @@ pub enum Op {
     Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, tile: Option<Vec<Value>> },
     /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
     Dot { a: Value, b: Value, acc: Value, precision: Precision },
-    Atomic { op: Atomic, place: Place, value: Value, mask: Option<Value>, relaxed: bool },
-    AtomicCas { place: Place, expected: Value, new: Value, mask: Option<Value>, relaxed: bool },
+    /// `values` as [`Atomic::values`] says; what it gives is the old value.
+    Atomic { op: Atomic, place: Place, values: Vec<Value>, mask: Option<Value>, relaxed: bool },
 }
 
 /// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
@@ -370,7 +370,7 @@ impl Binary {
     }
 }
 
-/// Read-modify-write operations; the numbers are `kernel_core::scalar::atomic_op`.
+/// What one thread does to an element that others may be at; the numbers are `kernel_core::scalar::atomic_op`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add = 0,
@@ -380,6 +380,34 @@ pub enum Atomic {
     Or = 4,
     Xor = 5,
     Xchg = 6,
+    Load = 7,
+    Store = 8,
+    Cas = 9,
+}
+
+impl Atomic {
+    /// The values that it takes, as messages call them.
+    pub fn values(self) -> &'static [&'static str] {
+        match self {
+            Atomic::Load => &[],
+            Atomic::Cas => &["the expected value", "the new value"],
+            _ => &["a value"],
+        }
+    }
+
+    pub fn writes(self) -> bool {
+        self != Atomic::Load
+    }
+
+    /// Whether, unless relaxed, it comes after what the program did before it.
+    pub fn releases(self) -> bool {
+        self.writes()
+    }
+
+    /// Whether, unless relaxed, what the program does next comes after it.
+    pub fn acquires(self) -> bool {
+        self != Atomic::Store
+    }
 }
 
 impl Op {
@@ -393,8 +421,7 @@ impl Op {
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
             Op::Load { place, mask, other, tile, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().chain(tile.iter().flatten().copied()).collect(),
             Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
-            Op::Atomic { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
-            Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index()), Some(*expected), Some(*new), *mask].into_iter().flatten().collect(),
+            Op::Atomic { place, values, mask, .. } => [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect(),
         }
     }
 
@@ -408,8 +435,7 @@ impl Op {
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
             Op::Load { place, mask, other, tile, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()].into_iter().flatten().chain(tile.iter_mut().flatten()).collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
-            Op::Atomic { place, value, mask, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().collect(),
-            Op::AtomicCas { place, expected, new, mask, .. } => [Some(place.index_mut()), Some(expected), Some(new), mask.as_mut()].into_iter().flatten().collect(),
+            Op::Atomic { place, values, mask, .. } => [place.index_mut()].into_iter().chain(values).chain(mask).collect(),
         }
     }
 
@@ -425,6 +451,6 @@ impl Op {
 
     /// Must run where and as often as it is written.
     pub fn has_effect(&self) -> bool {
-        matches!(self, Op::Atomic { .. } | Op::AtomicCas { .. })
+        matches!(self, Op::Atomic { .. })
     }
 }

@@ -6,7 +6,7 @@ use kernel_compiler::lower::schedule::schedule;
 use kernel_compiler::lower::{Access, Node, Variant, lower};
 
 fn exchange(name: &str, bytes: usize) -> Node {
-    Node::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), wait_before: false, site: 0 }
+    Node::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), site: 0 }
 }
 
 /// An access to a parameter; equal elements have equal keys.
@@ -57,15 +57,6 @@ fn large_exchanges_share_bytes_and_wait() {
     let (t, bytes) = scheduled(vec![exchange("a", 12 << 10), exchange("b", 8 << 10)]);
     assert_eq!(t, "a store 0; |; a load 0; |; b store 0; |; b load 0");
     assert_eq!(bytes, 12 << 10);
-}
-
-#[test]
-fn an_exchange_that_must_wait_first() {
-    let mut e = exchange("a", 16);
-    if let Node::Exchange { wait_before, .. } = &mut e {
-        *wait_before = true;
-    }
-    assert_eq!(scheduled(vec![e]).0, "|; a store 0; |; a load 0");
 }
 
 #[test]

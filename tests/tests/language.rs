@@ -59,3 +59,95 @@ fn a_grid_may_depend_on_the_configuration() {
         }
     }
 }
+
+/// Sums down the columns of blocks: each program goes on from what the one that began before it has left.
+#[tile_kernel(tune(BLOCK = [64], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
+fn down_the_blocks<const BLOCK: usize>(x: &[f32], y: &mut [f32], done: &mut [u32], ticket: &mut [u32]) {
+    let order = atomic_add(ticket, 0, 1).relaxed() as usize;
+    let i = order * BLOCK + arange(BLOCK);
+    let mut v = load(x, i);
+    if order > 0 {
+        while atomic_load(done, order - 1) == 0 {}
+        v += load(y, (order - 1) * BLOCK + arange(BLOCK));
+    }
+    store(y, i, v);
+    atomic_store(done, order, 1);
+}
+
+/// The same, where nothing orders what the flag announces.
+#[tile_kernel(tune(BLOCK = [64], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
+fn down_the_blocks_unordered<const BLOCK: usize>(x: &[f32], y: &mut [f32], done: &mut [u32], ticket: &mut [u32]) {
+    let order = atomic_add(ticket, 0, 1).relaxed() as usize;
+    let i = order * BLOCK + arange(BLOCK);
+    let mut v = load(x, i);
+    if order > 0 {
+        while atomic_load(done, order - 1).relaxed() == 0 {}
+        v += load(y, (order - 1) * BLOCK + arange(BLOCK));
+    }
+    store(y, i, v);
+    atomic_store(done, order, 1).relaxed();
+}
+
+#[test]
+fn programs_wait_for_those_that_began_before_them() {
+    let x: Vec<f32> = (0..64 * 9 - 5).map(|i| (i % 7) as f32).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut y, mut done, mut ticket) = (vec![0.0f32; x.len()], vec![0u32; 9], [0u32]);
+        let call = down_the_blocks(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), done.as_mut_slice().as_slice_mut_arg(), ticket.as_mut_slice().as_slice_mut_arg());
+        rt.launch(call).expect("it runs");
+        assert!(y.iter().enumerate().all(|(i, &v)| v == (i % 64..=i).step_by(64).map(|j| x[j]).sum::<f32>()), "{y:?}");
+        assert_eq!((done, ticket), (vec![1; 9], [9]));
+    }
+    let (mut y, mut done, mut ticket) = (vec![0.0f32; x.len()], vec![0u32; 9], [0u32]);
+    let call = down_the_blocks_unordered(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), done.as_mut_slice().as_slice_mut_arg(), ticket.as_mut_slice().as_slice_mut_arg());
+    let error = Runtime::emulator(3).launch(call).expect_err("the flag announces nothing").to_string();
+    assert!(error.contains("data race in global memory"), "{error}");
+}
+
+/// Elements of a tile by several threads each, and of a tile smaller than the program.
+#[tile_kernel(tune(warps = [4]), grid = [1])]
+fn through_atomics(y: &mut [u64], z: &mut [f32], n: usize) {
+    let i = arange(512);
+    atomic_store(y, i, i * i).mask(i < n);
+    let old = atomic_load(y, 511 - i).mask(511 - i < n);
+    atomic_store(z, arange(16), load(z, arange(16)) + old.to::<f32>().reshape([32, 16]).sum(0));
+}
+
+#[test]
+fn tiles_are_loaded_and_stored_by_atomics() {
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut y, mut z) = (vec![7u64; 300], vec![0.5f32; 16]);
+        rt.launch(through_atomics(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg(), 250)).expect("it runs");
+        assert!(y.iter().enumerate().all(|(i, &v)| v == if i < 250 { (i * i) as u64 } else { 7 }), "{y:?}");
+        let sum = |j: usize| (0..32).map(|r| 511 - (r * 16 + j)).filter(|&i| i < 250).map(|i| (i * i) as f32).sum::<f32>();
+        assert!((0..16).all(|j| z[j] == 0.5 + sum(j)), "{z:?}");
+    }
+}
+
+/// What one thread has stored for all, all load: a number, and a tile that many threads hold copies of.
+#[tile_kernel(tune(warps = [4]), grid = [4])]
+fn stored_by_one_thread(x: &mut [f32], y: &mut [f32]) {
+    let i = program_id(0) * 64;
+    store(x, i, load(x, i) + 1.0);
+    let first = load(x, i);
+    let j = i + 8 + arange(16);
+    store(x, j, load(x, j) + first);
+    let mut v = load(x, j);
+    if first > 5.0 {
+        v += load(x, i);
+    }
+    store(y, j, v);
+}
+
+#[test]
+fn stores_are_seen_by_later_loads() {
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut x, mut y) = ((0..256).map(|i| (i / 64 * 3) as f32).collect::<Vec<_>>(), vec![0.0f32; 256]);
+        rt.launch(stored_by_one_thread(x.as_mut_slice().as_slice_mut_arg(), y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        for p in 0..4 {
+            let (old, first) = (p as f32 * 3.0, p as f32 * 3.0 + 1.0);
+            let v = old + first + if first > 5.0 { first } else { 0.0 };
+            assert!((8..24).all(|j| y[p * 64 + j] == v), "{y:?}");
+        }
+    }
+}

@@ -190,6 +190,23 @@ fn early_kernels_wait_for_the_launch_before() {
 }
 
 #[test]
+fn nobody_waits_for_a_ticket_before_there_is_work() {
+    let mut wrong = vec![];
+    for kernel in ["reduction", "count_array_element", "count_2d_array_element", "dot_product"] {
+        for e in entries().iter().filter(|e| e.is_of(kernel)) {
+            let first = |op: &str| e.ptx.find(op).unwrap_or(usize::MAX);
+            // All of a program's loads of its share, then the first exchange between its threads.
+            let late = first("ld.global") > first("bar.sync").min(first("barrier.sync")) || first("atom.relaxed") > first("ld.global");
+            // Marks are in the words that they announce: nothing has to be ordered.
+            if late || e.count(|o| o.starts_with("fence") || o.starts_with("membar") || o.contains("acq") || o.contains("release")) > 0 {
+                wrong.push(e.title());
+            }
+        }
+    }
+    none("tickets without waiting", wrong);
+}
+
+#[test]
 fn aligned_entries_move_sixteen_bytes() {
     const KERNELS: [&str; 6] = ["vector_add", "relu", "gelu", "matrix_copy", "softmax_row", "reduction"];
     let wide = |o: &str, op: &str| o.starts_with(op) && (o.contains(".v4.") || o.contains(".v2.b64") || o.contains(".v2.u64") || o.ends_with(".b128"));

@@ -20,7 +20,7 @@ fn partials(on: &impl Launch) -> usize {
 pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("reduction", "y", y.len(), 1, "a sum")?;
-    let mut partials = on.stream().scratch::<f32>(partials(on))?;
+    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::reduction::reduction(x, &mut partials, &mut ticket, y))
 }
@@ -38,7 +38,7 @@ pub fn count_array_element<'a>(
 ) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("count_array_element", "y", y.len(), 1, "a count")?;
-    let mut partials = on.stream().scratch::<i32>(partials(on))?;
+    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::count_array_element::count_array_element(x, &mut partials, &mut ticket, y, k))
 }
@@ -57,7 +57,7 @@ pub fn count_2d_array_element<'a>(
     if let Some(x) = x.as_contiguous() {
         return count_array_element(on, x, y, k);
     }
-    let mut partials = on.stream().scratch::<i32>(partials(on))?;
+    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))
 }
@@ -72,7 +72,7 @@ pub fn dot_product<'a>(on: &impl Launch, a: impl AsSlice<'a, f16>, b: impl AsSli
     let (a, b, y) = (a.as_slice_arg(), b.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("dot_product", &[("a", a.len()), ("b", b.len())])?;
     check::length("dot_product", "y", y.len(), 1, "a sum")?;
-    let mut partials = on.stream().scratch::<f32>(partials(on))?;
+    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
     let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
     on.launch(k::dot_product::dot_product(a, b, &mut partials, &mut ticket, y))
 }

@@ -183,13 +183,11 @@ impl Cpu<'_> {
                 let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
                 self.memory(v, format!("c::{function}::<{t}>({shape}, {run}, |i| {addr}, |i| {ok}, |i| {other})"));
             }
-            Op::Atomic { op, place, value, mask, .. } => {
-                let (addr, ok, val) = (self.address(&place), self.ok(&place, mask), self.at(value, "i"));
-                self.memory(v, format!("c::atomic::<{t}, {}>({}, |i| {addr}, |i| {ok}, |i| {val})", op as u32, self.shape(v)));
-            }
-            Op::AtomicCas { place, expected, new, mask, .. } => {
-                let (addr, ok, e, n) = (self.address(&place), self.ok(&place, mask), self.at(expected, "i"), self.at(new, "i"));
-                self.memory(v, format!("c::atomic_cas::<{t}>({}, |i| {addr}, |i| {ok}, |i| {e}, |i| {n})", self.shape(v)));
+            Op::Atomic { op, place, values, mask, .. } => {
+                let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
+                let values: Vec<String> = values.into_iter().map(|x| self.at(x, "i")).collect();
+                let (function, code, values) = text::atomic(op, t, &values, "i");
+                self.memory(v, format!("c::{function}::<{t}{code}>({shape}, |i| {addr}, |i| {ok}, {values})"));
             }
             Op::Reduce { value, axis, combine } => {
                 let x = self.tile(value);

@@ -34,6 +34,9 @@ fn atomic_op(name: &str) -> Option<Atomic> {
         "atomic_or" => Atomic::Or,
         "atomic_xor" => Atomic::Xor,
         "atomic_xchg" => Atomic::Xchg,
+        "atomic_cas" => Atomic::Cas,
+        "atomic_load" => Atomic::Load,
+        "atomic_store" => Atomic::Store,
         _ => return None,
     })
 }
@@ -106,16 +109,12 @@ impl Infer<'_> {
                 self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, tile: None, span: c.span });
                 Ok(Val::Unit)
             }
-            ("atomic_cas", [expected, new]) => {
+            (_, given) if atomic_op(name).is_some_and(|op| op.values().len() == given.len()) => {
                 self.atomic_dtype(name, dtype, c.span)?;
-                let (expected, new) = (value(self, expected, "the expected value")?, value(self, new, "the new value")?);
-                Ok(Val::Run(self.push(Op::AtomicCas { place, expected, new, mask, relaxed: c.options.relaxed }, Type { dtype, shape }, c.span)))
-            }
-            (_, [v]) if atomic_op(name).is_some() => {
-                self.atomic_dtype(name, dtype, c.span)?;
-                let value = value(self, v, "a value")?;
                 let op = atomic_op(name).expect("checked");
-                Ok(Val::Run(self.push(Op::Atomic { op, place, value, mask, relaxed: c.options.relaxed }, Type { dtype, shape }, c.span)))
+                let values = given.iter().zip(op.values()).map(|(v, what)| value(self, v, what)).collect::<Result<_>>()?;
+                let old = self.push(Op::Atomic { op, place, values, mask, relaxed: c.options.relaxed }, Type { dtype, shape }, c.span);
+                Ok(if op == Atomic::Store { Val::Unit } else { Val::Run(old) })
             }
             _ => {
                 let usage = ops::usage(name);

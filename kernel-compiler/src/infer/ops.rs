@@ -66,6 +66,8 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("atomic_xor", "atomic_xor(y, i, v)"),
     ("atomic_xchg", "atomic_xchg(y, i, v)"),
     ("atomic_cas", "atomic_cas(y, i, expected, new)"),
+    ("atomic_load", "atomic_load(y, i)"),
+    ("atomic_store", "atomic_store(y, i, v)"),
     ("add", "p.add(i)"),
     ("len", "x.len()"),
     ("dim", "view.dim(axis)"),

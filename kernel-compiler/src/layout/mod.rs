@@ -195,9 +195,7 @@ impl Assign<'_> {
                     self.anchor(i, place, true);
                 }
             }
-            Op::Atomic { place, value, mask, .. } => self.join_values(i, &[Some(place.index()), Some(*value), *mask]),
-            Op::AtomicCas { place, expected, new, mask, .. } => self.join_values(i, &[Some(place.index()), Some(*expected), Some(*new), *mask]),
-            op if op.is_elementwise() => self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>()),
+            op if op.is_elementwise() || op.has_effect() => self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>()),
             _ => {}
         }
     }

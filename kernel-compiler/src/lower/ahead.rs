@@ -234,7 +234,7 @@ impl<'a> Slice<'a> {
                 continue;
             }
             let op = f.op(v);
-            if matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::AtomicCas { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
+            if matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
                 return None;
             }
             if let Op::ReadVar(var) = op

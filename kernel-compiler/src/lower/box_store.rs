@@ -156,7 +156,7 @@ impl Lower<'_> {
             stride(rank - 2),
             hint as u32,
         );
-        self.access(place, true, 0, site, text);
+        self.access(place, true, None, site, text);
     }
 }
 

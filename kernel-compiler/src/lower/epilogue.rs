@@ -138,12 +138,12 @@ impl Lower<'_> {
         }
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let plan = self.plan(&place, mask, p.layout, false);
-        let (first, len, key) = (p.first, p.len, super::memory::layout_key(p.layout));
+        let (first, len) = (p.first, p.len);
         let text = format!(
             "let {name}: [{t}; {len}] = d::load::<{t}, {len}, {}, {}>(|r| {{ let r = r + {first}; {} }}, {}, |r| {{ let r = r + {first}; {} }}, |_| <{t} as s::Scalar>::ZERO, {}, {site});",
             plan.vec, plan.descending, plan.addr, plan.full, plan.ok, hint as u32,
         );
-        self.access(&place, false, key, site, text);
+        self.access(&place, false, Some(p.layout), site, text);
         Regs(format!("{name}[#]"))
     }
 

@@ -3,6 +3,7 @@
 use super::program::Access;
 use super::*;
 use crate::layout::{fastest, preferred};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How the registers of a thread meet memory.
@@ -27,7 +28,7 @@ impl Lower<'_> {
             let ok = self.scalar_ok(&place, mask);
             let (addr, other) = (self.address(&place, &scalar(place.index())), other.map_or(zero, scalar));
             let text = format!("let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];", scalar(v));
-            self.access(&place, false, 0, site, text);
+            self.access(&place, false, None, site, text);
             return;
         }
         let layout = self.homes.of(v).clone();
@@ -46,8 +47,7 @@ impl Lower<'_> {
             plan.ok,
             n = layout.regs(),
         );
-        let key = layout_key(&layout);
-        self.access(&place, false, key, site, text);
+        self.access(&place, false, Some(&layout), site, text);
         self.at_hand(v, layout, Regs(format!("{}[#]", scalar(v))));
     }
 
@@ -58,7 +58,7 @@ impl Lower<'_> {
             let ok = self.scalar_ok(place, mask);
             let addr = self.address(place, &scalar(place.index()));
             let text = format!("d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});", scalar(value));
-            self.access(place, true, 0, site, text);
+            self.access(place, true, None, site, text);
             return;
         }
         let layout = self.store_layout(place, value);
@@ -74,8 +74,7 @@ impl Lower<'_> {
             plan.ok,
             regs.at("r")
         );
-        let key = layout_key(&layout);
-        self.access(place, true, key, site, text);
+        self.access(place, true, Some(&layout), site, text);
     }
 
     /// The value's home if memory likes it as well, else the layout that memory prefers.
@@ -112,8 +111,11 @@ impl Lower<'_> {
         if suits { home } else { best }
     }
 
-    pub(super) fn access(&mut self, place: &Place, writes: bool, layout: u64, site: u32, text: String) {
-        let access = Access { param: place.param(), writes, key: (place.index().0, layout), site };
+    /// An access by the threads of a layout, or of a scalar. Of copies one thread's alone is written, but all are read: then it is not the
+    /// same thread that reaches the same element.
+    pub(super) fn access(&mut self, place: &Place, writes: bool, layout: Option<&Layout>, site: u32, text: String) {
+        let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
+        let access = Access { param: place.param(), writes, key: (place.index().0, layout_key(layout, writes && copies)), site };
         self.node(Node::Access { text, access });
     }
 
@@ -210,53 +212,64 @@ impl Lower<'_> {
 
     pub(super) fn atomic(&mut self, v: Value) {
         let f = self.f;
-        let op = f.op(v).clone();
-        let (place, mask, relaxed) = match &op {
-            Op::Atomic { place, mask, relaxed, .. } | Op::AtomicCas { place, mask, relaxed, .. } => (place.clone(), *mask, *relaxed),
-            _ => unreachable!("an atomic"),
-        };
+        let Op::Atomic { op, place, values, mask, relaxed } = f.op(v).clone() else { unreachable!("an atomic") };
         let (t, site) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span));
-        let call = |n: usize, addr: &str, ok: &str, args: &[String]| match &op {
-            Op::Atomic { op, .. } => format!("d::atomic::<{t}, {n}, {}>(|r| {addr}, |r| {ok}, |r| {}, {relaxed}, {site})", *op as u32, args[0]),
-            _ => format!("d::atomic_cas::<{t}, {n}>(|r| {addr}, |r| {ok}, |r| {}, |r| {}, {relaxed}, {site})", args[0], args[1]),
+        let call = |n: usize, addr: &str, ok: &str, args: &[String]| {
+            let (function, code, values) = atomic(op, t, args, "r");
+            let n = if op == Atomic::Cas { format!(", {n}") } else { format!(", {n}{code}") };
+            format!("d::{function}::<{t}{n}>(|r| {addr}, |r| {ok}, {values}, {relaxed}, {site})")
         };
-        let values: Vec<Value> = match &op {
-            Op::Atomic { value, .. } => vec![*value],
-            Op::AtomicCas { expected, new, .. } => vec![*expected, *new],
-            _ => unreachable!("an atomic"),
-        };
+        let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
             let (addr, ok) = (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
             let act = call(1, &addr, &ok, &values.iter().map(|&v| scalar(v)).collect::<Vec<_>>());
-            let name = scalar(v);
-            if used || !relaxed {
-                let store = format!("let old = {act};\nd::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old[0], {site});\n");
-                let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
-                self.node(Node::Exchange { bytes: 8, store, load, wait_before: !relaxed, site });
-            } else {
-                self.line(format!("{act};"));
+            if before {
+                self.node(Node::Barrier { site });
             }
+            if !used && !after {
+                self.access(&place, op.writes(), None, site, format!("{act};"));
+                return;
+            }
+            let name = scalar(v);
+            self.access(&place, op.writes(), None, site, format!("let old_{name} = {act};"));
+            let store = format!("d::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old_{name}[0], {site});\n");
+            let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
+            let exchange = Node::Exchange { bytes: 8, store, load, site };
+            if after { self.node(exchange) } else { self.owed.push((v, exchange)) }
             return;
         }
         let layout = self.homes.of(v).clone();
         let plan = self.plan(&place, mask, &layout, true);
         let args: Vec<String> = values.iter().map(|&x| self.demand(x, &layout).at("r")).collect();
-        if !relaxed {
+        if before {
             self.node(Node::Barrier { site });
         }
         let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
-        self.line(format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
+        self.access(&place, op.writes(), Some(&layout), site, format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
         let mut regs = Regs(format!("{}[#]", scalar(v)));
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.
             regs = self.spread_copies(&regs, f.ty(v).dtype, &layout, site);
         }
-        if !relaxed {
+        if after {
             self.node(Node::Barrier { site });
         }
         self.at_hand(v, layout, regs);
+    }
+
+    /// What an earlier atomic gave one thread, all learn when a statement takes it: until then nobody waits for memory.
+    pub(super) fn settle(&mut self, s: &Stmt) {
+        if self.owed.is_empty() {
+            return;
+        }
+        let taken: HashSet<Value> = crate::analyse::walk(std::slice::from_ref(s)).flat_map(|s| taken_by(self.f, s)).collect();
+        let (due, owed) = std::mem::take(&mut self.owed).into_iter().partition(|(v, _)| taken.contains(v));
+        self.owed = owed;
+        for (_, exchange) in due {
+            self.node(exchange);
+        }
     }
 
     fn spread_copies(&mut self, regs: &Regs, dtype: crate::dtype::DType, layout: &Layout, site: u32) -> Regs {
@@ -265,13 +278,13 @@ impl Lower<'_> {
         let (name, t) = (self.fresh(), dtype.rust());
         let store = format!("d::shared_store::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |r| {act}, |r| {}, {site});\n", regs.at("r"));
         let load = format!("let {name} = d::shared_load::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |_| true, {site});\n");
-        self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, wait_before: false, site });
+        self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, site });
         Regs(format!("{name}[#]"))
     }
 }
 
-pub(super) fn layout_key(l: &Layout) -> u64 {
+fn layout_key(l: Option<&Layout>, one_of_copies: bool) -> u64 {
     let mut h = DefaultHasher::new();
-    l.hash(&mut h);
-    h.finish() | 1
+    (l, one_of_copies).hash(&mut h);
+    h.finish()
 }

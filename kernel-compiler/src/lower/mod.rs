@@ -73,7 +73,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let homes = assign(f, &a, pipeline.as_ref());
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], limits: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, late: None, advanced: BTreeSet::new() };
+        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], limits: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, owed: vec![], late: None, advanced: BTreeSet::new() };
         cx.body();
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
@@ -98,17 +98,19 @@ fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
 /// How often each value is an operand or a statement's.
 pub fn uses(f: &Func) -> Vec<u32> {
     let mut n = vec![0; f.values.len()];
-    let mut count = |v: Value| n[v.0 as usize] += 1;
-    for s in crate::analyse::walk(&f.body) {
-        match s {
-            Stmt::Let(v) => f.op(*v).operands().into_iter().for_each(&mut count),
-            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => count(*v),
-            Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().for_each(&mut count),
-            Stmt::For { lo, hi, step, .. } => [*lo, *hi, *step].into_iter().for_each(&mut count),
-            _ => {}
-        }
-    }
+    crate::analyse::walk(&f.body).flat_map(|s| taken_by(f, s)).for_each(|v| n[v.0 as usize] += 1);
     n
+}
+
+/// The values that a statement takes itself, not those that statements in it take.
+fn taken_by(f: &Func, s: &Stmt) -> Vec<Value> {
+    match s {
+        Stmt::Let(v) => f.op(*v).operands(),
+        Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
+        Stmt::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
+        Stmt::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
+        _ => vec![],
+    }
 }
 
 /// A tile at hand: Rust for the element in register `#`.
@@ -149,6 +151,8 @@ struct Lower<'a> {
     maps: Vec<pipeline::Map>,
     /// Shared memory for such stores.
     staging: usize,
+    /// What one thread has of a relaxed atomic and the others do not know yet.
+    owed: Vec<(Value, Node)>,
     /// Of the loop that is being lowered.
     late: Option<late::Late>,
     /// Variables of which a copy, some iterations ahead, is meant.
@@ -242,6 +246,7 @@ impl Lower<'_> {
     }
 
     fn stmt(&mut self, s: &Stmt) {
+        self.settle(s);
         match self.role {
             Role::Whole => self.plain(s),
             Role::Producer(p) => self.produce(s, p),
@@ -311,7 +316,7 @@ impl Lower<'_> {
             Op::Load { .. } if self.ahead.tiles.contains_key(&v) => {}
             Op::Load { .. } => self.load(v),
             Op::Dot { .. } => self.dot(v),
-            Op::Atomic { .. } | Op::AtomicCas { .. } => self.atomic(v),
+            Op::Atomic { .. } => self.atomic(v),
             Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
             _ if f.ty(v).is_scalar() => {
                 let e = self.scalar_op(v);

@@ -201,10 +201,7 @@ impl Taken {
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
         match s {
             Stmt::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
-            Stmt::Let(v) => f.op(*v).operands(),
-            Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
-            Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().collect(),
-            _ => vec![],
+            s => super::taken_by(f, s),
         }
     }
 

@@ -427,7 +427,7 @@ impl Pipeline {
                     continue;
                 }
                 let op = f.op(v);
-                if !f.ty(v).is_scalar() || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::AtomicCas { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
+                if !f.ty(v).is_scalar() || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
                     return None;
                 }
                 if let Op::ReadVar(var) = op

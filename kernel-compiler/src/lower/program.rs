@@ -10,7 +10,7 @@ pub enum Node {
     /// An access to global memory, for the barriers that keep a program's accesses to one parameter in order.
     Access { text: String, access: Access },
     /// Threads exchange data: all run `store`, all wait, all run `load`. `@` in the texts is the buffer's offset.
-    Exchange { bytes: usize, store: String, load: String, wait_before: bool, site: u32 },
+    Exchange { bytes: usize, store: String, load: String, site: u32 },
     Barrier { site: u32 },
     If { cond: String, then: Vec<Node>, other: Vec<Node> },
     Loop { body: Vec<Node> },

@@ -118,10 +118,10 @@ impl Scheduler {
 
     fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
-            Node::Exchange { bytes, store, load, wait_before, site } => {
+            Node::Exchange { bytes, store, load, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
-                if wait_before || state.loaded.contains(&offset) {
+                if state.loaded.contains(&offset) {
                     out.push(Node::Barrier { site });
                 }
                 let place = |t: String| t.replace('@', &offset.to_string());

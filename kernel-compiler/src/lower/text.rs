@@ -1,7 +1,7 @@
 //! Pieces of Rust text.
 
 use crate::dtype::DType;
-use crate::ir::Value;
+use crate::ir::{Atomic, Value};
 use crate::linear::terms;
 
 /// The name of a scalar, or of a tile's registers.
@@ -49,6 +49,17 @@ pub fn float_literal(v: f64, d: DType) -> String {
         // A double that overflows a float must not become a literal that rustc refuses.
         DType::F32 => special("f32").unwrap_or_else(|| format!("f32::from_bits({:#x}u32 /* {v:?} */)", (v as f32).to_bits())),
         d => format!("s::cast::<f64, {}>({})", d.rust(), special("f64").unwrap_or_else(|| format!("({v:?}f64)"))),
+    }
+}
+
+/// For an atomic: its function, on the CPU and on the device, what follows the type among the function's parameters, and closures for
+/// its values.
+pub fn atomic(op: Atomic, t: &str, values: &[String], i: &str) -> (&'static str, String, String) {
+    let closures = |values: &[String]| values.iter().map(|v| format!("|{i}| {v}")).collect::<Vec<_>>().join(", ");
+    match op {
+        Atomic::Cas => ("atomic_cas", String::new(), closures(values)),
+        Atomic::Load => ("atomic", format!(", {}", op as u32), format!("|_| <{t} as s::Scalar>::ZERO")),
+        _ => ("atomic", format!(", {}", op as u32), closures(values)),
     }
 }
 

@@ -229,7 +229,7 @@ impl Lower<'_> {
             out.push(Regs(format!("{name}[{place}]")));
             base += s.bytes.next_multiple_of(16);
         }
-        self.node(Node::Exchange { bytes: base, store, load, wait_before: false, site });
+        self.node(Node::Exchange { bytes: base, store, load, site });
         out
     }
 

@@ -135,7 +135,7 @@ unsafe fn store_runs<T: Mem>(
     }
 }
 
-/// Applies the [`atomic_op`] `OP`, with acquire and release. The old values; 0 where not `ok(i)`.
+/// Applies the [`atomic_op`] `OP`, with acquire and release. The old values; 0 where not `ok(i)`, and of stores.
 ///
 /// # Safety
 /// `addr(i)` is readable and writable where `ok(i)`.
@@ -167,7 +167,16 @@ pub unsafe fn atomic_cas<T: Mem>(
 
 /// One atomic on one element, of any type: by compare and swap of its bits.
 unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
+    if OP == atomic_op::STORE {
+        write_bits::<T>(addr, v.to_bits64());
+        return T::ZERO;
+    }
     let mut old = read_bits::<T>(addr);
+    if OP == atomic_op::LOAD {
+        // Who waits for another program asks again and again.
+        std::hint::spin_loop();
+        return T::from_bits64(old);
+    }
     loop {
         let a = T::from_bits64(old);
         let new = match OP {
@@ -204,6 +213,10 @@ macro_rules! by_size {
 
 unsafe fn read_bits<T: Mem>(addr: u64) -> u64 {
     by_size!(T, Atomic => (*(addr as *const Atomic)).load(Ordering::Acquire) as u64)
+}
+
+unsafe fn write_bits<T: Mem>(addr: u64, bits: u64) {
+    by_size!(T, Atomic => (*(addr as *const Atomic)).store(bits as _, Ordering::Release))
 }
 
 /// The old bits: as `Ok` if they were as expected.

@@ -87,7 +87,8 @@ pub fn combine<T: Mem, const OP: u32>(old: T, v: T) -> T {
         atomic::ADD => T::atomic_add(old, v),
         atomic::MAX => T::max(old, v),
         atomic::MIN => T::min(old, v),
-        atomic::XCHG => v,
+        atomic::XCHG | atomic::STORE => v,
+        atomic::LOAD => old,
         _ => T::atomic_bits(OP, old, v),
     }
 }

@@ -5,7 +5,11 @@ use super::known::{Agent, Observer};
 use super::machine::Machine;
 use super::memory::{Fault, Request};
 use super::order::{Order, Stamp};
+use super::report::Kind;
 use super::shadow::Touch;
+
+/// So often a thread may load from an address by an atomic while nobody writes.
+const MOST_ASKED: u32 = 1000;
 
 /// A step whose accesses an agent makes, after what certain threads have done.
 pub struct Asynchronous {
@@ -28,7 +32,10 @@ impl Machine {
     #[inline]
     pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
         self.report.global_bytes += bytes as u64;
-        let now = self.order.stamp(touch == Touch::Atomic, self.current, site);
+        if touch.writes() {
+            self.asked.clear();
+        }
+        let now = self.order.stamp(touch.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
         let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.global.check(addr, &request) {
@@ -44,6 +51,9 @@ impl Machine {
     /// same.
     pub fn global_async(&mut self, steps: &[Asynchronous], touch: Touch, addr: u64, bytes: usize) -> bool {
         self.report.global_bytes += bytes as u64;
+        if touch.writes() {
+            self.asked.clear();
+        }
         for step in steps {
             if let Err(fault) = self.global.check(addr, &step.request(&self.order, touch, bytes)) {
                 self.fault(fault, step.now.site());
@@ -75,9 +85,22 @@ impl Machine {
         Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
+    /// Whether the current thread may load again what it waits for: nobody else runs meanwhile, so that who has asked often enough
+    /// asks for ever.
+    pub fn may_ask(&mut self, addr: u64, site: u32) -> bool {
+        let times = self.asked.entry((self.current, addr)).or_default();
+        *times += 1;
+        if *times == MOST_ASKED {
+            let message = format!("thread {} has loaded {addr:#x} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it", self.name(self.current));
+            self.fail_at(Kind::EndlessWait, site, None, vec![self.current], message);
+            return false;
+        }
+        true
+    }
+
     /// An atomic that has been checked happens.
-    pub fn synchronise(&mut self, addr: u64, relaxed: bool) {
-        self.order.atomic(self.current, addr, relaxed);
+    pub fn synchronise(&mut self, touch: Touch, addr: u64, relaxed: bool) {
+        self.order.atomic(touch, self.current, addr, relaxed);
     }
 
     /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must not happen.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ptr;
 
 use super::Shape;
@@ -44,6 +45,8 @@ pub struct Machine {
     pub banks: Banks,
     pub report: Report,
     failure: Option<Failure>,
+    /// How often a thread has loaded from an address by an atomic since somebody wrote to memory.
+    pub asked: HashMap<(u32, u64), u32>,
     random: Random,
 }
 
@@ -107,6 +110,7 @@ impl Machine {
             banks: Banks::new(cluster.size(), options.banks),
             report: Report::default(),
             failure: None,
+            asked: HashMap::new(),
             random: Random::new(options.seed),
         }
     }
@@ -167,6 +171,7 @@ impl Machine {
         self.reached.begin_program();
         self.in_warp.fill(0);
         self.tensor.begin_program();
+        self.asked.clear();
         self.make_runnable(0..self.cluster.size());
         self.report.programs += 1;
     }

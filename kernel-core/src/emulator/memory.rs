@@ -67,7 +67,7 @@ impl Request<'_> {
             _ if self.name.is_some() => self.name.unwrap_or_default(),
             Touch::Read => "load",
             Touch::Write => "store",
-            Touch::Atomic => "atomic",
+            Touch::Atomic | Touch::AtomicLoad | Touch::AtomicStore => "atomic",
         }
     }
 
@@ -152,7 +152,7 @@ impl Global {
     /// Whether the region is initialised, and its span; nothing where addresses are not checked.
     #[inline]
     fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
-        let writes = r.touch != Touch::Read;
+        let writes = r.touch.writes();
         let holds = |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
         if let Some((g, span)) = self.regions.get(self.last)
             && holds(g)

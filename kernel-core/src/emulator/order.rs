@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use super::cluster::Cluster;
 use super::known::{Clocks, Known};
+use super::shadow::Touch;
 
 /// When, by which thread and on which line an access happened. Zero: never.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -231,19 +232,23 @@ impl Order {
         self.now += 1;
     }
 
-    pub fn atomic(&mut self, thread: u32, addr: u64, relaxed: bool) {
+    pub fn atomic(&mut self, touch: Touch, thread: u32, addr: u64, relaxed: bool) {
         let fresh = self.releases.len() as u32;
+        if touch == Touch::AtomicStore {
+            // Whoever sees it knows nothing of what others released here before.
+            self.locations.insert(addr, fresh);
+        }
         let location = *self.locations.entry(addr).or_insert(fresh);
         if location == fresh {
             self.releases.push(Vec::new());
         }
         let len = self.releases[location as usize].len() as u32;
-        if len > 0 {
+        if len > 0 && touch.reads() {
             let acquires = if relaxed { &mut self.relaxed } else { self.acquired.last_mut().expect("a program runs") };
             acquires.push(Acquire { location, len, thread, time: self.now });
         }
         let release = if relaxed { self.fences[thread as usize].clone() } else { Some(self.point(thread)) };
-        if let Some(point) = release {
+        if let Some(point) = release.filter(|_| touch.writes()) {
             self.releases[location as usize].push(Release { time: self.now, point });
         }
         self.now += 1;

@@ -130,6 +130,8 @@ pub enum Kind {
     Protocol,
     /// Threads that must take a step together do not, or wait for what does not come.
     Divergence,
+    /// A program waits for one that may begin after it.
+    EndlessWait,
     BankConflict,
     Assertion,
     Panic,
@@ -156,6 +158,7 @@ impl Kind {
             Kind::EndedCta => "access to the shared memory of a CTA that may have ended",
             Kind::Protocol => "misuse of a tensor step",
             Kind::Divergence => "divergence",
+            Kind::EndlessWait => "wait without end",
             Kind::BankConflict => "bank conflict",
             Kind::Assertion => "assertion failed",
             Kind::Panic => "panic",

@@ -3,11 +3,29 @@
 use super::known::Observer;
 use super::order::{Order, Stamp};
 
+/// What an access does; atomics do not race with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Touch {
     Read,
     Write,
+    /// Reads and writes in one.
     Atomic,
+    AtomicLoad,
+    AtomicStore,
+}
+
+impl Touch {
+    pub fn reads(self) -> bool {
+        !matches!(self, Touch::Write | Touch::AtomicStore)
+    }
+
+    pub fn writes(self) -> bool {
+        !matches!(self, Touch::Read | Touch::AtomicLoad)
+    }
+
+    pub fn is_atomic(self) -> bool {
+        !matches!(self, Touch::Read | Touch::Write)
+    }
 }
 
 /// What is wrong with an access.
@@ -102,25 +120,24 @@ impl Shadow {
 impl Cell {
     #[inline]
     fn access(&mut self, c: &Check<'_>, races: bool, tolerate: &mut impl FnMut() -> bool) -> Result<(), Trouble> {
-        if c.touch != Touch::Write
+        if c.touch.reads()
             && let Some(since) = c.written_since
             && self.write.time() < since
         {
             return Err(Trouble::Uninitialised);
         }
         if !races {
-            if c.touch != Touch::Read {
+            if c.touch.writes() {
                 self.write = c.now;
             }
             return Ok(());
         }
-        let ordered = |s: Stamp| s.time() < c.epoch || c.by.after(c.order, s);
-        let both_atomic = c.touch == Touch::Atomic && self.write.is_atomic();
-        let harmless = both_atomic || ordered(self.write) || (c.touch == Touch::Write && !self.write.is_async() && tolerate());
+        let ordered = |s: Stamp| s.time() < c.epoch || (c.touch.is_atomic() && s.is_atomic()) || c.by.after(c.order, s);
+        let harmless = ordered(self.write) || (c.touch == Touch::Write && !self.write.is_async() && tolerate());
         if !harmless {
             return Err(Trouble::Race { earlier: self.write, wrote: true });
         }
-        if c.touch == Touch::Read {
+        if !c.touch.writes() {
             if c.proxy && self.write.time() >= c.epoch && !c.by.after_fence(c.order, self.write) {
                 return Err(Trouble::Unfenced { earlier: self.write });
             }

@@ -4,7 +4,7 @@ pub use super::banks::Access;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
-use super::shadow::Touch;
+pub use super::shadow::Touch;
 
 /// The lane whose word a shuffle gives.
 #[derive(Clone, Copy)]
@@ -112,12 +112,12 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     write(addr as *mut u8, bytes, value);
 }
 
-pub unsafe fn atomic(addr: u64, bytes: usize, relaxed: bool, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
+pub unsafe fn atomic(touch: Touch, addr: u64, bytes: usize, relaxed: bool, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
-        let allowed = m.global(Touch::Atomic, addr, bytes, 0, site);
+        let allowed = m.global(touch, addr, bytes, 0, site) && (touch.writes() || m.may_ask(addr, site));
         if allowed {
-            m.synchronise(addr, relaxed);
+            m.synchronise(touch, addr, relaxed);
         }
         allowed
     });
@@ -125,6 +125,9 @@ pub unsafe fn atomic(addr: u64, bytes: usize, relaxed: bool, site: u32, replace:
         stop();
     }
     let old = read(addr as *const u8, bytes) as u64;
+    if !touch.writes() {
+        return old;
+    }
     let new = replace(old) as u128;
     if !with(|m| m.may_give(new, bytes, site)) {
         stop();

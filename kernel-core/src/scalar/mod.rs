@@ -40,6 +40,8 @@ pub mod atomic_op {
     pub const OR: u32 = 4;
     pub const XOR: u32 = 5;
     pub const XCHG: u32 = 6;
+    pub const LOAD: u32 = 7;
+    pub const STORE: u32 = 8;
 }
 
 /// An element of a tile: `f32 f64 F16 BF16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 bool`.

@@ -69,6 +69,10 @@ fn atomics_on_every_kind() {
         assert_eq!(atomics::<i8, OR>(-128, &[1]), (-127, vec![-128]));
         assert_eq!(atomics::<bool, XOR>(true, &[true]), (false, vec![true]));
         assert_eq!(atomics::<f32, XCHG>(1.0, &[2.0, 3.0]), (3.0, vec![1.0, 2.0]));
+        assert_eq!(atomics::<u64, LOAD>(1 << 40, &[2, 3]), (1 << 40, vec![1 << 40, 1 << 40]));
+        assert_eq!(atomics::<u8, LOAD>(200, &[1]), (200, vec![200]));
+        assert_eq!(atomics::<u16, STORE>(9, &[2, 3]), (3, vec![0, 0]));
+        assert_eq!(atomics::<f64, STORE>(9.0, &[-1.5]), (-1.5, vec![0.0]));
         let h = |x| F16::from_f32(x);
         assert_eq!(atomics::<F16, ADD>(h(1.0), &[h(0.5), h(2.0)]), (h(3.5), vec![h(1.0), h(1.5)]));
         let b = |x| BF16::from_f32(x);
@@ -95,6 +99,37 @@ fn atomics_of_many_programs() {
     unsafe { launch(add_up, [1000, 1, 1], &[sums.as_ptr() as u64]) };
     let read = |i: usize| unsafe { (sums.as_ptr().add(i)).read_volatile() };
     assert_eq!([read(0), read(1), read(2), read(3)], [499_500.0, 499_500.0, 0.0, 499_500.0]);
+}
+
+/// Each program leaves its number; the one that began last waits for all.
+unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
+    let [ticket, words, sum] = *slots else { unreachable!() };
+    let n = program.grid[0];
+    unsafe {
+        let order = atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0);
+        if order % 3 == 0 {
+            std::thread::yield_now();
+        }
+        atomic::<u64, { atomic_op::STORE }>(&[1], |_| words + 8 * program.id[0], |_| true, |_| program.id[0] + 1);
+        for i in 0..if order == n - 1 { n } else { 0 } {
+            let word = loop {
+                let word = atomic::<u64, { atomic_op::LOAD }>(&[1], |_| words + 8 * i, |_| true, |_| 0).at(0);
+                if word != 0 {
+                    break word;
+                }
+            };
+            atomic::<u64, { atomic_op::ADD }>(&[1], |_| sum, |_| true, |_| word);
+        }
+    }
+}
+
+#[test]
+fn a_program_may_wait_for_those_that_began_before_it() {
+    for _ in 0..20 {
+        let (ticket, words, sum) = ([0u64; 1], vec![0u64; 500], [0u64; 1]);
+        unsafe { launch(wait_for_the_others, [500, 1, 1], &[ticket.as_ptr() as u64, words.as_ptr() as u64, sum.as_ptr() as u64]) };
+        assert_eq!(unsafe { sum.as_ptr().read_volatile() }, 500 * 501 / 2);
+    }
 }
 
 #[inline(always)]

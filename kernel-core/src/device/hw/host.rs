@@ -5,7 +5,8 @@ use core::ffi::CStr;
 use super::{Global, Shared, Space};
 use crate::device::mem::{Wide, Words, combine};
 use crate::device::Mem;
-use crate::emulator::step::{self, Access, Source};
+use crate::emulator::step::{self, Access, Source, Touch};
+use crate::scalar::atomic_op;
 
 pub use crate::emulator::step::{
     barrier, cluster_id, cluster_rank, cluster_sync, fence, num_clusters, num_programs, program_id, thread, warp_barrier,
@@ -24,12 +25,18 @@ pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
 
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
-    T::from_bits64(step::atomic(addr, T::BYTES, relaxed, site, replace))
+    let touch = match OP {
+        atomic_op::LOAD => Touch::AtomicLoad,
+        atomic_op::STORE => Touch::AtomicStore,
+        _ => Touch::Atomic,
+    };
+    let old = step::atomic(touch, addr, T::BYTES, relaxed, site, replace);
+    if touch == Touch::AtomicStore { T::ZERO } else { T::from_bits64(old) }
 }
 
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
-    T::from_bits64(step::atomic(addr, T::BYTES, relaxed, site, replace))
+    T::from_bits64(step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace))
 }
 
 pub fn assert_failed(msg: &'static CStr, site: u32) {

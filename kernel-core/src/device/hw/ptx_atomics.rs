@@ -18,9 +18,39 @@ macro_rules! atom {
     }};
 }
 
+/// A load that sees what others store meanwhile.
+macro_rules! fresh {
+    ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr) => {{
+        let w: $word;
+        asm!(concat!("ld.", $order, ".gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+        w
+    }};
+}
+
+/// A store that others see at once.
+macro_rules! publish {
+    ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr, $v:expr) => {
+        asm!(concat!("st.", $order, ".gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+    };
+}
+
 #[inline(always)]
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _site: u32) -> T {
     let bits = v.to_bits64();
+    match (T::BYTES, OP, relaxed) {
+        (4, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b32", reg32, u32, addr) as u64),
+        (4, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b32", reg32, u32, addr) as u64),
+        (8, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b64", reg64, u64, addr)),
+        (8, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b64", reg64, u64, addr)),
+        (4, atomic_op::STORE, true) => publish!("relaxed", "b32", reg32, u32, addr, bits),
+        (4, atomic_op::STORE, false) => publish!("release", "b32", reg32, u32, addr, bits),
+        (8, atomic_op::STORE, true) => publish!("relaxed", "b64", reg64, u64, addr, bits),
+        (8, atomic_op::STORE, false) => publish!("release", "b64", reg64, u64, addr, bits),
+        _ => {}
+    }
+    if OP == atomic_op::STORE && T::BYTES >= 4 {
+        return T::ZERO;
+    }
     macro_rules! a32 { ($op:literal) => { atom!(relaxed, $op, reg32, u32, addr, bits) } }
     macro_rules! a64 { ($op:literal) => { atom!(relaxed, $op, reg64, u64, addr, bits) } }
     use Repr::*;
@@ -58,17 +88,9 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
 unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
     let word = if T::BYTES == 1 { addr & !3 } else { addr };
     let mut seen: u64 = match T::BYTES {
-        8 => {
-            let w: u64;
-            asm!("ld.relaxed.gpu.global.b64 {}, [{}];", out(reg64) w, in(reg64) word, options(nostack));
-            w
-        }
-        2 => {
-            let w: u16;
-            asm!("ld.relaxed.gpu.global.b16 {}, [{}];", out(reg16) w, in(reg64) word, options(nostack));
-            w as u64
-        }
-        _ => load_word(word) as u64,
+        8 => fresh!("relaxed", "b64", reg64, u64, word),
+        2 => fresh!("relaxed", "b16", reg16, u16, word) as u64,
+        _ => fresh!("relaxed", "b32", reg32, u32, word) as u64,
     };
     let shift = byte_shift::<T>(addr);
     loop {
@@ -88,7 +110,7 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
         return T::from_bits64(cas_word::<T>(addr, expected.to_bits64(), new.to_bits64(), relaxed));
     }
     let (word, shift) = (addr & !3, byte_shift::<T>(addr));
-    let mut seen = load_word(word) as u64;
+    let mut seen = fresh!("relaxed", "b32", reg32, u32, word) as u64;
     loop {
         let old = T::from_bits64(seen >> shift);
         // A mismatch also goes through an exchange, of the word for itself: it must order memory like one.
@@ -99,13 +121,6 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
         }
         seen = found;
     }
-}
-
-#[inline(always)]
-unsafe fn load_word(addr: u64) -> u32 {
-    let w: u32;
-    asm!("ld.relaxed.gpu.global.b32 {}, [{}];", out(reg32) w, in(reg64) addr, options(nostack));
-    w
 }
 
 /// Compare-and-swap of the type's width, of the containing word for bytes.

@@ -243,3 +243,70 @@ fn order_passes_through_third_programs() {
     let kinds: Vec<Kind> = failed.map(|f| f.kind).collect();
     assert!(!kinds.is_empty() && kinds.iter().all(|&k| k == Kind::GlobalRace));
 }
+
+/// Program 0 stores and says so by an atomic store; the one that begins last looks, by an atomic load, and reads.
+unsafe fn told<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN: bool>(s: &[u64]) {
+    let [ticket, data, flag, out] = *s else { unreachable!() };
+    let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
+    let one = |_: usize| t == 0;
+    let order = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| ticket, one, |_| 1, true, 110);
+    d::store::<u32, 1, 1, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 111);
+    d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| p == 0 && t == 0, |_| 1, RELAXED_STORE, 112);
+    // Whoever sees this one has not seen what was before the other.
+    d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| AGAIN && p == 1 && t == 0, |_| 1, false, 113);
+    let last = order[0] as u64 == n - 1;
+    while last && t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| flag, one, |_| 0, RELAXED_LOAD, 114)[0] == 0 {}
+    let v = d::load::<u32, 1, 1, false>(|_| data, false, |_| last && t == 0, |_| 0, 0, 115);
+    d::store::<u32, 1, 1, false>(|_| out, false, |_| last && t == 0, |_| v[0], 0, 116);
+}
+
+#[test]
+fn atomic_stores_release_and_loads_acquire() {
+    let run = |kernel: Run, seed| {
+        let (mut ticket, mut data, mut flag, mut out) = ([0u32], [0u32], [0u32], [0u32]);
+        let result = program(32, 0).grid(3).write(&mut ticket).write(&mut data).write(&mut flag).write(&mut out).seed(seed).run(kernel);
+        result.map(|_| out[0]).map_err(|f| (f.kind, f.site))
+    };
+    let race = Err((Kind::GlobalRace, 115));
+    // In ascending order the last to begin is not the one that tells.
+    for seed in [0, 1, 2] {
+        assert_eq!(run(told::<false, false, false>, seed), Ok(7));
+    }
+    assert_eq!(run(told::<true, false, false>, 0), race);
+    assert_eq!(run(told::<false, true, false>, 0), race);
+    assert_eq!(run(told::<false, false, true>, 0), race);
+}
+
+/// An atomic store or load, and a plain access of the same word by another thread.
+unsafe fn plain_beside<const OP: u32, const STORES: bool>(s: &[u64]) {
+    let t = d::thread();
+    d::atomic::<u32, 1, OP>(|_| s[0], |_| t < 32, |_| 1, true, 120);
+    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| !STORES && t >= 32, |_| 0, 0, 121);
+    d::store::<u32, 1, 1, false>(|_| s[0], false, |_| STORES && t >= 32, |_| 3, 0, 122);
+}
+
+#[test]
+fn atomic_loads_race_with_stores_alone() {
+    let mut x = [0u32];
+    program(64, 0).write(&mut x).passes(plain_beside::<{ d::atomic::LOAD }, false>);
+    program(64, 0).write(&mut x).fails(plain_beside::<{ d::atomic::LOAD }, true>, Kind::GlobalRace, 122);
+    program(64, 0).write(&mut x).fails(plain_beside::<{ d::atomic::STORE }, false>, Kind::GlobalRace, 121);
+    program(64, 0).write(&mut x).fails(plain_beside::<{ d::atomic::STORE }, true>, Kind::GlobalRace, 122);
+}
+
+/// Waits for the program with the next number, or for the one before.
+unsafe fn wait_for_a_neighbour<const NEXT: bool>(s: &[u64]) {
+    let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
+    d::atomic::<u32, 1, { d::atomic::STORE }>(|_| s[0] + p * 4, |_| t == 0, |_| 1, true, 130);
+    let other = if NEXT { (p + 1).min(n - 1) } else { p.saturating_sub(1) };
+    while t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0] + other * 4, |_| true, |_| 0, true, 131)[0] == 0 {}
+}
+
+#[test]
+fn a_wait_for_a_program_that_may_begin_later() {
+    let mut flags = [0u32; 8];
+    program(32, 0).grid(8).write(&mut flags).passes(wait_for_a_neighbour::<false>);
+    let mut flags = [0u32; 8];
+    let f = program(32, 0).grid(8).write(&mut flags).fails(wait_for_a_neighbour::<true>, Kind::EndlessWait, 131);
+    assert!(f.message.contains("began before it") && f.program == [0, 0, 0], "{f}");
+}

@@ -158,12 +158,17 @@ unsafe fn atomics(s: &[u64]) {
     d::atomic::<i32, 1, { d::atomic::ADD }>(|_| out + 16, |_| old[0] == 0, |_| 1, true, 64);
     d::atomic::<u8, 1, { d::atomic::ADD }>(|_| bytes + 1, |_| true, |_| 9, true, 65);
     d::atomic::<f32, 1, { d::atomic::MAX }>(|_| out + 20, |_| true, |_| if t == 4 { f32::NAN } else { t as f32 }, true, 66);
+    let one = |_: usize| t == 7;
+    let seen = d::atomic::<u64, 1, { d::atomic::LOAD }>(|_| out + 24, one, |_| 0, true, 67);
+    let none = d::atomic::<u64, 1, { d::atomic::STORE }>(|_| out + 32, one, |_| seen[0] + 1, true, 68);
+    d::atomic::<u64, 1, { d::atomic::STORE }>(|_| out + 24, one, |_| none[0], true, 69);
+    d::atomic::<u8, 1, { d::atomic::STORE }>(|_| bytes + 2, one, |_| d::atomic::<u8, 1, { d::atomic::LOAD }>(|_| bytes + 3, one, |_| 0, true, 70)[0] * 2, true, 71);
 }
 
 #[test]
 fn atomics_of_every_kind() {
-    let (mut out, mut bytes) = ([0i32; 6], [1u8, 250, 3, 4]);
+    let (mut out, mut bytes) = ([0, 0, 0, 0, 0, 0, 5, 1, -1, -1], [1u8, 250, 3, 4]);
     program(32, 0).write(&mut out).write(&mut bytes).passes(atomics);
-    assert_eq!(out, [28, -3, -1, 1, 1, 28f32.to_bits() as i32]);
-    assert_eq!(bytes, [1, ((250 + 32 * 9) % 256) as u8, 3, 4]);
+    assert_eq!(out, [28, -3, -1, 1, 1, 28f32.to_bits() as i32, 0, 0, 6, 1]);
+    assert_eq!(bytes, [1, ((250 + 32 * 9) % 256) as u8, 8, 4]);
 }
