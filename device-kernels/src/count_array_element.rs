@@ -23,21 +23,22 @@ pub fn count_array_element<const BLOCK: usize, const PER_SM: usize, const ONCE: 
         let v = if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
         acc += ((v == k) & (i < x.len())).to::<i32>();
     }
-    // The programs that have earlier tickets have begun, so they end whatever this one waits for.
     atomic_store(partials, program_id(0), (1u64 << 32) | (bitcast::<u32>(sum(acc)) as u64)).relaxed();
     if order == num_programs(0) as u32 - 1 {
         let mut total = zeros::<i32>([1024]);
-        for start in range(0, num_programs(0), 1024) {
+        let n = min(num_programs(0), partials.len());
+        for start in range(0, n, 1024) {
             let i = start + arange(1024);
+            // Who has an earlier ticket has begun, and ends whatever this program waits for.
             let mut part = zeros::<u64>([1024]);
             loop {
-                part = atomic_load(partials, i).mask(i < num_programs(0)).relaxed();
-                if min(where_(i < num_programs(0), (part >> 32).to::<u32>(), 1)) == 1 {
+                part = atomic_load(partials, i).mask(i < n).relaxed();
+                if min(where_(i < n, (part >> 32).to::<u32>(), 1)) == 1 {
                     break;
                 }
             }
             total += bitcast::<i32>(part.to::<u32>());
-            atomic_store(partials, i, 0).mask(i < num_programs(0)).relaxed();
+            atomic_store(partials, i, 0).mask(i < n).relaxed();
         }
         store(y, 0, sum(total));
         store(ticket, 0, 0);

@@ -3,7 +3,7 @@
 //!
 //! Four kernels, by what is transposed: n or t for A, then for B. Every program stays and takes one tile of `C` after
 //! another, in an order that keeps a group of rows of tiles in the L2 cache. For products of few rows there are `matmul_few_*`, for
-//! those of few tiles and a long depth `matmul_split_*`, where several programs share a tile.
+//! those of few tiles and a long depth the kernels of `matmul_split`.
 
 use kernel_macros::tile_module;
 
@@ -74,34 +74,6 @@ pub mod products {
             where_(sums < 0.0, below * sums, sums)
         } else {
             sums
-        }
-    }
-
-    /// Programs in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`. Who takes a
-    /// tile's last ticket adds them up, in their order, and puts the ticket back to 0: who finishes when changes nothing.
-    fn product_in_parts<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<E, 2>,
-        b: View<E, 2>,
-        parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        c: ViewMut<E, 2>,
-        below: f32,
-    ) {
-        let (r, s, part) = (program_id(0) * BM, program_id(1) * BN, program_id(2));
-        let tile = program_id(0) * num_programs(1) + program_id(1);
-        let deep = cdiv(cdiv(a.dim(1), BK), parts.dim(0)) * BK;
-        let mut acc = zeros::<f32>([BM, BN]);
-        for k in range(part * deep, min(part * deep + deep, a.dim(1)), BK) {
-            acc = dot(a.tile([r, k], [BM, BK]), operand::<TB, BK, BN, 0>(b, k, s), acc);
-        }
-        parts.store([part, r, s], reshape(acc, [1, BM, BN]));
-        if atomic_add(tickets, tile, 1) == parts.dim(0) as u32 - 1 {
-            let mut sums = zeros::<f32>([BM, BN]);
-            for p in range(0, parts.dim(0), 1) {
-                sums += reshape(parts.tile([p, r, s], [1, BM, BN]), [BM, BN]);
-            }
-            c.store([r, s], activated(sums, below).to::<E>());
-            store(tickets, tile, 0);
         }
     }
 
@@ -195,48 +167,6 @@ pub mod products {
         below: f32,
     ) {
         product::<T, 1, 1, BM, BN, BK, GROUP, 0>(a, b, c, below);
-    }
-
-    /// A B, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [1, 3],
-    )]
-    pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product_in_parts::<T, 0, BM, BN, BK>(a, b, parts, tickets, c, below);
-    }
-
-    /// A Bᵀ, the depth in `parts.dim(0)` parts; `parts` is as large as `C` for each, and `tickets` has a zero for every tile.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [1, 3],
-    )]
-    pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
     }
 
     /// A B of few rows.

@@ -231,11 +231,12 @@ impl Runtime {
             }
         };
         // A failed device_assert panics.
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
-        })
+        });
+        ran.inspect_err(|_| stream.blocks().zero_leased())
     }
 }
 

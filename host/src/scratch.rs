@@ -125,7 +125,7 @@ struct Block {
     /// Whether its contents mean anything in this lease; the emulator reports reads of what does not.
     defined: bool,
     /// Host memory is owned here; device memory is freed by the stream.
-    _host: Option<Memory>,
+    host: Option<Memory>,
 }
 
 /// Free blocks beyond these are given back.
@@ -162,7 +162,7 @@ impl Blocks {
                 (ptr, None)
             }
         };
-        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, _host: host });
+        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host });
         Ok(ptr)
     }
 
@@ -193,6 +193,14 @@ impl Blocks {
     fn give_back(&self, ptr: u64) {
         if let Some(b) = self.lock().iter_mut().find(|b| b.ptr == ptr) {
             b.leased = false;
+        }
+    }
+
+    /// A launch on the host has failed half way: what it was to leave zero may not be.
+    pub(crate) fn zero_leased(&self) {
+        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some()) {
+            // SAFETY: the block is owned here, and nothing runs on it any more.
+            unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
         }
     }
 

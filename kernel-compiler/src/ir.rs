@@ -88,6 +88,23 @@ impl Func {
         &self.ty(v).shape
     }
 
+    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among them.
+    pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+        match s {
+            Stmt::Let(v) => {
+                let mut taken = self.op(*v).operands();
+                if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = self.op(*v) {
+                    taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain([*result]));
+                }
+                taken
+            }
+            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
+            Stmt::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
+            Stmt::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
+            _ => vec![],
+        }
+    }
+
     /// Whether it is a constant of zeros.
     pub fn is_zeros(&self, v: Value) -> bool {
         match self.op(v) {
@@ -370,7 +387,8 @@ impl Binary {
     }
 }
 
-/// What one thread does to an element that others may be at; the numbers are `kernel_core::scalar::atomic_op`.
+/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`, which `Cas`, a
+/// function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add = 0,
@@ -395,13 +413,9 @@ impl Atomic {
         }
     }
 
-    pub fn writes(self) -> bool {
-        self != Atomic::Load
-    }
-
     /// Whether, unless relaxed, it comes after what the program did before it.
     pub fn releases(self) -> bool {
-        self.writes()
+        self != Atomic::Load
     }
 
     /// Whether, unless relaxed, what the program does next comes after it.

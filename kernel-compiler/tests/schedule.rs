@@ -3,24 +3,28 @@
 mod common;
 
 use kernel_compiler::lower::schedule::schedule;
-use kernel_compiler::lower::{Access, Node, Variant, lower};
+use kernel_compiler::lower::{Access, Act, Node, Variant, lower};
 
 fn exchange(name: &str, bytes: usize) -> Node {
     Node::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), site: 0 }
 }
 
 /// An access to a parameter; equal elements have equal keys.
-fn access(param: usize, writes: bool, element: u64) -> Node {
-    let text = format!("{} {param}[{element}]", if writes { "write" } else { "read" });
-    Node::Access { text, access: Access { param, writes, key: (0, element), site: 0 } }
+fn access(param: usize, act: Act, element: u64) -> Node {
+    let text = format!("{} {param}[{element}]", format!("{act:?}").to_lowercase());
+    Node::Access { text, access: Access { param, act, key: (0, element), site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {
-    access(param, false, element)
+    access(param, Act::Read, element)
 }
 
 fn write(param: usize, element: u64) -> Node {
-    access(param, true, element)
+    access(param, Act::Write, element)
+}
+
+fn update(param: usize, element: u64) -> Node {
+    access(param, Act::Update, element)
 }
 
 fn when(then: Vec<Node>) -> Node {
@@ -81,6 +85,12 @@ fn a_conditional_exchange_in_a_loop_cannot_be_relied_on() {
 fn a_loop_that_is_left_at_once_needs_nothing() {
     let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange("a", 16), Node::Break] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; break }");
+}
+
+#[test]
+fn updates_wait_for_all_but_updates() {
+    let (t, _) = scheduled(vec![update(0, 0), update(0, 1), write(0, 1), update(0, 2), read(0, 3), update(0, 3), update(1, 0)]);
+    assert_eq!(t, "update 0[0]; update 0[1]; |; write 0[1]; |; update 0[2]; |; read 0[3]; update 0[3]; update 1[0]");
 }
 
 #[test]

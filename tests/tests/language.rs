@@ -124,6 +124,65 @@ fn tiles_are_loaded_and_stored_by_atomics() {
     }
 }
 
+/// What a ticket gave is taken in a closure, in a loop that is laid out several times, and in a branch.
+#[tile_kernel(tune(warps = [4]), grid = [2])]
+fn taken_late(x: &[u32], y: &mut [u32], tickets: &mut [u32]) {
+    let first = atomic_add(tickets, 0, 1).relaxed();
+    let second = atomic_add(tickets, 1, 10).relaxed();
+    let third = atomic_add(tickets, 2, 100).relaxed();
+    let i = arange(64);
+    let mut sums = load(x, i);
+    for k in range(0, 6, 1).unroll(4) {
+        if k == 4 {
+            continue;
+        }
+        sums += second + k as u32;
+    }
+    let folded = reduce(load(x, i), 0, |a, b| a + (b ^ first ^ first));
+    if program_id(0) < 2 {
+        sums += third + folded;
+    }
+    store(y, program_id(0) * 64 + i, sums);
+}
+
+#[test]
+fn a_tickets_answer_is_there_where_it_is_taken() {
+    let x: Vec<u32> = (0..64).map(|i| i * 7).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut y, mut tickets) = (vec![0u32; 128], [0u32; 3]);
+        rt.launch(taken_late(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), tickets.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        assert_eq!(tickets, [2, 20, 200]);
+        let all: u32 = x.iter().sum();
+        // A program has one place in the order of each ticket.
+        let of = |i: usize| -> Vec<u32> { [0, 10].iter().flat_map(|s| [0, 100].map(|t| x[i] + 5 * s + 11 + t + all)).collect() };
+        assert!((0..128).all(|i| of(i % 64).contains(&y[i])), "{y:?}");
+    }
+}
+
+/// An atomic that reads sees what other threads of its program have stored, and the other way round.
+#[tile_kernel(tune(warps = [4]), grid = [1])]
+fn updates_of_stored(y: &mut [u32], z: &mut [u32]) {
+    let i = arange(128);
+    store(y, i, (i * 3).to::<u32>());
+    let old = atomic_add(y, 5, 1).relaxed();
+    store(z, i, load(y, 127 - i));
+    store(z, 5, old);
+    atomic_xchg(y, i, 9).relaxed();
+    atomic_store(y, 127 - i, i.to::<u32>()).relaxed();
+    store(z, 128 + i, atomic_add(y, i, 1).relaxed());
+}
+
+#[test]
+fn atomics_and_stores_of_a_program_are_in_order() {
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut y, mut z) = (vec![0u32; 128], vec![0u32; 256]);
+        rt.launch(updates_of_stored(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        let stored = |j: u32| j * 3 + u32::from(j == 5);
+        assert!((0..128).all(|i| z[i as usize] == if i == 5 { 15 } else { stored(127 - i) }), "{z:?}");
+        assert!((0..128).all(|i| z[128 + i] == 127 - i as u32 && y[i] == 128 - i as u32), "{y:?} {z:?}");
+    }
+}
+
 /// What one thread has stored for all, all load: a number, and a tile that many threads hold copies of.
 #[tile_kernel(tune(warps = [4]), grid = [4])]
 fn stored_by_one_thread(x: &mut [f32], y: &mut [f32]) {

@@ -62,12 +62,14 @@ pub trait Multiply: Element {
     ) -> Call<'a> {
         unreachable!("for types that have one")
     }
-    /// Whether large products are best made of the operands' parts.
+    /// How a product is best made of the operands' parts, if it is.
     #[doc(hidden)]
-    const IN_PARTS: bool = false;
+    fn in_parts(_: &impl Launch, _: Extents, _: &Operand<Self>) -> Option<split::Way> {
+        None
+    }
     #[doc(hidden)]
-    fn in_parts(_: &impl Launch, _: ViewArg<Self, 2>, _: ViewArg<Self, 2>, _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
-        unreachable!("for types that say so")
+    fn multiply_parts(_: &impl Launch, _: Extents, _: split::Way, _: (Operand<Self>, Operand<Self>), _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
+        unreachable!("for types that have them")
     }
 }
 
@@ -112,7 +114,7 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
         if b_transposed { matmul_few_nt(a, b, c, below) } else { matmul_few_nn(a, b, c, below) }
     }
     fn split_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
-        use k::matmul::products::*;
+        use k::matmul_split::shared_tiles::*;
         Some(if b_transposed { <($t,) as matmul_split_nt::Types>::DESC } else { <($t,) as matmul_split_nn::Types>::DESC })
     }
     fn split_call<'a>(
@@ -124,7 +126,7 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
         c: ViewMutArg<'a, $t, 2>,
         below: f32,
     ) -> Call<'a> {
-        use k::matmul::products::*;
+        use k::matmul_split::shared_tiles::*;
         if b_transposed { matmul_split_nt(a, b, parts, tickets, c, below) } else { matmul_split_nn(a, b, parts, tickets, c, below) }
     }
 })* } }
@@ -166,9 +168,11 @@ impl Multiply for f32 {
             (false, false) => matmul_f32_nn::DESCS[0],
         }
     }
-    const IN_PARTS: bool = true;
-    fn in_parts(on: &impl Launch, a: ViewArg<f32, 2>, b: ViewArg<f32, 2>, c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
-        split::multiply(on, a, b, c, below)
+    fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<split::Way> {
+        split::way(on, e, b)
+    }
+    fn multiply_parts(on: &impl Launch, e: Extents, way: split::Way, operands: (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+        split::multiply(on, e, way, operands, c, below)
     }
 }
 
@@ -265,8 +269,8 @@ fn multiply<T: Multiply>(
     let usable = |transpose: Transpose| transpose == columns || (!pinned && T::has(Way { transpose, tf32 }));
     // Tensor maps take f32 as it is for products in tf32 only.
     let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!usable(Transpose { a: a.transposed, b: b.transposed })).then_some(columns));
-    if T::IN_PARTS && !tf32 && split::pays(on, e) {
-        return T::in_parts(on, a.turned(false).view, b.turned(true).view, c, below);
+    if !tf32 && let Some(way) = T::in_parts(on, e, &b) {
+        return T::multiply_parts(on, e, way, (a, b), c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };

@@ -18,7 +18,7 @@ impl Transpose {
 
 /// Rows and columns of the result, and the length of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extents {
+pub struct Extents {
     pub m: u64,
     pub n: u64,
     pub k: u64,
@@ -61,7 +61,7 @@ pub(super) fn apart<T, U, const R: usize>(
 /// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose that
 /// is held here.
 #[derive(Clone, Copy)]
-pub(super) struct Operand<'a, T> {
+pub struct Operand<'a, T> {
     pub view: ViewArg<'a, T, 2>,
     pub transposed: bool,
 }

@@ -1,32 +1,84 @@
-//! Products of f32 on tensor cores: operands are split in two tf32 numbers each first.
+//! Products of f32 on tensor cores: every number is taken apart in two of tf32 first.
 
-use super::Launch;
-use super::product::Extents;
+use super::product::{Extents, Operand};
+use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_f32::f32_products as k;
-use kernel_core::{AsSlice, AsSliceMut, ViewArg, ViewMutArg};
+use device_kernels::matmul_split::shared_tiles::{matmul_f32_mixed_nn, matmul_f32_mixed_nt};
+use kernel_core::{AsSlice, AsSliceMut, KernelDesc, ViewArg, ViewMutArg};
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
 const LEAST_PRODUCT: u64 = 1 << 27;
 const LEAST_REUSE: u64 = 128;
+/// Less is not worth one launch more, unless B is as large as this, for then it is read faster.
+const LEAST_MIXED: u64 = 1 << 25;
+const LEAST_OPERAND: u64 = 1 << 22;
+/// Of more rows and columns it is better that programs find B taken apart.
+const MOST_MIXED: [u64; 2] = [1536, 1024];
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
 const PITCH: u64 = 32;
 
-/// Whether a product is faster so, and the kernels for it run here.
-pub(super) fn pays(on: &impl Launch, e: Extents) -> bool {
-    const KERNELS: [&str; 3] = ["matmul_f32_parts", "split", "split_transposed"];
-    if let Some((kernel, _)) = on.pin() {
-        return KERNELS.contains(&kernel.name);
-    }
-    let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT && e.m.min(e.n) >= LEAST_REUSE;
-    large && on.runtime().0.takes_maps(k::matmul_f32_parts::DESCS[0])
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Both operands are taken apart first.
+    Apart,
+    /// A is; of B programs do it themselves. So many share a tile.
+    Mixed(u64),
 }
 
-/// `f(A Bᵀ)` of `[m, k]` and `[n, k]`, of any strides.
-pub(super) fn multiply(on: &impl Launch, a: ViewArg<f32, 2>, b: ViewArg<f32, 2>, c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
-    let (a, b) = (Parts::of(on, a)?, Parts::of(on, b)?);
-    on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
+/// How a product is faster so, if it is, and if the kernels for it run here.
+pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way> {
+    let mixed = mixed_desc(b.transposed);
+    if let Some((kernel, _)) = on.pin() {
+        let apart = ["matmul_f32_parts", "split", "split_transposed"].contains(&kernel.name);
+        let pinned = core::ptr::eq(kernel, mixed) && b.maps();
+        return if apart { Some(Way::Apart) } else { pinned.then_some(Way::Mixed(split_k::PINNED_PARTS)) };
+    }
+    let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
+    let few = e.m <= MOST_MIXED[0] || e.n <= MOST_MIXED[1];
+    if few && b.maps() && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
+        return Some(Way::Mixed(parts(on.num_sms(), e)));
+    }
+    let large = product >= LEAST_PRODUCT && e.m.min(e.n) >= LEAST_REUSE;
+    (large && on.runtime().0.takes_maps(k::matmul_f32_parts::DESCS[0])).then_some(Way::Apart)
+}
+
+fn mixed_desc(b_transposed: bool) -> &'static KernelDesc {
+    if b_transposed { matmul_f32_mixed_nt::DESCS[0] } else { matmul_f32_mixed_nn::DESCS[0] }
+}
+
+/// How many programs should share a tile: so many that they come in full waves, each with some of the depth.
+fn parts(num_sms: u64, e: Extents) -> u64 {
+    const LEAST_DEPTH: u64 = 128;
+    const MOST: u64 = 32;
+    // On an H200: 4 µs for each part of 2^20 sums, 0.035 µs for a step.
+    const SUMS_PER_STEP: u64 = 1 << 13;
+    let most = (e.k / LEAST_DEPTH).clamp(1, MOST);
+    let tiles = |size: u64| e.m.div_ceil(size).saturating_mul(e.n.div_ceil(size)).max(1);
+    // Two programs with small tiles fit on a multiprocessor, one with large ones.
+    let small = e.m <= 64 || tiles(128).saturating_mul(most) < num_sms;
+    let (tiles, at_once) = if small { (tiles(64), 2 * num_sms) } else { (tiles(128), num_sms) };
+    // Of the time of a step of depth: waves times the depth of one, and what each part costs to be written and added up.
+    let sums = e.m.saturating_mul(e.n) / SUMS_PER_STEP;
+    let cost = |parts: u64| (tiles.saturating_mul(parts).div_ceil(at_once).saturating_mul(e.k) / parts).saturating_add(sums.saturating_mul(parts));
+    (1..=most).min_by_key(|&parts| cost(parts)).unwrap_or(1)
+}
+
+/// `f(op(A) op(B))`, A of any strides, B of any for [`Way::Apart`].
+pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+    let a = Parts::of(on, a.turned(false).view)?;
+    match way {
+        Way::Apart => {
+            let b = Parts::of(on, b.turned(true).view)?;
+            on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
+        }
+        Way::Mixed(parts) => split_k::with_sums(on, e, parts, |sums, tickets| {
+            let (high, low) = (a.high()?, a.low()?);
+            let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
+            on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))
+        }),
+    }
 }
 
 /// The two parts of an operand, in scratch memory.
@@ -62,5 +114,21 @@ impl Parts {
     fn view<'a>(&self, part: &'a Scratch<f32>) -> Result<ViewArg<'a, f32, 2>> {
         let all = part.as_slice_arg();
         all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<f32>() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_share_tiles_in_full_waves() {
+        let of = |m, n, k| parts(132, Extents { m, n, k });
+        // Of 128 x 128 one on a multiprocessor.
+        assert_eq!([of(512, 4096, 4096), of(256, 4096, 4096), of(128, 4096, 4096), of(768, 4096, 4096)], [1, 2, 4, 2]);
+        assert_eq!([of(1024, 1024, 1024), of(768, 768, 768), of(256, 1024, 8192)], [2, 3, 8]);
+        // Of 64 x 64 two, for few rows, and where the depth is too short for more parts.
+        assert_eq!([of(64, 4096, 4096), of(1, 4096, 4096), of(64, 1024, 16384), of(512, 512, 512)], [4, 4, 16, 4]);
+        assert_eq!([of(1, 1, 0), of(1, 64, 1 << 20), of(u64::MAX, u64::MAX, u64::MAX)], [1, 32, 1]);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Launch, Multiply};
 use super::product::Extents;
 use crate::error::{Error, Result};
-use kernel_core::{AsSliceMut, ViewArg, ViewMutArg};
+use kernel_core::{AsSliceMut, SliceMutArg, ViewArg, ViewMutArg};
 
 /// The smallest tile of programs that share none: with as many of these as multiprocessors sharing is no gain.
 const TILE: [u64; 2] = [64, 64];
@@ -14,7 +14,7 @@ const PER_SM: u64 = 2;
 /// To write the sums, and to read them again, takes as long as some thousand of depth.
 const LEAST_DEPTH: u64 = 1024;
 /// Whose last part is not as long as the others, of most depths.
-const PINNED_PARTS: u64 = 3;
+pub(super) const PINNED_PARTS: u64 = 3;
 
 /// How many programs should share a tile; none where that is no gain.
 pub(super) fn parts<T: Multiply>(on: &impl Launch, e: Extents, b_transposed: bool) -> Option<u64> {
@@ -36,11 +36,21 @@ pub(super) fn multiply<T: Multiply>(
     c: ViewMutArg<T::Product, 2>,
     below: f32,
 ) -> Result<()> {
+    with_sums(on, e, parts, |sums, tickets| on.launch(T::split_call(b_transposed, a, b, sums, tickets, c, below)))
+}
+
+/// With scratch memory for the sums of so many parts, and a ticket for every tile.
+pub(super) fn with_sums(
+    on: &impl Launch,
+    e: Extents,
+    parts: u64,
+    launch: impl FnOnce(ViewMutArg<f32, 3>, SliceMutArg<u32>) -> Result<()>,
+) -> Result<()> {
     let too_large = || Error::TooLarge { len: parts.saturating_mul(e.m).saturating_mul(e.n), size: size_of::<f32>() };
     let len = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large);
     let sums = len(parts.checked_mul(e.m).and_then(|n| n.checked_mul(e.n)))?;
     let tiles = len(e.m.div_ceil(LEAST_TILE[0]).checked_mul(e.n.div_ceil(LEAST_TILE[1])))?;
     let (mut sums, mut tickets) = (on.stream().scratch::<f32>(sums)?, on.stream().zeroed_scratch::<u32>(tiles)?);
     let sums = (&mut sums).as_slice_mut_arg().strided([parts, e.m, e.n], [e.m * e.n, e.n, 1]).ok_or_else(too_large)?;
-    on.launch(T::split_call(b_transposed, a, b, sums, (&mut tickets).as_slice_mut_arg(), c, below))
+    launch(sums, (&mut tickets).as_slice_mut_arg())
 }

@@ -98,8 +98,8 @@ impl Lower<'_> {
             }
         }
         if copied.is_some() {
-            // Then the tile's place is given back, by one thread for all.
-            self.line(if boxes { format!("d::tma_store_wait_read::<0>({site});") } else { barrier });
+            // Then the tile's place is given back, by one thread for all, to copies (see `release`).
+            self.line(if boxes { format!("d::tma_store_wait_read::<0>({site});") } else { format!("d::proxy_fence({site}); {barrier}") });
         }
         true
     }
@@ -156,7 +156,7 @@ impl Lower<'_> {
             stride(rank - 2),
             hint as u32,
         );
-        self.access(place, true, None, site, text);
+        self.access(place, Act::Write, None, true, site, text);
     }
 }
 

@@ -143,7 +143,7 @@ impl Lower<'_> {
             "let {name}: [{t}; {len}] = d::load::<{t}, {len}, {}, {}>(|r| {{ let r = r + {first}; {} }}, {}, |r| {{ let r = r + {first}; {} }}, |_| <{t} as s::Scalar>::ZERO, {}, {site});",
             plan.vec, plan.descending, plan.addr, plan.full, plan.ok, hint as u32,
         );
-        self.access(&place, false, Some(p.layout), site, text);
+        self.access(&place, Act::Read, Some(p.layout), false, site, text);
         Regs(format!("{name}[#]"))
     }
 

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics of a thread.
 
-use super::program::Access;
+use super::program::{Access, Act};
 use super::*;
 use crate::layout::{fastest, preferred};
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ impl Lower<'_> {
             let ok = self.scalar_ok(&place, mask);
             let (addr, other) = (self.address(&place, &scalar(place.index())), other.map_or(zero, scalar));
             let text = format!("let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];", scalar(v));
-            self.access(&place, false, None, site, text);
+            self.access(&place, Act::Read, None, false, site, text);
             return;
         }
         let layout = self.homes.of(v).clone();
@@ -47,7 +47,7 @@ impl Lower<'_> {
             plan.ok,
             n = layout.regs(),
         );
-        self.access(&place, false, Some(&layout), site, text);
+        self.access(&place, Act::Read, Some(&layout), false, site, text);
         self.at_hand(v, layout, Regs(format!("{}[#]", scalar(v))));
     }
 
@@ -58,7 +58,7 @@ impl Lower<'_> {
             let ok = self.scalar_ok(place, mask);
             let addr = self.address(place, &scalar(place.index()));
             let text = format!("d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});", scalar(value));
-            self.access(place, true, None, site, text);
+            self.access(place, Act::Write, None, true, site, text);
             return;
         }
         let layout = self.store_layout(place, value);
@@ -74,7 +74,7 @@ impl Lower<'_> {
             plan.ok,
             regs.at("r")
         );
-        self.access(place, true, Some(&layout), site, text);
+        self.access(place, Act::Write, Some(&layout), true, site, text);
     }
 
     /// The value's home if memory likes it as well, else the layout that memory prefers.
@@ -111,11 +111,11 @@ impl Lower<'_> {
         if suits { home } else { best }
     }
 
-    /// An access by the threads of a layout, or of a scalar. Of copies one thread's alone is written, but all are read: then it is not the
-    /// same thread that reaches the same element.
-    pub(super) fn access(&mut self, place: &Place, writes: bool, layout: Option<&Layout>, site: u32, text: String) {
+    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or all load for
+    /// themselves: then it is not the same thread that reaches the same element.
+    pub(super) fn access(&mut self, place: &Place, act: Act, layout: Option<&Layout>, once: bool, site: u32, text: String) {
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let access = Access { param: place.param(), writes, key: (place.index().0, layout_key(layout, writes && copies)), site };
+        let access = Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
         self.node(Node::Access { text, access });
     }
 
@@ -220,6 +220,11 @@ impl Lower<'_> {
             format!("d::{function}::<{t}{n}>(|r| {addr}, |r| {ok}, {values}, {relaxed}, {site})")
         };
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
+        let does = match op {
+            Atomic::Load => Act::Read,
+            Atomic::Store => Act::Write,
+            _ => Act::Update,
+        };
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
@@ -229,11 +234,11 @@ impl Lower<'_> {
                 self.node(Node::Barrier { site });
             }
             if !used && !after {
-                self.access(&place, op.writes(), None, site, format!("{act};"));
+                self.access(&place, does, None, true, site, format!("{act};"));
                 return;
             }
             let name = scalar(v);
-            self.access(&place, op.writes(), None, site, format!("let old_{name} = {act};"));
+            self.access(&place, does, None, true, site, format!("let old_{name} = {act};"));
             let store = format!("d::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old_{name}[0], {site});\n");
             let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
             let exchange = Node::Exchange { bytes: 8, store, load, site };
@@ -247,7 +252,7 @@ impl Lower<'_> {
             self.node(Node::Barrier { site });
         }
         let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
-        self.access(&place, op.writes(), Some(&layout), site, format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
+        self.access(&place, does, Some(&layout), true, site, format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
         let mut regs = Regs(format!("{}[#]", scalar(v)));
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.
@@ -264,7 +269,7 @@ impl Lower<'_> {
         if self.owed.is_empty() {
             return;
         }
-        let taken: HashSet<Value> = crate::analyse::walk(std::slice::from_ref(s)).flat_map(|s| taken_by(self.f, s)).collect();
+        let taken: HashSet<Value> = crate::analyse::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
         let (due, owed) = std::mem::take(&mut self.owed).into_iter().partition(|(v, _)| taken.contains(v));
         self.owed = owed;
         for (_, exchange) in due {

@@ -30,7 +30,7 @@ use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
 use crate::spread::spread;
-pub use program::{Access, Lowered, Node};
+pub use program::{Access, Act, Lowered, Node};
 use roles::Role;
 use ahead::Ahead;
 use epilogue::Fused;
@@ -98,19 +98,8 @@ fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
 /// How often each value is an operand or a statement's.
 pub fn uses(f: &Func) -> Vec<u32> {
     let mut n = vec![0; f.values.len()];
-    crate::analyse::walk(&f.body).flat_map(|s| taken_by(f, s)).for_each(|v| n[v.0 as usize] += 1);
+    crate::analyse::walk(&f.body).flat_map(|s| f.taken_by(s)).for_each(|v| n[v.0 as usize] += 1);
     n
-}
-
-/// The values that a statement takes itself, not those that statements in it take.
-fn taken_by(f: &Func, s: &Stmt) -> Vec<Value> {
-    match s {
-        Stmt::Let(v) => f.op(*v).operands(),
-        Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
-        Stmt::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
-        Stmt::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
-        _ => vec![],
-    }
 }
 
 /// A tile at hand: Rust for the element in register `#`.

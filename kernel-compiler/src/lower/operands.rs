@@ -201,7 +201,7 @@ impl Taken {
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
         match s {
             Stmt::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
-            s => super::taken_by(f, s),
+            s => f.taken_by(s),
         }
     }
 

@@ -21,10 +21,19 @@ pub enum Node {
     Return,
 }
 
+/// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Act {
+    Read,
+    Write,
+    /// An atomic that reads and writes.
+    Update,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     pub param: usize,
-    pub writes: bool,
+    pub act: Act,
     /// Accesses with equal keys reach the same element from the same thread.
     pub key: (u32, u64),
     pub site: u32,

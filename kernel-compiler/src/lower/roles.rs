@@ -225,8 +225,8 @@ impl Lower<'_> {
     pub(super) fn release(&mut self, p: &Pipeline, channel: usize) {
         let ring = p.channels[channel].ring;
         if p.channels[channel].by_threads {
-            // One thread speaks for all of them.
-            self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
+            // One thread speaks for all of them. Without a fence a copy may overwrite what loads, though begun before it, have not read yet.
+            self.line(format!("d::proxy_fence(0); d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
         }
         match self.late {
             Some(l) if l.channel == channel => self.release_late(p, ring),

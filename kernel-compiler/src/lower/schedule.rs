@@ -5,8 +5,8 @@
 //! one parameter that the program both reads and writes are kept in order across threads by barriers as well, except where
 //! the same thread reaches the same element.
 
-use super::program::{Access, Node};
-use std::collections::BTreeSet;
+use super::program::{Access, Act, Node};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Beyond this many bytes exchanges share one buffer: occupancy is worth more than a barrier.
 const OWN_BYTES: usize = 16 << 10;
@@ -17,10 +17,9 @@ pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
     let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
-    let mut mixed = BTreeSet::new();
-    let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
-    params(&nodes, &mut reads, &mut writes);
-    mixed.extend(reads.intersection(&writes).copied());
+    let mut acts = BTreeMap::new();
+    params(&nodes, &mut acts);
+    let mixed = acts.into_iter().filter(|(_, acts)| acts.len() > 1).map(|(param, _)| param).collect();
     let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
@@ -41,17 +40,18 @@ fn collect(nodes: &[Node], sizes: &mut Vec<usize>) {
     }
 }
 
-fn params(nodes: &[Node], reads: &mut BTreeSet<usize>, writes: &mut BTreeSet<usize>) {
+/// What is done to each parameter.
+fn params(nodes: &[Node], acts: &mut BTreeMap<usize, BTreeSet<Act>>) {
     for n in nodes {
         match n {
             Node::Access { access, .. } => {
-                if access.writes { writes.insert(access.param) } else { reads.insert(access.param) };
+                acts.entry(access.param).or_default().insert(access.act);
             }
             Node::If { then, other, .. } => {
-                params(then, reads, writes);
-                params(other, reads, writes);
+                params(then, acts);
+                params(other, acts);
             }
-            Node::Loop { body } | Node::Block { body } => params(body, reads, writes),
+            Node::Loop { body } | Node::Block { body } => params(body, acts),
             _ => {}
         }
     }
@@ -62,8 +62,8 @@ fn params(nodes: &[Node], reads: &mut BTreeSet<usize>, writes: &mut BTreeSet<usi
 struct State {
     /// Exchange buffers that were loaded from.
     loaded: BTreeSet<usize>,
-    /// Accesses: parameter, whether written, key (none: made in an earlier round of a loop).
-    accesses: BTreeSet<(usize, bool, Option<(u32, u64)>)>,
+    /// Accesses: parameter, what is done, key (none: made in an earlier round of a loop).
+    accesses: BTreeSet<(usize, Act, Option<(u32, u64)>)>,
     /// No way leads here.
     dead: bool,
 }
@@ -88,18 +88,18 @@ impl State {
 
     /// As seen from the next round of a loop, where keys name other elements.
     fn aged(&self) -> State {
-        State { accesses: self.accesses.iter().map(|&(p, w, _)| (p, w, None)).collect(), ..self.clone() }
+        State { accesses: self.accesses.iter().map(|&(p, act, _)| (p, act, None)).collect(), ..self.clone() }
     }
 
     fn conflicts(&self, a: &Access) -> bool {
-        self.accesses.iter().any(|&(p, written, key)| p == a.param && written != a.writes && key != Some(a.key))
+        self.accesses.iter().any(|&(p, act, key)| p == a.param && act != a.act && key != Some(a.key))
     }
 }
 
 struct Scheduler {
     shared: bool,
     next: usize,
-    /// Parameters that are both read and written.
+    /// Parameters to which different things are done.
     mixed: BTreeSet<usize>,
     /// States at the `break`s and `continue`s of the loops around, innermost last.
     exits: Vec<(State, State)>,
@@ -135,7 +135,7 @@ impl Scheduler {
                         out.push(Node::Barrier { site: access.site });
                         state.barrier();
                     }
-                    state.accesses.insert((access.param, access.writes, Some(access.key)));
+                    state.accesses.insert((access.param, access.act, Some(access.key)));
                 }
                 out.push(Node::Line(text));
             }

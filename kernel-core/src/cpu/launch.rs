@@ -4,7 +4,9 @@ use super::Mem;
 use super::tile::Tile;
 use crate::desc::CpuFn;
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::fmt::Write;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -35,10 +37,9 @@ pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
         }
         let i = i as u64;
         let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid };
-        let guard = OnPanic(&panicked);
+        let _running = Running(&panicked, FAILED.replace(&panicked));
         // SAFETY: the caller's.
         unsafe { f(&program, slots) };
-        std::mem::forget(guard);
     };
     let start = Instant::now();
     run(0);
@@ -52,12 +53,30 @@ pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
     }
 }
 
-/// Dropped only by unwinding.
-struct OnPanic<'a>(&'a AtomicBool);
+thread_local! {
+    /// Whether a program of the launch that this thread works for has panicked.
+    static FAILED: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
+}
 
-impl Drop for OnPanic<'_> {
+/// While a program runs; and what was here before it.
+struct Running<'a>(&'a AtomicBool, *const AtomicBool);
+
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        FAILED.set(self.1);
+    }
+}
+
+/// For a program that may be waiting for another: that one may have panicked, then so does this.
+#[inline]
+pub(super) fn wait_a_little() {
+    std::hint::spin_loop();
+    // SAFETY: it outlives the programs of its launch.
+    if unsafe { FAILED.get().as_ref() }.is_some_and(|failed| failed.load(Ordering::Relaxed)) {
+        panic!("another program of the launch has failed");
     }
 }
 

@@ -173,8 +173,7 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
     }
     let mut old = read_bits::<T>(addr);
     if OP == atomic_op::LOAD {
-        // Who waits for another program asks again and again.
-        std::hint::spin_loop();
+        super::launch::wait_a_little();
         return T::from_bits64(old);
     }
     loop {

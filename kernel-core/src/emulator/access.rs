@@ -8,8 +8,8 @@ use super::order::{Order, Stamp};
 use super::report::Kind;
 use super::shadow::Touch;
 
-/// So often a thread may load from an address by an atomic while nobody writes.
-const MOST_ASKED: u32 = 1000;
+/// So often a thread may load from an address by an atomic while nobody stores anything.
+const MOST_ASKED: u32 = 1 << 16;
 
 /// A step whose accesses an agent makes, after what certain threads have done.
 pub struct Asynchronous {
@@ -22,8 +22,7 @@ pub struct Asynchronous {
 
 impl Asynchronous {
     fn request<'a>(&'a self, order: &'a Order, touch: Touch, bytes: usize) -> Request<'a> {
-        let (name, proxy) = (Some(self.name), self.proxy && touch == Touch::Read);
-        Request { order, touch, now: self.now, by: &self.by, name, proxy, bytes, value: None }
+        Request { order, touch, now: self.now, by: &self.by, name: Some(self.name), proxy: self.proxy, bytes, value: None }
     }
 }
 
@@ -32,7 +31,7 @@ impl Machine {
     #[inline]
     pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
         self.report.global_bytes += bytes as u64;
-        if touch.writes() {
+        if touch == Touch::Write {
             self.asked.clear();
         }
         let now = self.order.stamp(touch.is_atomic(), self.current, site);
@@ -85,9 +84,13 @@ impl Machine {
         Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
-    /// Whether the current thread may load again what it waits for: nobody else runs meanwhile, so that who has asked often enough
-    /// asks for ever.
-    pub fn may_ask(&mut self, addr: u64, site: u32) -> bool {
+    /// Whether the current thread may ask again, by an atomic that changes nothing, for what it waits for: no other program runs meanwhile,
+    /// so that who has asked often enough asks for ever.
+    pub fn may_ask(&mut self, touch: Touch, addr: u64, changes: bool, site: u32) -> bool {
+        if changes || !touch.reads() {
+            self.asked.clear();
+            return true;
+        }
         let times = self.asked.entry((self.current, addr)).or_default();
         *times += 1;
         if *times == MOST_ASKED {

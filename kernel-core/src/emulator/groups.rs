@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::access::Asynchronous;
 use super::known::Agent;
 use super::machine::Machine;
 use super::report::Kind;
@@ -55,7 +56,8 @@ impl Machine {
                 return false;
             }
         }
-        let step = self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site);
+        // These copies are no part of the asynchronous proxy.
+        let step = Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
         let Some(place) = self.shared_async(&step, Touch::Write, self.here(dst), bytes) else { return false };
         match src {
             Some(src) => std::ptr::copy_nonoverlapping(src as *const u8, place, bytes),

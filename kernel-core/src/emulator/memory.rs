@@ -54,7 +54,7 @@ pub struct Request<'a> {
     pub by: &'a Observer,
     /// What an asynchronous step is called.
     pub name: Option<&'static str>,
-    /// Reads by the asynchronous proxy.
+    /// By the asynchronous proxy.
     pub proxy: bool,
     pub bytes: usize,
     /// What a store of a thread writes: races of equal values are benign.
@@ -280,13 +280,12 @@ impl Shared {
             Ok(()) => Ok(place),
             Err(Trouble::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
             Err(Trouble::Race { earlier, wrote }) => Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r)),
-            Err(Trouble::Unfenced { earlier }) => Err(Fault {
+            Err(Trouble::Unfenced { earlier, wrote }) => Err(Fault {
                 kind: Kind::MissingProxyFence,
-                message: format!(
-                    "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
-                    what(),
-                    earlier.site()
-                ),
+                message: match wrote {
+                    true => format!("{} may not see the store of line {}: no proxy_fence by the thread that stored comes between", what(), earlier.site()),
+                    false => format!("{} may come before the load of line {}: no proxy_fence by the thread that loaded comes between", what(), earlier.site()),
+                },
                 earlier: Some(earlier),
             }),
         }

@@ -33,17 +33,18 @@ impl Touch {
 pub enum Trouble {
     /// Not ordered with an earlier access.
     Race { earlier: Stamp, wrote: bool },
-    /// The asynchronous proxy reads what a thread wrote and did not fence.
-    Unfenced { earlier: Stamp },
+    /// The asynchronous proxy reads what a thread wrote, or writes where it read, and did not fence.
+    Unfenced { earlier: Stamp, wrote: bool },
     Uninitialised,
 }
 
 /// The last write, and reads since: of those not ordered before one another two are kept, of different programs if
-/// possible, else of different warps, so that whoever writes next differs from one of them.
+/// possible, else of different warps, so that whoever writes next differs from one of them. Of atomic loads the last is.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     write: Stamp,
     reads: [Stamp; 2],
+    atomic_load: Stamp,
 }
 
 /// Cells for a stretch of memory, one for each word of 4 bytes, and four for words that smaller accesses have touched.
@@ -61,7 +62,7 @@ pub struct Check<'a> {
     pub now: Stamp,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
-    /// Reads of the asynchronous proxy, which sees only what was fenced.
+    /// By the asynchronous proxy, which comes only after what was fenced.
     pub proxy: bool,
     /// What happened earlier is past: another program's use of shared memory.
     pub epoch: u64,
@@ -133,23 +134,31 @@ impl Cell {
             return Ok(());
         }
         let ordered = |s: Stamp| s.time() < c.epoch || (c.touch.is_atomic() && s.is_atomic()) || c.by.after(c.order, s);
+        let unfenced = |s: Stamp| c.proxy && s.time() >= c.epoch && !c.by.after_fence(c.order, s);
         let harmless = ordered(self.write) || (c.touch == Touch::Write && !self.write.is_async() && tolerate());
         if !harmless {
             return Err(Trouble::Race { earlier: self.write, wrote: true });
         }
         if !c.touch.writes() {
-            if c.proxy && self.write.time() >= c.epoch && !c.by.after_fence(c.order, self.write) {
-                return Err(Trouble::Unfenced { earlier: self.write });
+            if unfenced(self.write) {
+                return Err(Trouble::Unfenced { earlier: self.write, wrote: true });
             }
-            self.note_read(c);
+            if c.touch.is_atomic() {
+                self.atomic_load = c.now;
+            } else {
+                self.note_read(c);
+            }
             return Ok(());
         }
-        for earlier in self.reads {
+        for earlier in self.reads.into_iter().chain([self.atomic_load]) {
             if !ordered(earlier) {
                 return Err(Trouble::Race { earlier, wrote: false });
             }
+            if unfenced(earlier) {
+                return Err(Trouble::Unfenced { earlier, wrote: false });
+            }
         }
-        *self = Cell { write: c.now, reads: [Stamp::NEVER; 2] };
+        *self = Cell { write: c.now, ..Cell::default() };
         Ok(())
     }
 

@@ -115,7 +115,7 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
 pub unsafe fn atomic(touch: Touch, addr: u64, bytes: usize, relaxed: bool, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
-        let allowed = m.global(touch, addr, bytes, 0, site) && (touch.writes() || m.may_ask(addr, site));
+        let allowed = m.global(touch, addr, bytes, 0, site);
         if allowed {
             m.synchronise(touch, addr, relaxed);
         }
@@ -125,14 +125,13 @@ pub unsafe fn atomic(touch: Touch, addr: u64, bytes: usize, relaxed: bool, site:
         stop();
     }
     let old = read(addr as *const u8, bytes) as u64;
-    if !touch.writes() {
-        return old;
-    }
-    let new = replace(old) as u128;
-    if !with(|m| m.may_give(new, bytes, site)) {
+    let new = if touch.writes() { replace(old) } else { old };
+    if !with(|m| m.may_give(new as u128, bytes, site) && m.may_ask(touch, addr, old != new, site)) {
         stop();
     }
-    write(addr as *mut u8, bytes, new);
+    if touch.writes() {
+        write(addr as *mut u8, bytes, new as u128);
+    }
     old
 }
 

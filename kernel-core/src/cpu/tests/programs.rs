@@ -132,6 +132,33 @@ fn a_program_may_wait_for_those_that_began_before_it() {
     }
 }
 
+/// The last to begin waits for a word that the one which fails does not store.
+unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
+    let [ticket, word] = *slots else { unreachable!() };
+    let order = unsafe { atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0) };
+    // Long enough for the others to begin elsewhere.
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    if order == 1 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        panic!("it fails");
+    }
+    let begun = std::time::Instant::now();
+    while order > 1 && unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| word, |_| true, |_| 0).at(0) } == 0 {
+        assert!(begun.elapsed().as_secs() < 10, "program {program:?} waits for ever");
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_program_that_failed() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let (ticket, word) = ([0u64; 1], [0u64; 1]);
+    let slots = [ticket.as_ptr() as u64, word.as_ptr() as u64];
+    let begun = std::time::Instant::now();
+    let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &slots) });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    assert!(begun.elapsed().as_secs() < 10);
+}
+
 #[inline(always)]
 unsafe fn dispatched(program: &Program, slots: &[u64]) {
     let t = each(&[4], |i| scalar::fma(i as f32, 2.0, program.id[0] as f32));

@@ -41,7 +41,10 @@ unsafe fn refill<const WAIT: u32, const ARRIVE: u32>(s: &[u64]) {
         }
         let x = d::shared_load::<u32, 4, 4>(|r| t * 16 + r as u32 * 4, |_| true, 50);
         sum += x.iter().sum::<u32>();
-        if ARRIVE == 1 {
+        if ARRIVE != 3 {
+            h::proxy_fence(53);
+        }
+        if ARRIVE == 1 || ARRIVE == 3 {
             h::mbarrier_arrive(EMPTY, true, 51);
         }
     }
@@ -62,6 +65,9 @@ fn stages_that_threads_read() {
         assert_eq!(run(refill::<1, 1>, seed).as_ref(), Ok(&want));
         let f = run(refill::<2, 1>, seed).unwrap_err();
         assert!(matches!((f.kind, f.site), (Kind::SharedUninitialised | Kind::AsyncRace, 50)), "{f}");
+        // What was loaded before the arrival may not have been read yet.
+        let f = run(refill::<0, 3>, seed).unwrap_err();
+        assert!((f.kind, f.site, f.other_site) == (Kind::MissingProxyFence, 46, Some(50)) && f.message.contains("by the thread that loaded"), "{f}");
         // The load comes after the read, or the read while the load goes on.
         for kernel in [refill::<0, 0> as Run, refill::<0, 2>] {
             let f = run(kernel, seed).unwrap_err();

@@ -273,6 +273,7 @@ unsafe fn refill<const DEFECT: u32>(s: &[u64]) {
             h::mbarrier_wait(BAR, round & 1, 67);
         }
         sum += d::shared_load::<u32, 4, 4>(|r| t * 16 + r as u32 * 4, |_| true, 68).iter().sum::<u32>();
+        h::proxy_fence(72);
         h::mbarrier_arrive_at(EMPTY, 0, DEFECT != OWN_RELEASE || rank == 0, 69);
     }
     store(out + (d::program_id(0) * 64 + t as u64) * 4, true, sum, 70);

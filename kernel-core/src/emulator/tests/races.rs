@@ -309,4 +309,26 @@ fn a_wait_for_a_program_that_may_begin_later() {
     let mut flags = [0u32; 8];
     let f = program(32, 0).grid(8).write(&mut flags).fails(wait_for_a_neighbour::<true>, Kind::EndlessWait, 131);
     assert!(f.message.contains("began before it") && f.program == [0, 0, 0], "{f}");
+    let mut lock = [1u32];
+    program(32, 0).write(&mut lock).fails(wait_for_a_lock, Kind::EndlessWait, 140);
+}
+
+/// By an atomic that stores what is there already.
+unsafe fn wait_for_a_lock(s: &[u64]) {
+    while d::thread() == 0 && d::atomic_cas::<u32, 1>(|_| s[0], |_| true, |_| 0, |_| 1, true, 140)[0] == 1 {}
+}
+
+/// A plain load, then an atomic one of the same word; then another program's atomic store.
+unsafe fn plain_then_atomic(s: &[u64]) {
+    let (t, p) = (d::thread(), d::program_id(0));
+    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| p == 0 && t == 0, |_| 0, 0, 150);
+    d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0], |_| p == 0 && t == 0, |_| 0, true, 151);
+    d::atomic::<u32, 1, { d::atomic::STORE }>(|_| s[0], |_| p == 1 && t == 0, |_| 1, true, 152);
+}
+
+#[test]
+fn an_atomic_load_hides_no_plain_one() {
+    let mut x = [0u32];
+    let f = program(32, 0).grid(2).write(&mut x).fails(plain_then_atomic, Kind::GlobalRace, 152);
+    assert_eq!(f.other_site, Some(150));
 }

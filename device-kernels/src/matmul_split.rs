@@ -1,0 +1,184 @@
+//! Products of few tiles and a long depth: several programs share a tile of the result, each with a part of the depth.
+//!
+//! Programs are in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`, as large as `C`
+//! for each. Who takes a tile's last ticket, of `tickets`, a zero for every tile, adds them up, in their order, and puts the ticket back
+//! to 0: who finishes when changes nothing. Activations are those of `matmul`.
+
+use kernel_macros::tile_module;
+
+#[tile_module]
+pub mod shared_tiles {
+    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
+        // Zero times an infinity is no zero.
+        if below == 0.0 {
+            where_(sums < 0.0, 0.0, sums)
+        } else if below != 1.0 {
+            where_(sums < 0.0, below * sums, sums)
+        } else {
+            sums
+        }
+    }
+
+    /// Where a program's part of the depth begins and ends, both but for the last in steps of STEP.
+    fn share<const STEP: usize>(depth: usize, parts: ViewMut<f32, 3>) -> (usize, usize) {
+        let deep = cdiv(cdiv(depth, STEP), parts.dim(0)) * STEP;
+        (program_id(2) * deep, min(program_id(2) * deep + deep, depth))
+    }
+
+    /// A program's sums to the others, or with theirs to `c`.
+    fn add_up<E, const BM: usize, const BN: usize>(acc: Tile<f32>, parts: ViewMut<f32, 3>, tickets: &mut [u32], c: ViewMut<E, 2>, below: f32) {
+        let (r, s) = (program_id(0) * BM, program_id(1) * BN);
+        let tile = program_id(0) * num_programs(1) + program_id(1);
+        parts.store([program_id(2), r, s], reshape(acc, [1, BM, BN]));
+        if atomic_add(tickets, tile, 1) == parts.dim(0) as u32 - 1 {
+            let mut sums = zeros::<f32>([BM, BN]);
+            for p in range(0, parts.dim(0), 1) {
+                sums += reshape(parts.tile([p, r, s], [1, BM, BN]), [BM, BN]);
+            }
+            c.store([r, s], activated(sums, below).to::<E>());
+            store(tickets, tile, 0);
+        }
+    }
+
+    fn product_in_parts<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<E, 2>,
+        b: View<E, 2>,
+        parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        c: ViewMut<E, 2>,
+        below: f32,
+    ) {
+        let (r, s) = (program_id(0) * BM, program_id(1) * BN);
+        let (from, to) = share::<BK>(a.dim(1), parts);
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in range(from, to, BK) {
+            let right = if TB == 1 { trans(b.tile([s, k], [BN, BK])) } else { b.tile([k, s], [BK, BN]) };
+            acc = dot(a.tile([r, k], [BM, BK]), right, acc);
+        }
+        add_up::<E, BM, BN>(acc, parts, tickets, c, below);
+    }
+
+    /// A B, the depth in `parts.dim(0)` parts.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
+        emulate = [1, 3],
+    )]
+    pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product_in_parts::<T, 0, BM, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
+    /// A Bᵀ, the depth in `parts.dim(0)` parts.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
+        emulate = [1, 3],
+    )]
+    pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
+    /// The nearest tf32; of the largest numbers the one below, which is finite.
+    fn tf32(x: Tile<f32>) -> Tile<f32> {
+        let bits = bitcast::<u32>(x);
+        let up = where_((bits & 0x7FFFFFFF) < 0x7F7FF000, bits + 0x1000, bits);
+        bitcast::<f32>(up & 0xFFFFE000)
+    }
+
+    /// Of f32, to its accuracy, out of products of tf32. `a` was taken apart before (`split` of `matmul_f32`); of `b` each program takes its
+    /// tiles apart itself, in registers, where only a left operand may be: the transpose of the product is computed. What a step
+    /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
+    fn mixed<const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        b: View<f32, 2>,
+        parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        let (r, s) = (program_id(0) * BM, program_id(1) * BN);
+        let (from, to) = share::<BK>(a_high.dim(1), parts);
+        let mut acc = zeros::<f32>([BN, BM]);
+        for k in range(from, to, BK) {
+            let left = if TB == 1 { b.tile([s, k], [BN, BK]) } else { trans(b.tile([k, s], [BK, BN])) };
+            let high = tf32(left);
+            // An infinity less itself is no number.
+            let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
+            let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
+            let mut part = zeros::<f32>([BN, BM]);
+            // The small ones first.
+            part = dot(low, xh, part).tf32();
+            part = dot(high, xl, part).tf32();
+            part = dot(high, xh, part).tf32();
+            acc += part;
+        }
+        add_up::<f32, BM, BN>(trans(acc), parts, tickets, c, below);
+    }
+
+    /// A B of f32, with `a` in two parts.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
+        early = [b],
+        emulate = [1, 3],
+    )]
+    pub fn matmul_f32_mixed_nn<const BM: usize, const BN: usize, const BK: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        b: View<f32, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        mixed::<0, BM, BN, BK>(a_high, a_low, b, parts, tickets, c, below);
+    }
+
+    /// A Bᵀ of f32, with `a` in two parts.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
+        early = [b],
+        emulate = [0, 2],
+    )]
+    pub fn matmul_f32_mixed_nt<const BM: usize, const BN: usize, const BK: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        b: View<f32, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        mixed::<1, BM, BN, BK>(a_high, a_low, b, parts, tickets, c, below);
+    }
+}
