@@ -236,7 +236,7 @@ impl Runtime {
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
         });
-        ran.inspect_err(|_| stream.blocks().zero_leased())
+        ran.inspect_err(|_| stream.blocks().zero_again(call.slots()))
     }
 }
 

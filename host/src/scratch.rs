@@ -196,10 +196,10 @@ impl Blocks {
         }
     }
 
-    /// A launch on the host has failed half way: what it was to leave zero may not be.
-    pub(crate) fn zero_leased(&self) {
-        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some()) {
-            // SAFETY: the block is owned here, and nothing runs on it any more.
+    /// A launch on the host with these arguments has failed half way: what it was to leave zero may not be.
+    pub(crate) fn zero_again(&self, slots: &[u64]) {
+        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some() && slots.contains(&b.ptr)) {
+            // SAFETY: the block is owned here and leased to that launch alone, which has ended.
             unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
         }
     }

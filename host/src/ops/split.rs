@@ -14,8 +14,12 @@ const LEAST_REUSE: u64 = 128;
 /// Less is not worth one launch more, unless B is as large as this, for then it is read faster.
 const LEAST_MIXED: u64 = 1 << 25;
 const LEAST_OPERAND: u64 = 1 << 22;
-/// Of more rows and columns it is better that programs find B taken apart.
-const MOST_MIXED: [u64; 2] = [1536, 1024];
+/// Of more rows it is better that programs find B taken apart. (A, of few rows, is written twice, its rows padded.)
+const MOST_ROWS: u64 = 1536;
+/// Tiles stand side by side along an axis of the grid, and are as narrow as this.
+const MOST_COLUMNS: u64 = 65535 * 64;
+/// More sums than this are not worth writing and reading again.
+const MOST_SUMS: u64 = 1 << 26;
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
 const PITCH: u64 = 32;
 
@@ -36,9 +40,12 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
         return if apart { Some(Way::Apart) } else { pinned.then_some(Way::Mixed(split_k::PINNED_PARTS)) };
     }
     let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
-    let few = e.m <= MOST_MIXED[0] || e.n <= MOST_MIXED[1];
+    let few = e.m <= MOST_ROWS && e.n <= MOST_COLUMNS;
     if few && b.maps() && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
-        return Some(Way::Mixed(parts(on.num_sms(), e)));
+        let parts = parts(on.num_sms(), e);
+        if parts.saturating_mul(e.m).saturating_mul(e.n) <= MOST_SUMS {
+            return Some(Way::Mixed(parts));
+        }
     }
     let large = product >= LEAST_PRODUCT && e.m.min(e.n) >= LEAST_REUSE;
     (large && on.runtime().0.takes_maps(k::matmul_f32_parts::DESCS[0])).then_some(Way::Apart)
@@ -67,13 +74,15 @@ fn parts(num_sms: u64, e: Extents) -> u64 {
 
 /// `f(op(A) op(B))`, A of any strides, B of any for [`Way::Apart`].
 pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
-    let a = Parts::of(on, a.turned(false).view)?;
+    let a = a.turned(false).view;
     match way {
         Way::Apart => {
-            let b = Parts::of(on, b.turned(true).view)?;
+            let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
             on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
         }
         Way::Mixed(parts) => split_k::with_sums(on, e, parts, |sums, tickets| {
+            // Last, so that nothing but this launch stands before the next, not even in a graph.
+            let a = Parts::of(on, a)?;
             let (high, low) = (a.high()?, a.low()?);
             let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
             on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))

@@ -178,6 +178,14 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
             p.product(f, *d, s);
         }
     }
+    for (d, product) in &p.dots {
+        // What tensor cores cannot take as it lies is fetched by threads, word by word.
+        if let (&Op::Dot { a, .. }, &Operand::Buffer { channel, .. }) = (f.op(*d), &product.a)
+            && product.a.through_registers(f.ty(a).dtype)
+        {
+            p.channels[channel].by_threads = true;
+        }
+    }
     p.chains(f, &f.body);
     fused.iter().for_each(|x| p.epilogue(f, x));
     p.slice(f)?;

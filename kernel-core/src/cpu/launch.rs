@@ -6,8 +6,10 @@ use crate::desc::CpuFn;
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Which program of the grid runs.
@@ -30,16 +32,23 @@ pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
     if total == 0 {
         return;
     }
-    let panicked = AtomicBool::new(false);
+    let failed = AtomicBool::new(false);
+    let cause = Mutex::new(None);
     let run = |i: usize| {
-        if panicked.load(Ordering::Relaxed) {
+        if failed.load(Ordering::Relaxed) {
             return;
         }
         let i = i as u64;
         let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid };
-        let _running = Running(&panicked, FAILED.replace(&panicked));
+        let around = FAILED.replace(&failed);
         // SAFETY: the caller's.
-        unsafe { f(&program, slots) };
+        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { f(&program, slots) }));
+        FAILED.set(around);
+        if let Err(panic) = ran {
+            // The first: others may fail because they wait for it.
+            cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            failed.store(true, Ordering::Relaxed);
+        }
     };
     let start = Instant::now();
     run(0);
@@ -51,23 +60,14 @@ pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
         let least = total / (rayon::current_num_threads() * 64);
         (1..total).into_par_iter().with_min_len(least.max(1)).for_each(run);
     }
+    if let Some(panic) = cause.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        resume_unwind(panic);
+    }
 }
 
 thread_local! {
-    /// Whether a program of the launch that this thread works for has panicked.
+    /// Whether a program of the launch that this thread works for has failed.
     static FAILED: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
-}
-
-/// While a program runs; and what was here before it.
-struct Running<'a>(&'a AtomicBool, *const AtomicBool);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-        FAILED.set(self.1);
-    }
 }
 
 /// For a program that may be waiting for another: that one may have panicked, then so does this.

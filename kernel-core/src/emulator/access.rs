@@ -54,7 +54,9 @@ impl Machine {
             self.asked.clear();
         }
         for step in steps {
-            if let Err(fault) = self.global.check(addr, &step.request(&self.order, touch, bytes)) {
+            // Fences are looked for in shared memory alone.
+            let request = Request { proxy: false, ..step.request(&self.order, touch, bytes) };
+            if let Err(fault) = self.global.check(addr, &request) {
                 self.fault(fault, step.now.site());
                 return false;
             }

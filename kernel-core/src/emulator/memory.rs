@@ -181,7 +181,7 @@ impl Global {
         match trouble {
             Trouble::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
             Trouble::Race { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
-            Trouble::Unfenced { .. } => unreachable!("only shared memory is read so"),
+            Trouble::Unfenced { .. } => unreachable!("fences are not looked for here"),
         }
     }
 

@@ -39,12 +39,12 @@ pub enum Trouble {
 }
 
 /// The last write, and reads since: of those not ordered before one another two are kept, of different programs if
-/// possible, else of different warps, so that whoever writes next differs from one of them. Of atomic loads the last is.
+/// possible, else of different warps, so that whoever writes next differs from one of them. Likewise of atomic loads.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     write: Stamp,
     reads: [Stamp; 2],
-    atomic_load: Stamp,
+    atomic_loads: [Stamp; 2],
 }
 
 /// Cells for a stretch of memory, one for each word of 4 bytes, and four for words that smaller accesses have touched.
@@ -62,7 +62,7 @@ pub struct Check<'a> {
     pub now: Stamp,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
-    /// By the asynchronous proxy, which comes only after what was fenced.
+    /// By the asynchronous proxy: what threads stored and it reads, or loaded and it writes, must be fenced.
     pub proxy: bool,
     /// What happened earlier is past: another program's use of shared memory.
     pub epoch: u64,
@@ -143,14 +143,11 @@ impl Cell {
             if unfenced(self.write) {
                 return Err(Trouble::Unfenced { earlier: self.write, wrote: true });
             }
-            if c.touch.is_atomic() {
-                self.atomic_load = c.now;
-            } else {
-                self.note_read(c);
-            }
+            let reads = if c.touch.is_atomic() { &mut self.atomic_loads } else { &mut self.reads };
+            *reads = noted(*reads, c);
             return Ok(());
         }
-        for earlier in self.reads.into_iter().chain([self.atomic_load]) {
+        for earlier in self.reads.into_iter().chain(self.atomic_loads) {
             if !ordered(earlier) {
                 return Err(Trouble::Race { earlier, wrote: false });
             }
@@ -161,30 +158,30 @@ impl Cell {
         *self = Cell { write: c.now, ..Cell::default() };
         Ok(())
     }
+}
 
-    /// Ordering through atomics is not asked for here: at worst a read is kept that need not be.
-    #[inline]
-    fn note_read(&mut self, c: &Check<'_>) {
-        let now = c.now;
-        // An agent ends its reads in order.
-        let same_agent = |s: Stamp| s.thread() == now.thread() && c.order.in_current_program(s);
-        let older = |s: Stamp| s.time() < c.epoch || same_agent(s) || c.by.after_barriers(c.order, s);
-        let [a, b] = self.reads;
-        self.reads = match (older(a), older(b)) {
-            (true, true) => [now, Stamp::NEVER],
-            (true, false) => [now, b],
-            (false, true) => [a, now],
-            (false, false) => {
-                let current = |s: Stamp| c.order.in_current_program(s);
-                // `now` is of the current program; keep two programs, else two warps, else two threads.
-                if current(a) && current(b) && a.warp() == b.warp() {
-                    [a, now]
-                } else if !current(a) && !current(b) {
-                    [b, now]
-                } else {
-                    [a, b]
-                }
+/// Two reads, one of which may give way to another. Ordering through atomics is not asked for here: at worst a read is kept that need
+/// not be.
+#[inline]
+fn noted([a, b]: [Stamp; 2], c: &Check<'_>) -> [Stamp; 2] {
+    let now = c.now;
+    // An agent ends its reads in order.
+    let same_agent = |s: Stamp| s.thread() == now.thread() && c.order.in_current_program(s);
+    let older = |s: Stamp| s.time() < c.epoch || same_agent(s) || c.by.after_barriers(c.order, s);
+    match (older(a), older(b)) {
+        (true, true) => [now, Stamp::NEVER],
+        (true, false) => [now, b],
+        (false, true) => [a, now],
+        (false, false) => {
+            let current = |s: Stamp| c.order.in_current_program(s);
+            // `now` is of the current program; keep two programs, else two warps, else two threads.
+            if current(a) && current(b) && a.warp() == b.warp() {
+                [a, now]
+            } else if !current(a) && !current(b) {
+                [b, now]
+            } else {
+                [a, b]
             }
-        };
+        }
     }
 }

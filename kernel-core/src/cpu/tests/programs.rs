@@ -155,7 +155,8 @@ fn nobody_waits_for_a_program_that_failed() {
     let slots = [ticket.as_ptr() as u64, word.as_ptr() as u64];
     let begun = std::time::Instant::now();
     let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &slots) });
-    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
     assert!(begun.elapsed().as_secs() < 10);
 }
 

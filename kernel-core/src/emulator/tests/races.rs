@@ -332,3 +332,17 @@ fn an_atomic_load_hides_no_plain_one() {
     let f = program(32, 0).grid(2).write(&mut x).fails(plain_then_atomic, Kind::GlobalRace, 152);
     assert_eq!(f.other_site, Some(150));
 }
+
+/// Two programs load by atomics; then one of them stores.
+unsafe fn stored_by_a_reader(s: &[u64]) {
+    let (t, p) = (d::thread(), d::program_id(0));
+    d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0], |_| t == 0, |_| 0, true, 160);
+    d::store::<u32, 1, 1, false>(|_| s[0], false, |_| p == 1 && t == 0, |_| 1, 0, 161);
+}
+
+#[test]
+fn atomic_loads_of_several_programs_are_remembered() {
+    let mut x = [0u32];
+    let f = program(32, 0).grid(2).write(&mut x).fails(stored_by_a_reader, Kind::GlobalRace, 161);
+    assert_eq!(f.other_site, Some(160));
+}
