@@ -150,13 +150,17 @@ fn waits_for_mbarriers_are_loops() {
         if loops != waits.len() || loops < expected {
             wrong.push(format!("{}: {} waits, {loops} of them loops, lowered {expected}", e.title(), waits.len()));
         }
-        // The producer waits before it fills a buffer, and the others before they multiply what is in one.
+        // The producer waits before it fills a buffer, and the others before each group of products of what is in one.
         let mut waited = false;
         for l in &lines {
-            if l.starts_with("mbarrier.try_wait") {
-                waited = true;
-            } else if l.starts_with("mbarrier.arrive.expect_tx") || l.starts_with("wgmma.fence") {
-                wrong.extend((!std::mem::take(&mut waited)).then(|| format!("{}: no wait before `{l}`", e.title())));
+            match l {
+                l if l.starts_with("mbarrier.try_wait") => waited = true,
+                l if l.starts_with("mbarrier.arrive.expect_tx") || l.starts_with("wgmma.fence") => {
+                    wrong.extend((!waited).then(|| format!("{}: no wait before `{l}`", e.title())));
+                    waited &= l.starts_with("wgmma");
+                }
+                l if l.starts_with("wgmma.commit_group") => waited = false,
+                _ => {}
             }
         }
         let (commits, pending) = (e.count(|o| o.starts_with("wgmma.commit_group")), e.count(|o| o.starts_with("wgmma.wait_group")));
