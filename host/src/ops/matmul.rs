@@ -181,7 +181,8 @@ impl Multiply for f32 {
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. Any strides will
 /// do; rows whose elements are neighbours are fast. Operands whose rows do not start at multiples of 16 bytes are copied
 /// to scratch memory first where the product is large enough to win by it. Where there are fewer tiles than the device could work
-/// on, several programs share one, with scratch memory for their sums.
+/// on, several programs share one, with scratch memory for their sums. Of f32 one operand or both are taken apart in scratch memory first,
+/// where that pays.
 ///
 /// Shapes: op(A) is `m x k`, op(B) `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also for [`Precision::Tf32`] of another
 /// type than f32; [`Error::Alias`] where `c` shares memory with an operand; a launch's.
