@@ -2,14 +2,17 @@
 
 use super::{Launch, check};
 use crate::error::Result;
+use crate::scratch::Scratch;
 use device_kernels as k;
 use kernel_core::{AsSlice, AsSliceMut, AsView, f16};
 
 /// Partial results per multiprocessor: no kernel starts more programs than that.
 const PARTIALS_PER_SM: usize = 16;
 
-fn partials(on: &impl Launch) -> usize {
-    PARTIALS_PER_SM * on.num_sms() as usize
+/// A word for the result of each program, with a mark, and a ticket.
+fn shared(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
+    let programs = PARTIALS_PER_SM * on.num_sms() as usize;
+    Ok((on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?))
 }
 
 /// `y[0] = sum of x`. The same array on the same device gives the same bits every time.
@@ -20,8 +23,7 @@ fn partials(on: &impl Launch) -> usize {
 pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("reduction", "y", y.len(), 1, "a sum")?;
-    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
-    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    let (mut partials, mut ticket) = shared(on)?;
     on.launch(k::reduction::reduction(x, &mut partials, &mut ticket, y))
 }
 
@@ -38,8 +40,7 @@ pub fn count_array_element<'a>(
 ) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("count_array_element", "y", y.len(), 1, "a count")?;
-    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
-    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    let (mut partials, mut ticket) = shared(on)?;
     on.launch(k::count_array_element::count_array_element(x, &mut partials, &mut ticket, y, k))
 }
 
@@ -57,8 +58,7 @@ pub fn count_2d_array_element<'a>(
     if let Some(x) = x.as_contiguous() {
         return count_array_element(on, x, y, k);
     }
-    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
-    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    let (mut partials, mut ticket) = shared(on)?;
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))
 }
 
@@ -72,7 +72,6 @@ pub fn dot_product<'a>(on: &impl Launch, a: impl AsSlice<'a, f16>, b: impl AsSli
     let (a, b, y) = (a.as_slice_arg(), b.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("dot_product", &[("a", a.len()), ("b", b.len())])?;
     check::length("dot_product", "y", y.len(), 1, "a sum")?;
-    let mut partials = on.stream().zeroed_scratch::<u64>(partials(on))?;
-    let mut ticket = on.stream().zeroed_scratch::<u32>(1)?;
+    let (mut partials, mut ticket) = shared(on)?;
     on.launch(k::dot_product::dot_product(a, b, &mut partials, &mut ticket, y))
 }
