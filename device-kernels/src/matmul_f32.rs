@@ -15,6 +15,9 @@ pub mod f32_products {
         }
     }
 
+    /// So much of the depth is summed up by itself: a sum of thousands, one after the other, is off by several times what one of such sums is.
+    const PART: usize = 64;
+
     /// In f32 itself, or with X3 of 1 as accurately out of products of tf32, which make NaN of an infinite operand: those have
     /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
     fn f32_product<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize>(
@@ -27,15 +30,21 @@ pub mod f32_products {
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let mut acc = zeros::<f32>([BM, BN]);
+            let mut part = zeros::<f32>([BM, BN]);
             for k in (0..a.dim(1)).step_by(BK) {
                 let x = a.tile([i * BM, k], [BM, BK]);
                 let y = if TB == 1 { trans(b.tile([j * BN, k], [BN, BK])) } else { b.tile([k, j * BN], [BK, BN]) };
                 if X3 == 1 {
                     acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
                 } else {
-                    acc = dot(x, y, acc);
+                    part = dot(x, y, part);
+                    if (k + BK) % PART == 0 {
+                        acc += part;
+                        part = zeros::<f32>([BM, BN]);
+                    }
                 }
             }
+            acc += part;
             c.store([i * BM, j * BN], activate(acc, below));
         }
     }

@@ -296,6 +296,7 @@ pub enum Unary {
     Ceil,
     Sqrt,
     Rsqrt,
+    Recip,
     Exp,
     Exp2,
     Log,
@@ -319,6 +320,7 @@ impl Unary {
             Ceil => "ceil",
             Sqrt => "sqrt",
             Rsqrt => "rsqrt",
+            Recip => "recip",
             Exp => "exp",
             Exp2 => "exp2",
             Log => "log",
@@ -334,7 +336,7 @@ impl Unary {
     /// The functions a kernel calls by name.
     pub fn parse(name: &str) -> Option<Unary> {
         use Unary::*;
-        [Abs, Floor, Ceil, Sqrt, Rsqrt, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid].into_iter().find(|u| u.name() == name)
+        [Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid].into_iter().find(|u| u.name() == name)
     }
 }
 

@@ -33,6 +33,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("ceil", "ceil(x)"),
     ("sqrt", "sqrt(x)"),
     ("rsqrt", "rsqrt(x)"),
+    ("recip", "recip(x)"),
     ("exp", "exp(x)"),
     ("exp2", "exp2(x)"),
     ("log", "log(x)"),

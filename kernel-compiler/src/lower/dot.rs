@@ -38,11 +38,12 @@ impl Lower<'_> {
     }
 
     fn result(&mut self, v: Value, layout: Layout, call: String) {
-        self.line(format!("let {}: [{}; {}] = {call};", scalar(v), self.f.ty(v).dtype.rust(), layout.regs()));
-        if self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v)) {
-            return;
-        }
+        self.begun(v, &layout, call);
         self.landed(v, layout);
+    }
+
+    fn begun(&mut self, v: Value, layout: &Layout, call: String) {
+        self.line(format!("let {}: [{}; {}] = {call};", scalar(v), self.f.ty(v).dtype.rust(), layout.regs()));
     }
 
     /// A product's sums are in registers of its name.
@@ -79,11 +80,11 @@ impl Lower<'_> {
             Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
             _ => (self.accumulator(v, &layout), "true".to_string()),
         };
-        let chained = |v: Value| self.role.pipeline().is_some_and(|p| p.chained.contains(&v));
         // Registers of A are written before each product.
-        let (first, last) = (!chained(before) || words.is_some(), !chained(v));
+        let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
+        let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", last && !self.goes_on(v));
+        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", self.ends_at_once(v) && !fetched);
         let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
         let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
         let call = match words {
@@ -93,7 +94,15 @@ impl Lower<'_> {
                 format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", across(p.a), across(p.b))
             }
         };
-        self.result(v, layout, call);
+        self.begun(v, &layout, call);
+        if fetched && self.ends_at_once(v) {
+            // Tensor cores are at it meanwhile.
+            self.threads_have_read();
+            self.line(format!("let {name} = d::wgmma_done::<_, _, 0>({name}, {site});", name = scalar(v)));
+        }
+        if !self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v)) {
+            self.landed(v, layout);
+        }
     }
 
     /// The matrix in shared memory that an operand is, where it begins, and whether along the depth.

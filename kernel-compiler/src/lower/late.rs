@@ -33,7 +33,8 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> 
     // With one buffer the next operands would never come.
     let stages = p.ring_of(channel).stages;
     let buffers = if stages == 0 { f.stages } else { stages };
-    if !straight || buffers == 1 || p.channels[channel].by_threads || !p.dots.contains_key(product) {
+    let c = &p.channels[channel];
+    if !straight || buffers == 1 || c.by_threads || !c.fetched.is_empty() || !p.dots.contains_key(product) {
         return None;
     }
     let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None }).collect();
@@ -82,8 +83,14 @@ impl Lower<'_> {
         roles::empty(c, p.rings[c].copiers, &format!("used{c}"), &format!("late{c} & "))
     }
 
-    /// Whether a product is not waited for where it stands.
-    pub(super) fn goes_on(&self, v: Value) -> bool {
-        self.late.is_some_and(|l| l.product == v) || self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v))
+    /// Whether a product is waited for where it stands.
+    pub(super) fn ends_at_once(&self, v: Value) -> bool {
+        let late = self.late.is_some_and(|l| l.product == v);
+        !late && !self.role.pipeline().is_some_and(|p| p.chained.contains(&v) || p.waits.deferred.contains(&v))
+    }
+
+    /// Whether the next product goes on where this one ends.
+    pub(super) fn is_chained(&self, v: Value) -> bool {
+        self.role.pipeline().is_some_and(|p| p.chained.contains(&v))
     }
 }

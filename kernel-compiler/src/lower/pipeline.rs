@@ -43,6 +43,8 @@ pub struct Channel {
     pub buffers: Vec<Buffer>,
     /// Threads take elements from it, beside the products.
     pub by_threads: bool,
+    /// The products for which threads fetch it word by word.
+    pub fetched: Vec<Value>,
     pub ring: usize,
 }
 
@@ -179,11 +181,11 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
         }
     }
     for (d, product) in &p.dots {
-        // What tensor cores cannot take as it lies is fetched by threads, word by word.
+        // What tensor cores cannot take as it lies.
         if let (&Op::Dot { a, .. }, &Operand::Buffer { channel, .. }) = (f.op(*d), &product.a)
             && product.a.through_registers(f.ty(a).dtype)
         {
-            p.channels[channel].by_threads = true;
+            p.channels[channel].fetched.push(*d);
         }
     }
     p.chains(f, &f.body);
@@ -258,7 +260,7 @@ impl Pipeline {
                         channels.extend(open.take());
                     }
                     let (channel, _) = *open.get_or_insert_with(|| {
-                        self.channels.push(Channel { buffers: vec![], by_threads: false, ring: 0 });
+                        self.channels.push(Channel { buffers: vec![], by_threads: false, fetched: vec![], ring: 0 });
                         (self.channels.len() - 1, i)
                     });
                     self.add(f, channel, *v);
@@ -400,7 +402,7 @@ impl Pipeline {
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
         let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
-        self.channels.push(Channel { buffers: vec![], by_threads: false, ring: 0 });
+        self.channels.push(Channel { buffers: vec![], by_threads: false, fetched: vec![], ring: 0 });
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
         self.ring(f, channel, true, 1);

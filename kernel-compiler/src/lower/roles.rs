@@ -223,15 +223,20 @@ impl Lower<'_> {
 
     /// After the last use of a channel.
     pub(super) fn release(&mut self, p: &Pipeline, channel: usize) {
-        let ring = p.channels[channel].ring;
-        if p.channels[channel].by_threads {
-            // One thread speaks for all of them. Without a fence a copy may overwrite what loads, though begun before it, have not read yet.
-            self.line(format!("d::proxy_fence(0); d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
+        let Channel { ring, by_threads, ref fetched, .. } = p.channels[channel];
+        if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
+            self.threads_have_read();
         }
         match self.late {
             Some(l) if l.channel == channel => self.release_late(p, ring),
             _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
         }
         self.advance(ring);
+    }
+
+    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may overwrite what loads, though
+    /// begun before it, have not read yet.
+    pub(super) fn threads_have_read(&mut self) {
+        self.line(format!("d::proxy_fence(0); d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Registers come in groups of `V` with consecutive addresses: a group is one access (several, beyond 16 bytes).
 
+use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
 use super::each;
@@ -35,8 +36,11 @@ pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
     if V > 1 && full {
         return load_groups::<Global, T, R, V, REV>(addr, hint, call);
     }
-    if V > 1 && undivided::<R, V>(&ok) {
-        return load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call);
+    if V > 1 {
+        cold_path();
+        if undivided::<R, V>(&ok) {
+            return load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call);
+        }
     }
     // `full` may be known only at run time: folded into the predicate, it costs no branch.
     each(|r| load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r))
@@ -59,8 +63,11 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
     if V > 1 && full {
         return store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call);
     }
-    if V > 1 && undivided::<R, V>(&ok) {
-        return store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call);
+    if V > 1 {
+        cold_path();
+        if undivided::<R, V>(&ok) {
+            return store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call);
+        }
     }
     let mut r = 0;
     while r < R {

@@ -81,6 +81,13 @@ pub fn sigmoid(x: f32) -> f32 {
     (1.0 / (1.0 + exp2_wide(x as f64 * -LOG2_E))) as f32
 }
 
+/// As on the device, denormals are 0.
+#[inline(always)]
+pub fn recip(x: f32) -> f32 {
+    let normal = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
+    normal(1.0 / normal(x))
+}
+
 #[inline(always)]
 pub fn rsqrt(x: f32) -> f32 {
     (1.0 / (x as f64).sqrt()) as f32

@@ -37,7 +37,7 @@ macro_rules! float {
         )+ }
     };
 }
-float! { floor ceil sqrt rsqrt exp exp2 log log2 sin cos tanh erf sigmoid }
+float! { floor ceil sqrt rsqrt recip exp exp2 log log2 sin cos tanh erf sigmoid }
 
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! by_std {
@@ -51,7 +51,7 @@ macro_rules! by_std {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod m32 {
-    pub use super::super::host::{erf, exp, exp2, log, log2, rsqrt, sigmoid, tanh};
+    pub use super::super::host::{erf, exp, exp2, log, log2, recip, rsqrt, sigmoid, tanh};
 
     by_std! { f32: floor floor ceil ceil sqrt sqrt sin sin cos cos }
 
@@ -63,7 +63,7 @@ pub mod m32 {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod m64 {
-    by_std! { f64: floor floor ceil ceil sqrt sqrt exp exp exp2 exp2 log ln log2 log2 sin sin cos cos tanh tanh }
+    by_std! { f64: floor floor ceil ceil sqrt sqrt recip recip exp exp exp2 exp2 log ln log2 log2 sin sin cos cos tanh tanh }
 
     #[inline(always)]
     pub fn fma(a: f64, b: f64, c: f64) -> f64 {
@@ -89,7 +89,7 @@ pub mod m64 {
 
 #[cfg(target_arch = "nvptx64")]
 pub mod m32 {
-    pub use super::super::ptx::f32::{ceil, exp2, floor, fma, rsqrt, sqrt};
+    pub use super::super::ptx::f32::{ceil, exp2, floor, fma, rcp_ftz as recip, rsqrt, sqrt};
 
     macro_rules! by_approx {
         ($($f:ident)+) => { $(
@@ -105,5 +105,5 @@ pub mod m32 {
 #[cfg(target_arch = "nvptx64")]
 pub mod m64 {
     pub use super::super::approx64::{exp, exp2, log, log2, tanh, erf, sin, cos, sigmoid};
-    pub use super::super::ptx::f64::{ceil, floor, fma, rsqrt, sqrt};
+    pub use super::super::ptx::f64::{ceil, floor, fma, recip, rsqrt, sqrt};
 }

@@ -148,6 +148,8 @@ functions! {
         sqrt(x);
         /// 1 / sqrt(x). Device: f32 1.6 ulp, f64 1.
         rsqrt(x);
+        /// 1 / x. Device: f32 1 ulp, f64 correctly rounded; of f32 denormal operands and results count as 0.
+        recip(x);
         /// Device: f32 2.1 ulp, f64 1.
         exp(x);
         /// 2^x. Device: f32 2.4 ulp, f64 1.

@@ -74,6 +74,11 @@ pub mod f64 {
     pub fn rsqrt(x: f64) -> f64 {
         1.0 / sqrt(x)
     }
+
+    #[inline(always)]
+    pub fn recip(x: f64) -> f64 {
+        1.0 / x
+    }
 }
 
 /// The primitives of [`super::approx`] as instructions.

@@ -121,7 +121,14 @@ host32! {
     host_tanh tanh: 0.501, f64::tanh;
     host_sigmoid sigmoid: 0.501, m64::sigmoid;
     host_rsqrt rsqrt: 0.501, m64::rsqrt;
+    host_recip recip: 0.501, normal_recip;
     host_erf erf: 1.1, libm::erf;
+}
+
+/// 1 / x where denormals are 0.
+fn normal_recip(x: f64) -> f64 {
+    let normal = |v: f64| if v.abs() < f32::MIN_POSITIVE as f64 { 0.0f64.copysign(v) } else { v };
+    normal(1.0 / normal(x))
 }
 
 macro_rules! functions64 {
