@@ -208,7 +208,7 @@ int solve_gemm(const uint16_t *A,
                float beta);
 
 // c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
-// is int32), 4 fp8 e4m3 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+// is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
 //
 // # Safety
 // The pointers address m * k, k * n and m * n elements.

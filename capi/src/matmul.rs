@@ -5,7 +5,7 @@ use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, area, flag, int, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Multiply, Precision, Transpose};
-use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
+use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 
 /// The slope of the leaky ReLU.
 const SLOPE: f32 = 0.01;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn solve_gemm(
 }
 
 /// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
-/// is int32), 4 fp8 e4m3 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+/// is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
 ///
 /// # Safety
 /// The pointers address m * k, k * n and m * n elements.
@@ -139,7 +139,8 @@ unsafe fn general(
         3 if activation == Activation::LeakyRelu => Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into())),
         3 => typed::<i8>(activation, precision, transpose, a, b, c, extents),
         4 => typed::<f8e4m3>(activation, precision, transpose, a, b, c, extents),
-        other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3"))),
+        5 => typed::<f8e5m2>(activation, precision, transpose, a, b, c, extents),
+        other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3, 5 fp8 e5m2"))),
     }
 }
 

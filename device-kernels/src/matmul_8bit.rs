@@ -6,8 +6,9 @@ use kernel_macros::tile_kernel;
 #[tile_kernel(
     tune(BM = [128], BN = [256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+    tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-    emulate = [0, 1],
+    emulate = [1, 3],
 )]
 pub fn matmul_i8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<i32, 2>, below: f32) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -22,14 +23,21 @@ pub fn matmul_i8<const BM: usize, const BN: usize, const BK: usize, const GROUP:
     }
 }
 
-/// Of f8e4m3 into bf16, accumulated in f32 (on warpgroups in their 8-bit mode, which keeps some 14 bits); `f` as in `matmul`.
+/// Of 8-bit floats into bf16, accumulated in f32 (on warpgroups in their 8-bit mode, which keeps some 14 bits); `f` as in `matmul`.
 #[tile_kernel(
+    types(T = [f8e4m3, f8e5m2]),
     tune(BM = [128], BN = [256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-    tune(BM = [16], BN = [32], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+    tune(BM = [128], BN = [64], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+    tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-    emulate = [0, 1],
+    emulate = [1, 3],
 )]
-pub fn matmul_f8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f8e4m3, 2>, b: View<f8e4m3, 2>, mut c: ViewMut<bf16, 2>, below: f32) {
+pub fn matmul_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    mut c: ViewMut<bf16, 2>,
+    below: f32,
+) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
     for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
         let (i, j) = swizzle2d(t, tiles, GROUP);

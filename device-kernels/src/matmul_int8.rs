@@ -21,8 +21,9 @@ pub fn int8_row_sums<const ROWS: usize, const COLS: usize>(x: View<i8, 2>, y: &m
 #[tile_kernel(
     tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+    tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-    emulate = [0, 1],
+    emulate = [1, 3],
 )]
 pub fn matmul_int8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
     a: View<i8, 2>,

@@ -32,8 +32,8 @@ const fn product(name: &'static str, about: &'static str, dtypes: &'static [DTyp
 
 const F32: &[DType] = &[DType::F32];
 const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
-const FACTORS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::I8, DType::F8E4M3];
-const INEXACT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F8E4M3];
+const FACTORS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::I8, DType::F8E4M3, DType::F8E5M2];
+const INEXACT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F8E4M3, DType::F8E5M2];
 const I32: &[DType] = &[DType::I32];
 const N: &[&str] = &["n"];
 const MATRIX: &[&str] = &["rows", "cols"];

@@ -6,7 +6,7 @@ use super::repack::{Bits, with_rows};
 use super::{split, split_k};
 use crate::error::{Error, Result};
 use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
+use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -132,17 +132,21 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
 })* } }
 halves!(f16 bf16);
 
-macro_rules! bytes { ($($t:ty, $product:ty, $kernel:ident;)*) => { $(impl Multiply for $t {
+macro_rules! bytes { ($($t:ty, $product:ty, $kernel:ident, $desc:expr;)*) => { $(impl Multiply for $t {
     type Product = $product;
     type Bits = u8;
     fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
         k::matmul_8bit::$kernel(a, b, c, below)
     }
     fn desc(_: Way) -> &'static KernelDesc {
-        k::matmul_8bit::$kernel::DESCS[0]
+        $desc
     }
 })* } }
-bytes! { i8, i32, matmul_i8; f8e4m3, bf16, matmul_f8; }
+bytes! {
+    i8, i32, matmul_i8, k::matmul_8bit::matmul_i8::DESCS[0];
+    f8e4m3, bf16, matmul_f8, <(f8e4m3,) as k::matmul_8bit::matmul_f8::Types>::DESC;
+    f8e5m2, bf16, matmul_f8, <(f8e5m2,) as k::matmul_8bit::matmul_f8::Types>::DESC;
+}
 
 impl Multiply for f32 {
     type Product = f32;
@@ -224,7 +228,7 @@ pub fn matmul_leaky_relu<'a, T: Multiply>(
 ) -> Result<()> {
     const WHAT: &str = "matmul_leaky_relu";
     if T::DTYPE == kernel_core::DType::I8 {
-        return Err(Error::Shape { what: WHAT, why: "a fraction of an integer is none: use f32, f16, bf16 or f8e4m3".into() });
+        return Err(Error::Shape { what: WHAT, why: "a fraction of an integer is none: use f32, f16, bf16, f8e4m3 or f8e5m2".into() });
     }
     multiply(WHAT, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg(), transpose, precision, slope)
 }

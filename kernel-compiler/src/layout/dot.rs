@@ -215,7 +215,7 @@ pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
     let over = batch.iter().fold(1, |_, &b| b.min(f.warps as usize));
     let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize / over);
     let tensor = match dtype {
-        DType::F16 | DType::BF16 | DType::I8 => true,
+        DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::I8 => true,
         DType::F32 => *precision != Precision::Ieee,
         _ => false,
     };

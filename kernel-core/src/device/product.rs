@@ -1,13 +1,14 @@
 //! Products by warps and by single threads: fragments are fetched step by step, from registers or from shared memory.
 
 use super::hw;
+use super::mem::{Repr, repr};
 use super::{Mem, each};
-use crate::scalar::{Cast, Num};
+use crate::scalar::{Cast, F16, Num};
 
 /// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the instruction's depth. `a(m, k)` fetches the
 /// words of a block of rows, `b(p, k)` those of the NP pairs of blocks of columns; of a single block the second half is not used.
 /// f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left out. Where tensor cores do not take
-/// the operands, products are multiply-adds of f32, and X3 needs no splitting.
+/// the operands, products are multiply-adds of f32, and X3 needs no splitting; floats of 8 bits are multiplied as f16.
 #[inline(always)]
 pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize, const KB: usize, const X3: bool>(
     mut acc: [D; RD],
@@ -18,6 +19,11 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
     let mut k = 0;
     while k < KB {
         let (a, b): ([[u32; 4]; MB], [[u32; 4]; NP]) = (each(|m| a(m, k)), each(|p| b(p, k)));
+        if const { matches!(repr::<A>(), Repr::E4M3 | Repr::E5M2) } {
+            acc = by_halves::<A, D, RD, MB, NB, NP>(acc, a, b, site);
+            k += 1;
+            continue;
+        }
         let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, nearest)), b.map(|x| round::<A, 4>(x, nearest)));
         if !const { hw::multiplies::<A>() } {
             acc = if X3 { by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site) } else { by_lanes::<A, D, RD, MB, NB, NP>(acc, high_a, high_b, site) };
@@ -44,6 +50,53 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
         k += 1;
     }
     acc
+}
+
+/// A step of [`mma_tile`] of 8-bit floats as two of f16: of the first and of the second half of the depth, in which both operands have
+/// their elements in the same order, whichever that is.
+#[inline(always)]
+fn by_halves<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize>(
+    mut acc: [D; RD],
+    a: [[u32; 4]; MB],
+    b: [[u32; 4]; NP],
+    site: u32,
+) -> [D; RD] {
+    let mut half = 0;
+    while half < 2 {
+        let a: [[u32; 4]; MB] = each(|m| {
+            let ([x0, x1], [y0, y1]) = (widened::<A>(a[m][2 * half]), widened::<A>(a[m][2 * half + 1]));
+            [x0, y0, x1, y1]
+        });
+        let b: [[u32; 2]; NB] = each(|n| widened::<A>(b[n / 2][n % 2 * 2 + half]));
+        let mut i = 0;
+        while i < MB * NB {
+            let d = hw::mma::<F16, D>(each(|r| acc[i * 4 + r]), a[i / NB], b[i % NB], site);
+            let mut r = 0;
+            while r < 4 {
+                acc[i * 4 + r] = d[r];
+                r += 1;
+            }
+            i += 1;
+        }
+        half += 1;
+    }
+    acc
+}
+
+/// Four 8-bit floats as f16, which has all of them.
+#[inline(always)]
+pub(super) fn widened<A: Mem>(word: u32) -> [u32; 2] {
+    let bytes = [(word & 0xFF) << 8 | (word & 0xFF00) << 16, word >> 8 & 0xFF00 | word & 0xFF00_0000];
+    if const { matches!(repr::<A>(), Repr::E5M2) } {
+        return bytes;
+    }
+    bytes.map(|x| {
+        // One bit more of exponent, whose bias is greater by 8; all ones are no number here.
+        let small = x & 0x8000_8000 | (x & 0x7F00_7F00) >> 1;
+        let times = |h: u32| F16::mul(F16(h as u16), F16(0x5C00)).0 as u32;
+        let no_number = (((x & 0x7F00_7F00) >> 8) + 0x0001_0001) & 0x0080_0080;
+        times(small & 0xFFFF) | times(small >> 16) << 16 | (no_number << 8) - (no_number << 2)
+    })
 }
 
 /// A step of [`mma_tile`] of bf16 or f32 by multiply-adds. Lane `4·g + t` has the words `t` and `t + 4` of the depth of rows `g` and
@@ -182,4 +235,25 @@ pub fn fma_tile<
         c += 1;
     }
     acc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::widened;
+    use crate::scalar::{F8E4M3, F8E5M2, F16};
+
+    #[test]
+    fn every_8_bit_float_is_its_f16() {
+        for byte in 0..=255u8 {
+            let word = u32::from_le_bytes([byte, !byte, byte, 0x7F]);
+            let check = |[x, y]: [u32; 2], of: fn(u8) -> f32| {
+                let found = [x as u16, (x >> 16) as u16, y as u16, (y >> 16) as u16].map(|h| F16(h).to_f32());
+                for (found, wanted) in found.into_iter().zip([byte, !byte, byte, 0x7F].map(of)) {
+                    assert!(found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(), "{byte:#x}: {found} instead of {wanted}");
+                }
+            };
+            check(widened::<F8E4M3>(word), |b| F8E4M3(b).to_f32());
+            check(widened::<F8E5M2>(word), |b| F8E5M2(b).to_f32());
+        }
+    }
 }

@@ -5,7 +5,8 @@ use super::matrix::{Entry, Matrix, entries, floats_of};
 use super::*;
 use crate::conformance::verdict::Verdict;
 use crate::ops::{self, Multiply, On, Precision, Transpose};
-use kernel_core::{DType, bf16, f8e4m3, f16};
+use crate::runtime::BackendKind;
+use kernel_core::{DType, bf16, f8e4m3, f8e5m2, f16};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Activation {
@@ -22,6 +23,8 @@ struct Product<T: Multiply> {
     b: Matrix<T>,
     c: Matrix<T::Product>,
     how: How,
+    /// Sums are those of a GPU's tensor cores.
+    cut_off: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -36,8 +39,15 @@ const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Defau
 /// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign in
 /// sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
 pub(super) fn accumulation(dtype: DType, k: usize) -> f64 {
-    let unit = if dtype == DType::F8E4M3 { 2f64.powi(-13) } else { 2f64.powi(-23) };
+    let unit = if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) { 2f64.powi(-13) } else { 2f64.powi(-23) };
     unit * (8.0 + 2.0 * (k as f64).sqrt())
+}
+
+/// What the norm of so many elements may be off by: sums of up to 128 products, which a GPU's tensor cores cut off instead of rounding them,
+/// added up in f32. A thousand products summed up one after the other are off by more; but few elements may be small ones by chance.
+fn accuracy_of_f32(elements: usize, k: usize, cut_off: bool) -> f64 {
+    let (part, root) = (if cut_off { 15.0 } else { 5.5 }, (k as f64).sqrt());
+    if elements >= 1024 { 2f64.powi(-24) * (part + root / 16.0) } else { 2f64.powi(-23) * (2.0 + 0.5 * root) }
 }
 
 /// The rows that are checked: all, or as many of a large product as take seconds, the last one among them.
@@ -84,8 +94,7 @@ where
             // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN.
             let value = |(i, v): (usize, &T::Product)| if sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() };
             let found: Vec<f64> = found.iter().enumerate().map(value).collect();
-            // Rounding errors of sums in f32; operands of 11 bits.
-            let tolerance = if self.how.precision == Precision::Tf32 { 1e-3 } else { 2f64.powi(-23) * (2.0 + 0.5 * (k as f64).sqrt()) };
+            let tolerance = if self.how.precision == Precision::Tf32 { 1e-3 } else { accuracy_of_f32(found.len(), k, self.cut_off) };
             verdict::normwise(&found, &wanted, tolerance)
         } else {
             judge(&found, sums.into_iter().map(activated), accumulation(T::DTYPE, k))
@@ -137,7 +146,7 @@ where
     let bytes = (m * k + k * n) * size_of::<T>() + m * n * size_of::<T::Product>();
     Ok(Box::new(Prepared {
         work: Work { bytes: bytes as u64, flops: 2 * (m * n * k) as u64 },
-        state: Product { host, extents, a, b, c, how },
+        state: Product { host, extents, a, b, c, how, cut_off: rt.kind() == BackendKind::Cuda },
         launch,
         check: Product::check,
     }))
@@ -161,6 +170,7 @@ fn by_dtype(rt: &Runtime, s: &Setup, how: How) -> Boxed {
         DType::BF16 => problem::<bf16>(rt, s, how, launch),
         DType::I8 => problem::<i8>(rt, s, how, launch),
         DType::F8E4M3 => problem::<f8e4m3>(rt, s, how, launch),
+        DType::F8E5M2 => problem::<f8e5m2>(rt, s, how, launch),
         _ => problem::<f32>(rt, s, how, launch),
     }
 }

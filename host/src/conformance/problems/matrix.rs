@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f16, f8e4m3};
+use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
 
 /// An element of a matrix.
 pub(super) trait Entry: Element + PartialEq {
@@ -32,6 +32,7 @@ entries! {
     f16: f16::from_f64, f16::to_f64, f16::NAN, 4.89e-4, 6.11e-5;
     bf16: bf16::from_f64, bf16::to_f64, bf16::NAN, 3.91e-3, 1.18e-38;
     f8e4m3: |v| f8e4m3::from_f32(v as f32), |v: f8e4m3| v.to_f32() as f64, f8e4m3(0x7f), 6.25e-2, 1.57e-2;
+    f8e5m2: |v| f8e5m2::from_f32(v as f32), |v: f8e5m2| v.to_f32() as f64, f8e5m2(0x7f), 0.125, 6.11e-5;
     i8: |v| v as i8, |v| v as f64, -77, 0.0, 0.0;
     i32: |v| v as i32, |v| v as f64, -77_777, 0.0, 0.0;
     u8: |v| v as u8, |v| v as f64, 0xA5, 0.0, 0.0;
@@ -118,8 +119,8 @@ fn broken() -> Error {
 pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize, awkward: bool) -> Vec<T> {
     let mut out: Vec<T> = match T::DTYPE {
         DType::I8 => (0..n).map(|_| T::of(rng.below(256) as f64 - 128.0)).collect(),
-        // The narrow format has few numbers below 1.
-        DType::F8E4M3 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
+        // The narrow formats have few numbers below 1.
+        DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
         _ => (0..n).map(|_| T::of(rng.uniform(-1.0, 1.0) as f64)).collect(),
     };
     if awkward && n > 0 && T::ROUNDING > 0.0 {
