@@ -162,6 +162,15 @@ impl Runtime {
         &self.0.device
     }
 
+    /// What [`Runtime::from_name`] makes the same of, as in `cuda:0` or `emulator:7`.
+    pub fn name(&self) -> String {
+        match &self.0.backend {
+            Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
+            Backend::Cpu => "cpu".into(),
+            Backend::Emulator(options) => format!("emulator:{}", options.seed),
+        }
+    }
+
     pub fn kind(&self) -> BackendKind {
         match self.0.backend {
             Backend::Cuda(_) => BackendKind::Cuda,

@@ -137,6 +137,9 @@ fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
 fn backends_by_name() {
     assert_eq!(Runtime::from_name("cpu").unwrap().device().place, Place::Host);
     assert_eq!(Runtime::from_name("emulator:7").unwrap().device().name, "emulator");
+    for name in ["cpu", "emulator:0", "emulator:7"] {
+        assert_eq!(Runtime::from_name(name).unwrap().name(), name);
+    }
     for bad in ["gpu", "", "cpu:1", "cuda:x", "emulator:-1", "auto:0"] {
         assert!(matches!(Runtime::from_name(bad), Err(Error::UnknownBackend { .. })), "{bad}");
     }

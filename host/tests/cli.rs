@@ -66,6 +66,16 @@ fn run_and_check() {
 }
 
 #[test]
+fn the_seed_orders_the_threads_of_the_emulator() {
+    for (backend, order) in [("emulator", "emulator:5"), ("emulator:0", "emulator:0"), ("emulator:9", "emulator:9")] {
+        let json = ok(&["check", "--op", "reverse_array", "--backend", backend, "--json", "--seed", "5"]);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!((json["backend"].as_str(), json["seed"].as_u64()), (Some(order), Some(5)));
+        assert_eq!(json["again"], serde_json::json!([]), "nothing failed");
+    }
+}
+
+#[test]
 fn bench_and_doctor() {
     let json = ok(&["bench", "vector_add", "--size", "10000", "--dtype", "f16", "--reps", "2", "--backend", "cpu", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

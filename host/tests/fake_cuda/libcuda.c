@@ -40,14 +40,16 @@ R cuDeviceGetName(char *s, int n, int d) { snprintf(s, n, "Fake GPU"); return OK
 R cuDeviceGetUuid(void *u, int d) { memset(u, 0, 16); return OK; }
 R cuDeviceGetUuid_v2(void *u, int d) { memset(u, 0, 16); return OK; }
 R cuDeviceTotalMem_v2(size_t *n, int d) { *n = 1ull << 34; return OK; }
+// `FAKE_COMPUTE`, as in 75: another compute capability than 9.0.
+static int compute(void) { const char *s = getenv("FAKE_COMPUTE"); return s ? atoi(s) : 90; }
 R cuDeviceGetAttribute(int *v, int a, int d) {
     switch (a) {
     case 1: *v = 1024; break;      // threads
     case 12: *v = 65536; break;    // registers
     case 16: *v = 8; break;        // multiprocessors
     case 38: *v = 1 << 20; break;  // L2
-    case 75: *v = 9; break;
-    case 76: *v = 0; break;
+    case 75: *v = compute() / 10; break;
+    case 76: *v = compute() % 10; break;
     case 97: *v = 232448; break;   // shared memory, opted in
     case 115: *v = 1; break;       // pools
     default: *v = 0;

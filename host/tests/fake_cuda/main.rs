@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::duplicate_mod)] // both examples have the hand-made kernel
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[path = "../../examples/gpu_smoke.rs"]
@@ -12,15 +12,21 @@ mod gpu_smoke;
 #[allow(dead_code)]
 mod launch_overhead;
 
-/// Builds the driver and runs the ignored tests below with it.
-#[test]
-fn with_a_fake_driver() {
-    let dir = std::env::temp_dir().join(format!("tile-fake-cuda-{}", std::process::id()));
+/// The folder of the driver, built.
+fn driver(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("tile-fake-cuda-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda/libcuda.c");
     let library = dir.join("libcuda.so.1");
     let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-lpthread").status();
     assert!(built.expect("cc").success());
+    dir
+}
+
+/// Runs the ignored tests below with it.
+#[test]
+fn with_a_fake_driver() {
+    let dir = driver("tests");
     // One process per test: the driver is chosen when it is first asked for.
     for test in ["smoke", "overhead"] {
         let ran = Command::new(std::env::current_exe().expect("this test"))
@@ -32,6 +38,29 @@ fn with_a_fake_driver() {
         let text = String::from_utf8_lossy(&ran.stdout);
         assert!(ran.status.success() && text.contains("1 passed"), "{test}: {text}\n{}", String::from_utf8_lossy(&ran.stderr));
     }
+    std::fs::remove_dir_all(dir).expect("the folder");
+}
+
+/// What `tile` prints and says with this driver, and its exit status.
+fn tile(dir: &Path, compute: &str, args: &[&str]) -> (String, String, Option<i32>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
+    command.args(args).env("LD_LIBRARY_PATH", dir).env("FAKE_COMPUTE", compute).env("TILE_AUTOTUNE", "off");
+    let out = command.env_remove("TILE_BACKEND").env_remove("RUST_LOG").output().expect("tile");
+    (String::from_utf8_lossy(&out.stdout).into(), String::from_utf8_lossy(&out.stderr).into(), out.status.code())
+}
+
+/// This driver runs no real kernel: every case that launches one fails.
+#[test]
+fn what_failed_can_be_run_again() {
+    let dir = driver("again");
+    let (text, _, status) = tile(&dir, "90", &["check", "--op", "relu", "--backend", "cuda", "--seed", "7"]);
+    assert!(text.ends_with("again: tile check --op relu --backend cuda:0 --seed 7\n") && status == Some(1), "{text}");
+    let (json, ..) = tile(&dir, "90", &["check", "--op", "relu", "--backend", "cuda", "--all", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["again"], serde_json::json!(["tile check --op relu --backend cuda:0 --seed 1 --all"]));
+    let (_, message, status) = tile(&dir, "90", &["run", "relu", "--size", "100", "--seed", "3", "--config", "BLOCK=2048,warps=4", "--backend", "cuda"]);
+    let wanted = "again: tile run relu --size 100 --dtype f32 --config 'relu[BLOCK=2048,warps=4]' --seed 3 --backend cuda:0\n";
+    assert!(message.ends_with(wanted) && status == Some(1), "{message}");
     std::fs::remove_dir_all(dir).expect("the folder");
 }
 

@@ -11,12 +11,20 @@ use tile_host::conformance::Operation;
 pub struct Backend {
     /// auto (CUDA where there is a device and code for it, else the CPU), cuda, cuda:N, cpu, emulator or emulator:SEED
     #[arg(long, default_value = "auto")]
-    pub backend: String,
+    backend: String,
 }
 
 impl Backend {
     pub fn open(&self) -> Result<Runtime> {
         Ok(Runtime::from_name(&self.backend)?)
+    }
+
+    /// As [`Backend::open`]; an emulator without a seed of its own takes threads in the order of this one.
+    pub fn open_seeded(&self, seed: u64) -> Result<Runtime> {
+        match self.backend.as_str() {
+            "emulator" => Ok(Runtime::emulator(seed)),
+            _ => self.open(),
+        }
     }
 }
 

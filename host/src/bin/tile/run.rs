@@ -1,10 +1,11 @@
 //! `tile run OP`
 
 use crate::choose::{self, Backend, Size};
-use anyhow::Result;
-use std::time::Instant;
-use tile_host::conformance::{Operation, Setup};
-use tile_host::ops::On;
+use anyhow::{Result, anyhow};
+use std::time::{Duration, Instant};
+use tile_host::Runtime;
+use tile_host::conformance::{Operation, Problem, Setup, Verdict};
+use tile_host::ops::{On, Pin};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -18,6 +19,7 @@ pub struct Args {
     /// A configuration, as `tile list --json` gives them; by default the tuned one
     #[arg(long)]
     config: Option<String>,
+    /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -28,20 +30,28 @@ pub fn main(args: Args) -> Result<bool> {
     let op = Operation::find(&args.op)?;
     let dtype = choose::dtype(op, args.dtype.as_deref())?;
     let config = args.config.as_deref().map(|c| choose::config(op, dtype, c)).transpose()?;
-    let rt = args.backend.open()?;
+    let rt = args.backend.open_seeded(args.seed)?;
     let size = args.size.map_or_else(|| op.large.to_vec(), |s| s.0);
     let setup = Setup { dtype, size, seed: args.seed, odd: false, awkward: false };
     let mut problem = op.prepare(&rt, &setup)?;
-    let on = On::new(&rt).pin(config);
+    let pinned = config.map_or(String::new(), |(k, c)| format!(" --config '{}[{}]'", k.name, c.id));
+    let size = choose::size_text(&setup.size);
+    let again = format!("tile run {} --size {size} --dtype {}{pinned} --seed {} --backend {}", op.name, dtype.name(), args.seed, rt.name());
+    let (took, verdict) = attempt(&rt, problem.as_mut(), config).map_err(|e| anyhow!("{e}\nagain: {again}"))?;
+    println!("{} {} {size} on {}: {:.3} ms", op.name, dtype.name(), rt.device().name, took.as_secs_f64() * 1e3);
+    println!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);
+    if let Some((i, found, wanted)) = verdict.first {
+        println!("WRONG: element {i} is {found:?}, wanted {wanted:?}");
+        println!("again: {again}");
+    }
+    Ok(verdict.passed())
+}
+
+fn attempt(rt: &Runtime, problem: &mut dyn Problem, config: Option<Pin>) -> tile_host::Result<(Duration, Verdict)> {
+    let on = On::new(rt).pin(config);
     let start = Instant::now();
     problem.launch(&on)?;
     rt.synchronize()?;
     let took = start.elapsed();
-    let verdict = problem.check()?;
-    println!("{} {} {} on {}: {:.3} ms", op.name, dtype.name(), choose::size_text(&setup.size), rt.device().name, took.as_secs_f64() * 1e3);
-    println!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);
-    if let Some((i, found, wanted)) = verdict.first {
-        println!("WRONG: element {i} is {found:?}, wanted {wanted:?}");
-    }
-    Ok(verdict.passed())
+    Ok((took, problem.check()?))
 }
