@@ -57,12 +57,37 @@ impl Runtime {
         let rt = Self::new();
         let Some(cuda) = rt.cuda_context() else { return rt };
         match kernels.iter().find(|k| !module::has_code_for(k, cuda.compute)) {
-            Some(k) => {
-                tracing::warn!(kernel = k.name, device = rt.device().name, "no code for this GPU in this build: using the CPU (`cargo xtask setup` and a new build cure it)");
-                Self::cpu()
-            }
+            Some(k) => rt.cpu_instead(k),
             None => rt,
         }
+    }
+
+    /// CUDA device 0 where there is one and code for it in all of these kernels that are for such a device, else the
+    /// CPU. For kernels that stand in for each other: one that is for other GPUs alone does not count.
+    pub fn auto(kernels: &[&'static KernelDesc]) -> Runtime {
+        let rt = Self::cuda_or_cpu();
+        match rt.without_code(kernels) {
+            Some(k) => rt.cpu_instead(k),
+            None => rt,
+        }
+    }
+
+    /// The first of these kernels that was to be compiled for this runtime's GPU and was not; none off the GPU.
+    pub fn without_code(&self, kernels: &[&'static KernelDesc]) -> Option<&'static KernelDesc> {
+        let cuda = self.cuda_context()?;
+        kernels.iter().copied().find(|k| module::is_missing(k, cuda.compute))
+    }
+
+    fn cpu_instead(&self, lacking: &KernelDesc) -> Runtime {
+        tracing::warn!(kernel = lacking.name, device = self.device().name, "no code for this GPU in this build: using the CPU (`cargo xtask setup` and a new build cure it)");
+        Self::cpu()
+    }
+
+    fn cuda_or_cpu() -> Runtime {
+        Self::cuda(0).unwrap_or_else(|e| {
+            tracing::debug!(reason = %e, "using the CPU");
+            Self::cpu()
+        })
     }
 
     /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator` or `emulator:SEED`. Errors: [`Error::UnknownBackend`], and those of
@@ -70,13 +95,7 @@ impl Runtime {
     pub fn from_name(name: &str) -> Result<Runtime> {
         let unknown = || Error::UnknownBackend { name: name.into() };
         match name.split_once(':').unwrap_or((name, "")) {
-            ("auto", "") => match Self::cuda(0) {
-                Ok(rt) => Ok(rt),
-                Err(e) => {
-                    tracing::debug!(reason = %e, "using the CPU");
-                    Ok(Self::cpu())
-                }
-            },
+            ("auto", "") => Ok(Self::cuda_or_cpu()),
             ("cpu", "") => Ok(Self::cpu()),
             ("cuda", "") => Self::cuda(0),
             ("cuda", n) => Self::cuda(n.parse().map_err(|_| unknown())?),

@@ -61,6 +61,15 @@ pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     wanted.peek().is_some() && wanted.all(|v| bundle.entry(v.entry).is_ok_and(|e| e.targets().any(runs)))
 }
 
+/// Whether the build lacks code that this compute capability needs of a kernel. What is for other ones alone is not
+/// needed, nor is what `TILE_TARGETS` left out in favour of what runs everywhere.
+pub(crate) fn is_missing(desc: &KernelDesc, compute: (u32, u32)) -> bool {
+    let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return true };
+    let runs = |target: &str| target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute));
+    let mut wanted = desc.configs.iter().flat_map(|c| c.variants).filter(|v| v.only.is_none_or(runs) && !lacks(desc, v));
+    wanted.any(|v| !bundle.entry(v.entry).is_ok_and(|e| e.targets().any(runs)))
+}
+
 /// Whether a bundle that can be read was built without the one target of a variant.
 pub(crate) fn lacks(desc: &KernelDesc, variant: &VariantDesc) -> bool {
     let bundle = desc.bundle.and_then(|b| Bundle::parse(b).ok());

@@ -64,6 +64,27 @@ fn what_failed_can_be_run_again() {
     std::fs::remove_dir_all(dir).expect("the folder");
 }
 
+/// No build has code for 5.0; the kernels that are for Hopper alone are not missed on 8.0.
+#[test]
+fn auto_takes_a_gpu_that_there_is_code_for() {
+    let dir = driver("auto");
+    let takes = |compute: &str| tile(&dir, compute, &["doctor"]).0;
+    let without = takes("50");
+    assert!(without.contains("Fake GPU, sm_50") && without.contains("no code for it") && without.ends_with("auto takes: cpu\n"), "{without}");
+    let (text, _, status) = tile(&dir, "50", &["run", "relu", "--size", "1000"]);
+    assert!(text.contains("on cpu") && status == Some(0), "{text}");
+    let (_, message, status) = tile(&dir, "50", &["run", "relu", "--size", "1000", "--backend", "cuda"]);
+    assert!(!message.is_empty() && status == Some(1), "what was named is not replaced");
+    // As the build has it by default.
+    if without.contains("sm_80 and sm_90a") {
+        for compute in ["80", "90"] {
+            let text = takes(compute);
+            assert!(text.ends_with("auto takes: Fake GPU\n"), "{text}");
+        }
+    }
+    std::fs::remove_dir_all(dir).expect("the folder");
+}
+
 #[test]
 #[ignore = "needs the fake driver"]
 fn smoke() {

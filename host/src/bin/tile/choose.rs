@@ -16,7 +16,10 @@ pub struct Backend {
 
 impl Backend {
     pub fn open(&self) -> Result<Runtime> {
-        Ok(Runtime::from_name(&self.backend)?)
+        match self.backend.as_str() {
+            "auto" => Ok(Runtime::auto(&device_kernels::all())),
+            name => Ok(Runtime::from_name(name)?),
+        }
     }
 
     /// As [`Backend::open`]; an emulator without a seed of its own takes threads in the order of this one.

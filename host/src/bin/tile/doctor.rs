@@ -35,7 +35,7 @@ pub fn main(args: Args) -> Result<bool> {
         println!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
         f.how.lines().for_each(|l| println!("                          {l}"));
     }
-    println!("\nauto takes: {}", Runtime::new().device().name);
+    println!("\nauto takes: {}", Runtime::auto(&device_kernels::all()).device().name);
     Ok(true)
 }
 
@@ -93,7 +93,15 @@ fn gpu() -> Finding {
         Ok(rt) => {
             let d = rt.device();
             let found = format!("{}, {}, {} multiprocessors, {} GiB, CUDA {}", d.name, d.arch(), d.num_sms, d.memory >> 30, d.driver);
-            Finding { what, ok: true, found, how: String::new() }
+            match rt.without_code(&device_kernels::all()) {
+                None => Finding { what, ok: true, found, how: String::new() },
+                Some(k) => Finding {
+                    what,
+                    ok: false,
+                    found: format!("{found}, but this build has no code for it ({} is one): kernels run on the CPU", k.name),
+                    how: format!("Get the device toolchain (above), then build again, with TILE_TARGETS={} if it was there", d.arch()),
+                },
+            }
         }
         Err(_) => Finding { what, ok: false, found: "none: kernels run on the CPU".into(), how: String::new() },
     }
