@@ -5,6 +5,7 @@ use core::ffi::{c_char, c_int};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 /// Why a call failed.
 pub(crate) struct Failure {
@@ -43,6 +44,11 @@ pub extern "C" fn tile_last_error() -> *const c_char {
 
 /// Runs a call's body.
 pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
+    static FIRST: Once = Once::new();
+    let body = || {
+        FIRST.call_once(host::warnings_to_stderr);
+        body()
+    };
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => TILE_OK,
         Ok(Err(f)) => remember(f.code, f.message),

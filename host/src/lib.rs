@@ -35,6 +35,8 @@ mod test_kernel;
 mod tests;
 mod tuner;
 mod variant;
+#[cfg(feature = "warnings")]
+mod warnings;
 
 pub use buffer::Buffer;
 pub use choose::Tunable;
@@ -49,5 +51,7 @@ pub use scratch::Scratch;
 pub use stream::Stream;
 pub use tuner::measure::Output;
 pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
+#[cfg(feature = "warnings")]
+pub use warnings::warnings_to_stderr;
 
 pub use kernel_core::{self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place};

@@ -2,8 +2,16 @@
 
 use std::process::{Command, Output};
 
+/// The command, whatever the environment of the tests.
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
+    command.args(args);
+    ["TILE_BACKEND", "TILE_AUTOTUNE", "RUST_LOG"].iter().for_each(|v| _ = command.env_remove(v));
+    command
+}
+
 fn tile(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tile")).args(args).output().expect("tile runs")
+    command(args).output().expect("tile runs")
 }
 
 fn ok(args: &[&str]) -> String {
@@ -88,4 +96,25 @@ fn show_has_every_stage() {
     for stage in ["ast", "ir", "layout", "rust"] {
         assert!(ok(&["show", "gelu", "--stage", stage]).len() > 100, "{stage}");
     }
+}
+
+#[test]
+fn warnings_are_seen() {
+    let dir = std::env::temp_dir().join(format!("tile-cli-warnings-{}", std::process::id()));
+    let file = dir.join("tune/cpu/relu-f32.json");
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("writes");
+    std::fs::write(&file, "{ damaged").expect("writes");
+    let run = |variable: &str, value: &str| {
+        let mut relu = command(&["run", "relu", "--size", "1000", "--backend", "cpu"]);
+        let out = relu.env("TILE_CACHE_DIR", &dir).env(variable, value).output().expect("tile runs");
+        assert!(out.status.success());
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let said = run("RUST_LOG", "");
+    assert!(said.lines().count() == 1 && said.contains("WARN") && said.contains(&file.display().to_string()), "{said}");
+    assert_eq!(run("RUST_LOG", "error"), "");
+    std::fs::remove_dir_all(&dir).expect("the folder");
+    let said = run("TILE_AUTOTUNE", "banana");
+    assert!(said.lines().count() == 1 && said.contains("WARN") && said.contains("banana"), "{said}");
+    assert_eq!(run("TILE_AUTOTUNE", "off"), "");
 }

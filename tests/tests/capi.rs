@@ -21,7 +21,7 @@ fn library_dir() -> PathBuf {
 /// Runs a program against that library: cargo's own search path may hold an older one.
 fn run(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut c = Command::new(program);
-    c.env("LD_LIBRARY_PATH", library_dir()).env_remove("TILE_BACKEND");
+    c.env("LD_LIBRARY_PATH", library_dir()).env_remove("TILE_BACKEND").env_remove("RUST_LOG");
     c
 }
 
@@ -63,6 +63,14 @@ fn c_without_a_device() {
 fn c_results() {
     let out = run(abi_program("abi-results")).arg("results").env("TILE_BACKEND", "cpu").output();
     succeeds("abi results", out.expect("runs"));
+}
+
+#[test]
+fn c_warnings() {
+    let out = run(abi_program("abi-warnings")).arg("results").env("TILE_BACKEND", "cpu").env("TILE_AUTOTUNE", "banana").output().expect("runs");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.lines().filter(|l| l.contains("WARN") && l.contains("banana")).count() == 1, "{said}");
+    succeeds("abi results", out);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::device::Device;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, Once};
 use store::{Provenance, Record, Records};
 
 /// When launches measure configurations (`TILE_AUTOTUNE=off|on|force`).
@@ -40,7 +40,9 @@ impl Autotune {
     pub fn from_env() -> Autotune {
         match std::env::var("TILE_AUTOTUNE") {
             Ok(v) => Self::parse(&v).unwrap_or_else(|| {
-                tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on");
+                // Every runtime asks.
+                static SAID: Once = Once::new();
+                SAID.call_once(|| tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on"));
                 Autotune::On
             }),
             Err(_) => Autotune::On,

@@ -63,30 +63,34 @@ pub(crate) fn path(dir: &Path, device: &str, label: &str) -> PathBuf {
     dir.join("tune").join(plain(device).to_lowercase()).join(format!("{}.json", plain(label)))
 }
 
+/// What is known of a kernel; nothing, with a warning, where the file cannot be used.
 pub(crate) fn load(path: &Path, label: &str, provenance: &Provenance) -> Records {
-    let text = match std::fs::read_to_string(path) {
-        Ok(t) => t,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Records::new(),
-        Err(e) => return ignore(path, &e.to_string()),
-    };
-    match serde_json::from_str::<File>(&text) {
-        Err(e) => ignore(path, &format!("it is damaged: {e}")),
-        Ok(f) if f.format != FORMAT => ignore(path, &format!("its format is {}, not {FORMAT}", f.format)),
-        Ok(f) if f.kernel != label => ignore(path, &format!("it is of kernel {}", f.kernel)),
-        Ok(f) if f.provenance != *provenance => ignore(path, &format!("it is of {:?}, not of {provenance:?}", f.provenance)),
-        Ok(f) => f.results,
-    }
+    read(path, label, provenance).unwrap_or_else(|why| {
+        tracing::warn!(path = %path.display(), why, "ignoring a file of tuning results");
+        Records::new()
+    })
 }
 
-fn ignore(path: &Path, why: &str) -> Records {
-    tracing::warn!(path = %path.display(), why, "ignoring a file of tuning results");
-    Records::new()
+fn read(path: &Path, label: &str, provenance: &Provenance) -> Result<Records, String> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(t) => t,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Records::new()),
+        Err(e) => return Err(e.to_string()),
+    };
+    match serde_json::from_str::<File>(&text) {
+        Err(e) => Err(format!("it is damaged: {e}")),
+        Ok(f) if f.format != FORMAT => Err(format!("its format is {}, not {FORMAT}", f.format)),
+        Ok(f) if f.kernel != label => Err(format!("it is of kernel {}", f.kernel)),
+        Ok(f) if f.provenance != *provenance => Err(format!("it is of {:?}, not of {provenance:?}", f.provenance)),
+        Ok(f) => Ok(f.results),
+    }
 }
 
 /// Adds results to the file, keeping what another process has added. Readers see the old file or the new one.
 pub(crate) fn add(path: &Path, label: &str, provenance: &Provenance, new: &Records) -> std::io::Result<()> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mut results = load(path, label, provenance);
+    // Whoever has looked for results was told of a file that cannot be used.
+    let mut results = read(path, label, provenance).unwrap_or_default();
     results.extend(new.clone());
     let file = File { format: FORMAT, kernel: label.into(), provenance: provenance.clone(), results };
     let text = serde_json::to_string_pretty(&file)?;

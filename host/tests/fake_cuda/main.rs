@@ -71,8 +71,9 @@ fn auto_takes_a_gpu_that_there_is_code_for() {
     let takes = |compute: &str| tile(&dir, compute, &["doctor"]).0;
     let without = takes("50");
     assert!(without.contains("Fake GPU, sm_50") && without.contains("no code for it") && without.ends_with("auto takes: cpu\n"), "{without}");
-    let (text, _, status) = tile(&dir, "50", &["run", "relu", "--size", "1000"]);
+    let (text, said, status) = tile(&dir, "50", &["run", "relu", "--size", "1000"]);
     assert!(text.contains("on cpu") && status == Some(0), "{text}");
+    assert!(said.contains("no code for this GPU in this build: using the CPU"), "{said}");
     let (_, message, status) = tile(&dir, "50", &["run", "relu", "--size", "1000", "--backend", "cuda"]);
     assert!(!message.is_empty() && status == Some(1), "what was named is not replaced");
     // As the build has it by default.

@@ -44,7 +44,9 @@ enum Command {
 
 /// 0: all is well. 1: something is wrong, and said. 2: the command line is wrong (by clap).
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = Cli::parse().command;
+    tile_host::warnings_to_stderr();
+    let done = match command {
         Command::Doctor(a) => doctor::main(a),
         Command::List(a) => list::main(a),
         Command::Run(a) => run::main(a),

@@ -1,0 +1,13 @@
+//! Where warnings go in programs of this repository. Who uses the library has a subscriber of their own, or none.
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+/// Writes warnings to stderr, or what `RUST_LOG` asks for, as in `tile_host=debug`. Nothing changes where the process
+/// has a subscriber.
+pub fn warnings_to_stderr() {
+    let asked = std::env::var("RUST_LOG").ok().filter(|v| !v.is_empty()).and_then(|v| v.parse::<Targets>().ok());
+    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false).without_time();
+    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
+}
