@@ -25,7 +25,7 @@ pub(crate) fn code_of(error: &Error) -> c_int {
         Error::Shape { .. } | Error::NullPointer { .. } | Error::Misaligned { .. } | Error::TooLarge { .. } | Error::GridTooLarge { .. } => {
             TILE_ERROR_ARGUMENT
         }
-        Error::StreamMismatch | Error::DeviceMismatch { .. } | Error::Foreign { .. } | Error::UnknownBackend { .. } => TILE_ERROR_ARGUMENT,
+        Error::StreamMismatch | Error::DeviceMismatch { .. } | Error::Foreign { .. } | Error::UnknownBackend { .. } | Error::UnknownOperation { .. } => TILE_ERROR_ARGUMENT,
         Error::Alias { .. } => TILE_ERROR_OVERLAP,
         Error::NoCuda { .. } | Error::NoDevice { .. } | Error::DriverTooOld { .. } | Error::MissingBundle { .. } | Error::NoTarget { .. } => {
             TILE_ERROR_NO_DEVICE

@@ -21,6 +21,10 @@ pub enum Error {
     #[error("`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator or emulator:SEED")]
     UnknownBackend { name: String },
 
+    /// `meant`: names like it, empty where there is none.
+    #[error("there is no operation `{name}`{}: `tile list` shows all", meant_text(meant))]
+    UnknownOperation { name: String, meant: String },
+
     #[error(
         "{kernel}: `{param}` lives {} but the call runs {}: copy it there with Buffer::from_slice or to_vec",
         describe(*found), describe(*expected)
@@ -115,4 +119,8 @@ fn describe(place: Place) -> String {
 
 fn free_text(free: Option<u64>) -> String {
     free.map_or(String::new(), |f| format!(", {f} free"))
+}
+
+fn meant_text(meant: &str) -> String {
+    if meant.is_empty() { String::new() } else { format!(" (did you mean {meant}?)") }
 }

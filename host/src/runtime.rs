@@ -45,7 +45,7 @@ impl Runtime {
     /// CUDA device 0 where there is a device and a driver, else the CPU. `TILE_BACKEND` overrides (see
     /// [`Runtime::from_name`]); where it names what is not there, the CPU is taken with a warning.
     pub fn new() -> Runtime {
-        let name = std::env::var("TILE_BACKEND").unwrap_or_else(|_| "auto".into());
+        let name = std::env::var("TILE_BACKEND").ok().filter(|n| !n.is_empty()).unwrap_or_else(|| "auto".into());
         Self::from_name(&name).unwrap_or_else(|e| {
             tracing::warn!(error = %e, "falling back to the CPU");
             Self::cpu()

@@ -34,7 +34,7 @@ fn fails(args: &[&str], status: i32, word: &str) {
 fn bad_input() {
     fails(&["dance"], 2, "dance");
     fails(&["run"], 2, "OP");
-    fails(&["run", "sofmax"], 1, "softmax_rows");
+    fails(&["run", "sofmax"], 1, "there is no operation `sofmax` (did you mean softmax_1d or softmax_rows?)");
     fails(&["run", "gelu", "--size", "many"], 2, "not a number");
     fails(&["run", "gelu", "--size", "-1"], 2, "-1");
     fails(&["run", "gelu", "--size", "3x4", "--backend", "cpu"], 1, "a size is n");
@@ -43,9 +43,10 @@ fn bad_input() {
     fails(&["run", "gelu", "--config", "BLOCK=7"], 1, "it has");
     fails(&["run", "gelu", "--backend", "tpu"], 1, "is not a backend");
     fails(&["run", "gelu", "--backend", "emulator:x"], 1, "is not a backend");
-    fails(&["check", "--op", "nothing", "--backend", "cpu"], 1, "there is no `nothing`");
+    fails(&["check", "--op", "nothing", "--backend", "cpu"], 1, "there is no operation `nothing`: `tile list` shows all");
     fails(&["check", "--seed", "x"], 2, "seed");
     fails(&["bench", "--size", "5"], 2, "required");
+    fails(&["bench", "gelu", "--reps", "0"], 2, "--reps");
     fails(&["bench", "gelu", "--backend", "emulator"], 1, "emulator");
     fails(&["show", "gelu", "--stage", "soul"], 2, "ast");
     fails(&["show", "nothing", "--stage", "ast"], 1, "there is no");
@@ -117,4 +118,42 @@ fn warnings_are_seen() {
     let said = run("TILE_AUTOTUNE", "banana");
     assert!(said.lines().count() == 1 && said.contains("WARN") && said.contains("banana"), "{said}");
     assert_eq!(run("TILE_AUTOTUNE", "off"), "");
+}
+
+/// More than any machine has: nothing is allocated, and nothing is printed but the message.
+#[test]
+fn too_much_memory_is_an_error() {
+    for (op, size) in [("gelu", "99999999999"), ("matmul", "1000000x1000000x1000000"), ("softmax_rows", "1000000x1000000")] {
+        let out = tile(&["run", op, "--size", size, "--backend", "cpu"]);
+        let message = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), out.stdout.as_slice()), (Some(1), &b""[..]), "{op}: {message}");
+        assert!(message.starts_with("error: out of memory on the host") && message.lines().count() == 1, "{op}: {message}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_the_command_quietly() {
+    use std::os::unix::process::ExitStatusExt;
+    for args in [&["list", "--json"][..], &["show", "matmul", "--stage", "rust"], &["check", "--op", "relu", "--backend", "cpu"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let out = command(args).stdout(writer).output().expect("tile runs");
+        let message = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.signal() == Some(13) && message.is_empty(), "tile {args:?}: {}: {message}", out.status);
+    }
+}
+
+#[test]
+fn the_backend_of_the_environment() {
+    let run = |backend: &str, args: &[&str]| command(args).env("TILE_BACKEND", backend).output().expect("tile runs");
+    let text = |out: &Output| String::from_utf8_lossy(&out.stdout).into_owned();
+    let relu = ["run", "relu", "--size", "100"];
+    assert!(text(&run("emulator:3", &relu)).contains("on emulator"));
+    assert!(text(&run("emulator:3", &["run", "relu", "--size", "100", "--backend", "cpu"])).contains("on cpu"), "what is said comes first");
+    assert!(text(&run("emulator:3", &["doctor"])).ends_with("emulator:3 takes: emulator\n"));
+    assert!(run("", &relu).status.success());
+    let wrong = run("tpu", &relu);
+    assert!(wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend"));
+    assert!(ok(&["run", "--help"]).contains("TILE_BACKEND"));
 }

@@ -250,16 +250,16 @@ pub const OPERATIONS: &[Operation] = &[
 ];
 
 impl Operation {
-    /// Errors: [`Error::Shape`] where the name is not an operation, with those there are.
+    /// Errors: [`Error::UnknownOperation`].
     pub fn find(name: &str) -> Result<&'static Operation> {
         OPERATIONS.iter().find(|o| o.name == name).ok_or_else(|| {
-            let known: Vec<_> = OPERATIONS.iter().map(|o| o.name).collect();
-            Error::Shape { what: "operation", why: format!("there is no `{name}`; there are {}", known.join(", ")) }
+            let meant = super::nearest::nearest(name, OPERATIONS.iter().map(|o| o.name));
+            Error::UnknownOperation { name: name.into(), meant: meant.join(" or ") }
         })
     }
 
-    /// Data on the device. Errors: [`Error::Shape`] for a size or dtype that is not this operation's, and the
-    /// runtime's.
+    /// Data on the device. Errors: [`Error::Shape`] for a size or dtype that is not this operation's,
+    /// [`Error::OutOfMemory`], and the runtime's.
     pub fn prepare(&self, rt: &Runtime, setup: &Setup) -> Result<Box<dyn Problem>> {
         if setup.size.len() != self.axes.len() {
             let why = format!("a size is {} ({} numbers), not {:?}", self.axes.join(" x "), self.axes.len(), setup.size);
@@ -279,6 +279,7 @@ impl Operation {
         if of_one.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
             return Err(Error::Shape { what: self.name, why: format!("{:?} is more than 2^40 elements", setup.size) });
         }
+        super::memory::check(self.axes, &setup.size, setup.dtype)?;
         (self.make)(rt, setup)
     }
 

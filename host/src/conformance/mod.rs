@@ -4,6 +4,8 @@
 mod catalog;
 pub mod data;
 mod guarded;
+mod memory;
+mod nearest;
 mod problem;
 mod problems;
 pub mod reference;

@@ -6,6 +6,7 @@ use crate::table::Table;
 use anyhow::{Result, bail};
 use kernel_core::DType;
 use serde::Serialize;
+use std::num::NonZeroUsize;
 use tile_host::{BackendKind, Error, Runtime};
 use tile_host::conformance::{OPERATIONS, Operation, Setup};
 use tile_host::ops::On;
@@ -23,8 +24,8 @@ pub struct Args {
     #[arg(long)]
     configs: bool,
     /// Timed launches per row
-    #[arg(long, default_value_t = 25)]
-    reps: usize,
+    #[arg(long, default_value = "25")]
+    reps: NonZeroUsize,
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -55,7 +56,7 @@ pub fn main(args: Args) -> Result<bool> {
         Some(name) => vec![Operation::find(name)?],
         None => OPERATIONS.iter().collect(),
     };
-    let mut bench = Bench::new(&rt, args.reps)?;
+    let mut bench = Bench::new(&rt, args.reps.get())?;
     let mut rows = Vec::new();
     for op in ops {
         let sizes = match &args.size {

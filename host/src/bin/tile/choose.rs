@@ -10,16 +10,21 @@ use tile_host::conformance::Operation;
 #[derive(Args, Clone)]
 pub struct Backend {
     /// auto (CUDA where there is a device and code for it, else the CPU), cuda, cuda:N, cpu, emulator or emulator:SEED
-    #[arg(long, default_value = "auto")]
+    #[arg(long, env = "TILE_BACKEND", default_value = "auto")]
     backend: String,
 }
 
 impl Backend {
     pub fn open(&self) -> Result<Runtime> {
         match self.backend.as_str() {
-            "auto" => Ok(Runtime::auto(&device_kernels::all())),
+            // A variable that is set to nothing is not set.
+            "auto" | "" => Ok(Runtime::auto(&device_kernels::all())),
             name => Ok(Runtime::from_name(name)?),
         }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.backend
     }
 
     /// As [`Backend::open`]; an emulator without a seed of its own takes threads in the order of this one.

@@ -1,5 +1,6 @@
 //! `tile doctor`
 
+use crate::choose::Backend;
 use anyhow::Result;
 use kernel_build::{cache::Cache, ptxas, toolchain};
 use kernel_core::bundle::Bundle;
@@ -11,6 +12,8 @@ pub struct Args {
     /// Machine-readable
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    backend: Backend,
 }
 
 /// One thing that was looked at.
@@ -35,7 +38,8 @@ pub fn main(args: Args) -> Result<bool> {
         println!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
         f.how.lines().for_each(|l| println!("                          {l}"));
     }
-    println!("\nauto takes: {}", Runtime::auto(&device_kernels::all()).device().name);
+    let taken = args.backend.open().map_or_else(|e| format!("nothing: {e}"), |rt| rt.device().name.clone());
+    println!("\n{} takes: {taken}", args.backend.name());
     Ok(true)
 }
 

@@ -44,6 +44,7 @@ enum Command {
 
 /// 0: all is well. 1: something is wrong, and said. 2: the command line is wrong (by clap).
 fn main() -> ExitCode {
+    die_with_the_pipe();
     let command = Cli::parse().command;
     tile_host::warnings_to_stderr();
     let done = match command {
@@ -63,5 +64,15 @@ fn main() -> ExitCode {
             eprintln!("error: {e:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Ends quietly, as other commands do, when what reads the output has seen enough (`| head`): Rust ignores the signal,
+/// and `println!` would panic.
+fn die_with_the_pipe() {
+    #[cfg(unix)]
+    // SAFETY: at the start, before there is another thread.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }
