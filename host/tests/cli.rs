@@ -157,3 +157,17 @@ fn the_backend_of_the_environment() {
     assert!(wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend"));
     assert!(ok(&["run", "--help"]).contains("TILE_BACKEND"));
 }
+
+#[test]
+fn tune_prints_rows() {
+    let dir = std::env::temp_dir().join(format!("tile-cli-tune-{}", std::process::id()));
+    let out = command(&["tune", "relu", "--backend", "cpu", "--size", "1000"]).env("TILE_CACHE_DIR", &dir).output().expect("tile runs");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    for dtype in ["f32", "f16", "bf16"] {
+        let rows: Vec<_> = text.lines().filter(|l| l.starts_with(&format!("relu<{dtype}> ")) && l.contains("BLOCK=")).collect();
+        assert_eq!(rows.iter().filter(|r| r.ends_with("chosen")).count(), 1, "{text}");
+        assert!(dir.join(format!("tune/cpu/relu-{dtype}.json")).is_file());
+    }
+    std::fs::remove_dir_all(dir).expect("the folder");
+}

@@ -283,6 +283,15 @@ impl Operation {
         (self.make)(rt, setup)
     }
 
+    /// As `large`, of a size that a CPU does in milliseconds: extents are halved, the largest first, until their product is.
+    pub fn moderate(&self) -> Vec<u64> {
+        let mut size = self.large.to_vec();
+        while size.iter().product::<u64>() > 1 << 24 {
+            size.iter_mut().max().into_iter().for_each(|n| *n = n.div_ceil(2));
+        }
+        size
+    }
+
     /// The descriptors of its kernels for this dtype.
     pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
         let of_dtype = |d: &&'static KernelDesc| match d.types {

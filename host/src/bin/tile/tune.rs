@@ -2,19 +2,21 @@
 
 use crate::choose::{self, Backend, Size};
 use crate::measure::ms;
-use crate::table::Table;
 use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use kernel_core::KernelDesc;
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::time::Duration;
 use tile_host::conformance::{Operation, Setup};
 use tile_host::ops::On;
-use tile_host::{Autotune, BackendKind, Outcome, Runtime};
+use tile_host::{Autotune, BackendKind, Outcome, Report, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// The operation (see `tile list`)
     op: String,
-    /// As in 25000000 or 4096x781; by default the operation's benchmark sizes
+    /// As in 25000000 or 4096x781; by default the operation's benchmark sizes, a smaller one on the CPU
     #[arg(long)]
     size: Option<Size>,
     /// By default every one the operation has
@@ -39,14 +41,25 @@ pub fn main(args: Args) -> Result<bool> {
         Some(_) => vec![choose::dtype(op, args.dtype.as_deref())?],
         None => op.dtypes.to_vec(),
     };
-    let sizes = args.size.map_or_else(|| op.bench.iter().map(|s| s.to_vec()).collect(), |s| vec![s.0]);
-    let mut table = Table::new(&["kernel", "size", "configuration", "ms", ""]);
+    let sizes = match args.size {
+        Some(s) => vec![s.0],
+        None if rt.kind() == BackendKind::Cuda => op.bench.iter().map(|s| s.to_vec()).collect(),
+        None => vec![op.moderate()],
+    };
+    let lines = Lines::of(dtypes.iter().flat_map(|&d| op.descs(d)), &sizes);
+    println!("{}", lines.line(["kernel", "size", "configuration", "ms", ""]));
+    let bar = ProgressBar::new((dtypes.len() * sizes.len()) as u64);
+    bar.set_style(ProgressStyle::with_template("{pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_secs(1));
     for &dtype in &dtypes {
         for size in &sizes {
-            tune(&rt, op, &Setup { dtype, size: size.clone(), seed: 1, odd: false, awkward: false }, &mut table)?;
+            bar.set_message(format!("{} {} {}", op.name, dtype.name(), choose::size_text(size)));
+            let reports = tune(&rt, op, &Setup { dtype, size: size.clone(), seed: 1, odd: false, awkward: false })?;
+            bar.suspend(|| reports.iter().for_each(|(kernel, report)| print(&lines, kernel, size, report)));
+            bar.inc(1);
         }
     }
-    table.print();
+    bar.finish_and_clear();
     if let Some(path) = args.export {
         let descs: Vec<_> = dtypes.iter().flat_map(|&d| op.descs(d)).collect();
         std::fs::write(&path, rt.export_defaults(&descs)).with_context(|| format!("writing {}", path.display()))?;
@@ -54,22 +67,45 @@ pub fn main(args: Args) -> Result<bool> {
     Ok(true)
 }
 
-fn tune(rt: &Runtime, op: &'static Operation, setup: &Setup, table: &mut Table) -> Result<()> {
+fn tune(rt: &Runtime, op: &'static Operation, setup: &Setup) -> Result<Vec<(&'static KernelDesc, Report)>> {
     let reports = RefCell::new(Vec::new());
     let mut problem = op.prepare(rt, setup)?;
     problem.launch(&On::new(rt).tuning(&reports))?;
     rt.synchronize()?;
-    let size = choose::size_text(&setup.size);
-    for (kernel, report) in reports.into_inner() {
-        for (i, c) in report.candidates.iter().enumerate() {
-            let time = match &c.outcome {
-                Outcome::Ran(t) => ms(t.as_secs_f64() * 1e3),
-                other => format!("{other:?}"),
-            };
-            let name = if kernel.types.is_empty() { kernel.name.into() } else { format!("{}<{}>", kernel.name, kernel.types) };
-            let note = if i == report.winner { "chosen" } else { "" };
-            table.row([name, size.clone(), c.id.clone(), time, note.into()]);
-        }
+    Ok(reports.into_inner())
+}
+
+fn print(lines: &Lines, kernel: &KernelDesc, size: &[u64], report: &Report) {
+    for (i, c) in report.candidates.iter().enumerate() {
+        let time = match &c.outcome {
+            Outcome::Ran(t) => ms(t.as_secs_f64() * 1e3),
+            other => format!("{other:?}"),
+        };
+        let note = if i == report.winner { "chosen" } else { "" };
+        println!("{}", lines.line([&label(kernel), &choose::size_text(size), &c.id, &time, note]));
     }
-    Ok(())
+}
+
+fn label(kernel: &KernelDesc) -> String {
+    if kernel.types.is_empty() { kernel.name.into() } else { format!("{}<{}>", kernel.name, kernel.types) }
+}
+
+/// Rows that are printed one by one: columns as wide as the widest that may come.
+struct Lines([usize; 3]);
+
+impl Lines {
+    fn of(kernels: impl Iterator<Item = &'static KernelDesc>, sizes: &[Vec<u64>]) -> Lines {
+        let mut widths = ["kernel".len(), "size".len(), "configuration".len()];
+        for k in kernels {
+            let config = k.configs.iter().map(|c| c.id.len()).max().unwrap_or(0);
+            widths = [widths[0].max(label(k).len()), widths[1], widths[2].max(config)];
+        }
+        widths[1] = sizes.iter().map(|s| choose::size_text(s).len()).fold(widths[1], usize::max);
+        Lines(widths)
+    }
+
+    fn line(&self, [kernel, size, config, time, note]: [&str; 5]) -> String {
+        let [a, b, c] = self.0;
+        format!("{kernel:<a$}  {size:>b$}  {config:<c$}  {time:>8}  {note}").trim_end().to_string()
+    }
 }
