@@ -94,8 +94,33 @@ fn bench_and_doctor() {
 
 #[test]
 fn show_has_every_stage() {
-    for stage in ["ast", "ir", "layout", "rust"] {
+    for stage in ["ast", "ir", "layout", "rust", "cpu"] {
         assert!(ok(&["show", "gelu", "--stage", stage]).len() > 100, "{stage}");
+    }
+}
+
+/// Where there is what they need, which `doctor` knows; else they say what is missing.
+#[test]
+fn show_has_what_is_compiled() {
+    let findings: serde_json::Value = serde_json::from_str(&ok(&["doctor", "--json"])).expect("JSON");
+    let there = |what: &str| {
+        let one = findings.as_array().expect("a list").iter().find(|f| f["what"] == what);
+        one.expect("looked at")["ok"].as_bool().expect("found or not")
+    };
+    if !there("compiled kernels") {
+        return fails(&["show", "gelu", "--stage", "ptx"], 1, "tile doctor");
+    }
+    assert!(ok(&["show", "gelu", "--stage", "ptx"]).contains(".entry"));
+    if there("disassembler") && there("ptxas") {
+        assert!(ok(&["show", "gelu", "--stage", "sass"]).contains("EXIT"));
+    }
+    // With nothing in PATH and an empty cache folder.
+    let none = std::env::temp_dir().join("tile-cli-no-tools");
+    let mut sass = command(&["show", "gelu", "--stage", "sass"]);
+    sass.env("PATH", &none).env("TILE_CACHE_DIR", &none).env("CUDA_HOME", &none).env_remove("CUDA_PATH");
+    if !std::path::Path::new("/usr/local/cuda/bin").exists() {
+        let message = String::from_utf8_lossy(&sass.output().expect("tile runs").stderr).into_owned();
+        assert!(message.contains("cargo xtask setup"), "{message}");
     }
 }
 

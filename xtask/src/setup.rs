@@ -1,4 +1,4 @@
-//! What a build needs beside this workspace: the device toolchain, and ptxas.
+//! What is needed beside this workspace: the device toolchain, ptxas, and a disassembler for those who look.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use kernel_build::cache::Cache;
 use kernel_build::toolchain::{self, Toolchain};
 
-use crate::{command, debian, ptxas};
+use crate::{command, debian, nvidia};
 
 /// Without a network rustup tries for minutes.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
@@ -29,9 +29,13 @@ pub fn setup() -> Result<Ready> {
         Some(t) => println!("device toolchain: {} ({}, {})", t.version.lines().next().unwrap_or("?"), t.origin, t.rustc.display()),
         None => println!("device toolchain: none; kernels run on the CPU only. `rustup component add rust-src` with a network gives one"),
     }
-    match ptxas::find_or_install(&cache) {
+    match nvidia::ptxas(&cache) {
         Ok(p) => println!("ptxas:            {} ({})", p.version, p.path.display()),
         Err(e) => println!("ptxas:            none; the driver compiles kernels when they are first used ({e:#})"),
+    }
+    match nvidia::nvdisasm(&cache) {
+        Ok(p) => println!("nvdisasm:         {}", p.display()),
+        Err(e) => println!("nvdisasm:         none; `tile show --stage sass` needs one ({e:#})"),
     }
     Ok(Ready { device_toolchain: found.is_some() })
 }

@@ -1,6 +1,7 @@
 //! `tile doctor`
 
 use crate::choose::Backend;
+use crate::disassembler;
 use anyhow::Result;
 use kernel_build::{cache::Cache, ptxas, toolchain};
 use kernel_core::bundle::Bundle;
@@ -29,7 +30,7 @@ struct Finding {
 
 /// Nothing here is needed for the CPU backend, so what is missing is no failure.
 pub fn main(args: Args) -> Result<bool> {
-    let findings = [device_toolchain(), assembler(), compiled(), driver(), gpu(), caches()];
+    let findings = [device_toolchain(), assembler(), disassembler(), compiled(), driver(), gpu(), caches()];
     if args.json {
         println!("{}", serde_json::to_string_pretty(&findings)?);
         return Ok(true);
@@ -64,8 +65,16 @@ fn assembler() -> Finding {
             what,
             ok: false,
             found: "none: the driver assembles kernels when they are first used".into(),
-            how: "Get it with `pip install 'nvidia-cuda-nvcc==13.0.*'`, or set TILE_PTXAS".into(),
+            how: "Get it with `cargo xtask setup` or `pip install 'nvidia-cuda-nvcc==13.0.*'`, or set TILE_PTXAS".into(),
         },
+    }
+}
+
+fn disassembler() -> Finding {
+    let what = "disassembler";
+    match disassembler::find() {
+        Some((path, _)) => Finding { what, ok: true, found: path.display().to_string(), how: String::new() },
+        None => Finding { what, ok: false, found: "none: `tile show --stage sass` needs one".into(), how: disassembler::HOW.into() },
     }
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod choose;
 mod demo;
+mod disassembler;
 mod doctor;
 mod list;
 mod measure;

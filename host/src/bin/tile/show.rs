@@ -1,6 +1,6 @@
 //! `tile show OP`
 
-use crate::choose;
+use crate::{choose, disassembler};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use kernel_compiler::lower::Variant;
@@ -147,7 +147,7 @@ fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<
                 Some(bytes) => std::fs::write(&cubin, bytes)?,
                 None => assemble(&folder.join("kernel.ptx"), &image.ptx, &target, &cubin)?,
             }
-            text += &format!("// {} for {target}\n{}\n", v.entry, disassemble(&cubin)?);
+            text += &format!("// {} for {target}\n{}\n", v.entry, disassembler::disassemble(&cubin)?);
         }
         Ok(text)
     })();
@@ -163,15 +163,4 @@ fn assemble(ptx_file: &std::path::Path, ptx: &str, target: &str, cubin: &std::pa
         bail!("ptxas: {}", String::from_utf8_lossy(&out.stderr));
     }
     Ok(())
-}
-
-fn disassemble(cubin: &std::path::Path) -> Result<String> {
-    for (tool, args) in [("nvdisasm", &["-c"][..]), ("cuobjdump", &["-sass"][..])] {
-        if let Ok(out) = Command::new(tool).args(args).arg(cubin).output()
-            && out.status.success()
-        {
-            return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
-        }
-    }
-    bail!("neither nvdisasm nor cuobjdump is in PATH: `pip install 'nvidia-cuda-cuobjdump==13.0.*'` or the CUDA toolkit brings them")
 }
