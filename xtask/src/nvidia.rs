@@ -11,7 +11,7 @@ use kernel_build::ptxas::{self, Ptxas};
 use crate::{command, setup};
 
 const LIMIT: Duration = Duration::from_secs(300);
-pub const PYTHON: &str = "python3 and its pip (`apt-get install python3-pip`, or https://python.org)";
+const PYTHON: &str = "python3 and its pip (`apt-get install python3-pip`, or https://python.org)";
 
 /// A program and the package that it is a file of.
 struct Program {

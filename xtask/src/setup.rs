@@ -14,7 +14,24 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
 
 pub struct Ready {
     pub device_toolchain: bool,
+    pub ptxas: bool,
+    /// Programs that tests run and that are not here.
+    pub missing: Vec<&'static Needed>,
 }
+
+/// A program that tests run, and who brings it.
+pub struct Needed {
+    pub name: &'static str,
+    pub how: &'static str,
+    /// Set to 1 it lets the tests go on without.
+    pub variable: &'static str,
+    pub what: &'static str,
+}
+
+const NEEDED: [Needed; 2] = [
+    Needed { name: "gcc", how: "apt-get install gcc libc6-dev", variable: "TILE_ALLOW_NO_GCC", what: "the tests of the C library from C" },
+    Needed { name: "python3", how: "apt-get install python3 python3-pip", variable: "TILE_ALLOW_NO_PYTHON3", what: "the tests of the C library from Python" },
+];
 
 /// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
 /// by the driver.
@@ -29,7 +46,8 @@ pub fn setup() -> Result<Ready> {
         Some(t) => println!("device toolchain: {} ({}, {})", t.version.lines().next().unwrap_or("?"), t.origin, t.rustc.display()),
         None => println!("device toolchain: none; kernels run on the CPU only. `rustup component add rust-src` with a network gives one"),
     }
-    match nvidia::ptxas(&cache) {
+    let ptxas = nvidia::ptxas(&cache);
+    match &ptxas {
         Ok(p) => println!("ptxas:            {} ({})", p.version, p.path.display()),
         Err(e) => println!("ptxas:            none; the driver compiles kernels when they are first used ({e:#})"),
     }
@@ -37,7 +55,11 @@ pub fn setup() -> Result<Ready> {
         Ok(p) => println!("nvdisasm:         {}", p.display()),
         Err(e) => println!("nvdisasm:         none; `tile show --stage sass` needs one ({e:#})"),
     }
-    Ok(Ready { device_toolchain: found.is_some() })
+    let missing: Vec<_> = NEEDED.iter().filter(|n| !command::exists(n.name)).collect();
+    for n in &missing {
+        println!("{:17} none; {} are skipped. `{}` gives it", format!("{}:", n.name), n.what, n.how);
+    }
+    Ok(Ready { device_toolchain: found.is_some(), ptxas: ptxas.is_ok(), missing })
 }
 
 /// Tells builds that they have to look again.
