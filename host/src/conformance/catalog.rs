@@ -283,11 +283,13 @@ impl Operation {
         (self.make)(rt, setup)
     }
 
-    /// As `large`, of a size that a CPU does in milliseconds: extents are halved, the largest first, until their product is.
+    /// As `large`, for a CPU: extents are halved, the largest first, until it takes milliseconds.
     pub fn moderate(&self) -> Vec<u64> {
         let mut size = self.large.to_vec();
         while size.iter().product::<u64>() > 1 << 24 {
-            size.iter_mut().max().into_iter().for_each(|n| *n = n.div_ceil(2));
+            if let Some(n) = size.iter_mut().max() {
+                *n = n.div_ceil(2);
+            }
         }
         size
     }
