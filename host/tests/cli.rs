@@ -177,7 +177,7 @@ fn the_backend_of_the_environment() {
     assert!(text(&run("emulator:3", &relu)).contains("on emulator"));
     assert!(text(&run("emulator:3", &["run", "relu", "--size", "100", "--backend", "cpu"])).contains("on cpu"), "what is said comes first");
     assert!(text(&run("emulator:3", &["doctor"])).ends_with("emulator:3 takes: emulator\n"));
-    assert!(run("", &relu).status.success());
+    assert!(run("", &relu).status.success() && text(&run("", &["doctor"])).contains("\nauto takes: "));
     let wrong = run("tpu", &relu);
     assert!(wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend"));
     assert!(ok(&["run", "--help"]).contains("TILE_BACKEND"));

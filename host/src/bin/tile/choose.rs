@@ -16,20 +16,20 @@ pub struct Backend {
 
 impl Backend {
     pub fn open(&self) -> Result<Runtime> {
-        match self.backend.as_str() {
-            // A variable that is set to nothing is not set.
-            "auto" | "" => Ok(Runtime::auto(&device_kernels::all())),
+        match self.name() {
+            "auto" => Ok(Runtime::auto(&device_kernels::all())),
             name => Ok(Runtime::from_name(name)?),
         }
     }
 
+    /// A variable that is set to nothing is not set.
     pub fn name(&self) -> &str {
-        &self.backend
+        if self.backend.is_empty() { "auto" } else { &self.backend }
     }
 
     /// As [`Backend::open`]; an emulator without a seed of its own takes threads in the order of this one.
     pub fn open_seeded(&self, seed: u64) -> Result<Runtime> {
-        match self.backend.as_str() {
+        match self.name() {
             "emulator" => Ok(Runtime::emulator(seed)),
             _ => self.open(),
         }
