@@ -153,6 +153,86 @@ int solve_count_2d_array_element(const int *input, int *output, int N, int M, in
 // The pointers address N floats and one.
 int solve_reduction(const float *input, float *output, int N);
 
+// *result = the sum of A[i] B[i] of N elements, all of them f16 bits; accumulated in f32, rounded once. Of none, 0.
+//
+// # Safety
+// The pointers address N elements, N elements and one.
+int solve_fp16_dot_product(const uint16_t *A,
+                           const uint16_t *B,
+                           uint16_t *result,
+                           int N);
+
+// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
+// does not count.
+//
+// # Safety
+// The pointers address M * K, K * N and M * N elements.
+int solve_gemm(const uint16_t *A,
+               const uint16_t *B,
+               uint16_t *C,
+               int M,
+               int N,
+               int K,
+               float alpha,
+               float beta);
+
+// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
+// scale * (element - zero_point). Sums are exact in 32 bits; times scale_A scale_B / scale_C they are rounded to nearest even,
+// moved by zero_point_C and saturated.
+//
+// # Safety
+// The pointers address M * K, K * N and M * N elements.
+int solve_int8_quantized_matmul(const int8_t *A,
+                                const int8_t *B,
+                                int8_t *C,
+                                int M,
+                                int N,
+                                int K,
+                                float scale_A,
+                                float scale_B,
+                                float scale_C,
+                                int zero_point_A,
+                                int zero_point_B,
+                                int zero_point_C);
+
+// C[i] = A[i] B[i] for every i of BATCH: A is BATCH x M x K, B is BATCH x K x N, C is BATCH x M x N.
+//
+// # Safety
+// The pointers address BATCH * M * K, BATCH * K * N and BATCH * M * N floats.
+int solve_batched_matrix_multiplication(const float *A,
+                                        const float *B,
+                                        float *C,
+                                        int BATCH,
+                                        int M,
+                                        int N,
+                                        int K);
+
+// The same of f16 bits, accumulated in f32.
+//
+// # Safety
+// The pointers address BATCH * M * K, BATCH * K * N and BATCH * M * N elements.
+int solve_fp16_batched_matmul(const uint16_t *A,
+                              const uint16_t *B,
+                              uint16_t *C,
+                              int BATCH,
+                              int M,
+                              int N,
+                              int K);
+
+// c[i] = a[i] b[i] for every i of the batch: a is batch x m x k, b is batch x k x n, c is batch x m x n. dtype: 0 f32,
+// 1 f16, 2 bf16.
+//
+// # Safety
+// The pointers address batch * m * k, batch * k * n and batch * m * n elements.
+int tile_batched_matmul(int dtype,
+                        const void *a,
+                        const void *b,
+                        void *c,
+                        long long batch,
+                        long long m,
+                        long long n,
+                        long long k);
+
 // c = a + b, for dtype 0 (f32), 1 (f16), 2 (bf16). c may be a or b.
 //
 // # Safety
@@ -192,20 +272,6 @@ const char *tile_last_error(void);
 // # Safety
 // The pointers address M * N, N * K and M * K floats.
 int solve_matrix_multiplication(const float *A, const float *B, float *C, int M, int N, int K);
-
-// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
-// does not count.
-//
-// # Safety
-// The pointers address M * K, K * N and M * N elements.
-int solve_gemm(const uint16_t *A,
-               const uint16_t *B,
-               uint16_t *C,
-               int M,
-               int N,
-               int K,
-               float alpha,
-               float beta);
 
 // c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
 // is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).

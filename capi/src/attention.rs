@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, area, flag, long};
+use crate::memory::{Array, flag, long, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Attend};
 use kernel_core::{bf16, f16};
@@ -40,8 +40,7 @@ pub unsafe extern "C" fn tile_attention(
 }
 
 unsafe fn typed<T: Attend>([q, k, v]: [*const c_void; 3], o: *mut c_void, q_dims: [u64; 3], k_dims: [u64; 3], scale: f32, causal: bool) -> Result<()> {
-    let volume = |d: [u64; 3]| area(area(d[0], d[1])?, d[2]);
-    let (n, of_k) = (volume(q_dims)?, volume(k_dims)?);
+    let (n, of_k) = (volume(&q_dims)?, volume(&k_dims)?);
     let (q, k, v) = (Array::<T>::new("q", q.cast(), n)?, Array::<T>::new("k", k.cast(), of_k)?, Array::<T>::new("v", v.cast(), of_k)?);
     let o = Array::<T>::new("o", o.cast_const().cast(), n)?;
     for input in [&q, &k, &v] {

@@ -5,6 +5,7 @@ use crate::guard::{Failure, enter};
 use crate::memory::{Array, area, int};
 use core::ffi::{c_float, c_int, c_uchar, c_uint};
 use host::ops;
+use kernel_core::f16;
 
 /// C = A + B. C may be A or B.
 ///
@@ -194,5 +195,22 @@ pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_f
         let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?);
         y.apart(&x)?;
         backend::with(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
+    })
+}
+
+/// *result = the sum of A[i] B[i] of N elements, all of them f16 bits; accumulated in f32, rounded once. Of none, 0.
+///
+/// # Safety
+/// The pointers address N elements, N elements and one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_fp16_dot_product(A: *const u16, B: *const u16, result: *mut u16, N: c_int) -> c_int {
+    enter(|| {
+        let n = int("N", N)?;
+        let one = u64::from(n > 0 || !result.is_null());
+        let (a, b) = (Array::<f16>::new("A", A.cast(), n)?, Array::<f16>::new("B", B.cast(), n)?);
+        let y = Array::<f16>::new("result", result.cast_const().cast(), one)?;
+        y.apart(&a)?;
+        y.apart(&b)?;
+        backend::with(one, |on, place| ops::dot_product(on, a.input(place), b.input(place), y.output(place)))
     })
 }

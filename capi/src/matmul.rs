@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, area, flag, int, long};
+use crate::memory::{Array, flag, int, long, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Multiply, Precision, Transpose};
 use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
@@ -28,29 +28,6 @@ pub unsafe extern "C" fn solve_matrix_multiplication(A: *const c_float, B: *cons
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
         let p = Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k])?;
         p.run(|on, a, b, c| ops::matrix_multiplication(on, a, b, c))
-    })
-}
-
-/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
-/// does not count.
-///
-/// # Safety
-/// The pointers address M * K, K * N and M * N elements.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn solve_gemm(
-    A: *const u16,
-    B: *const u16,
-    C: *mut u16,
-    M: c_int,
-    N: c_int,
-    K: c_int,
-    alpha: c_float,
-    beta: c_float,
-) -> c_int {
-    enter(|| {
-        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
-        let p = Operands::<f16, f16>::new(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [m, k], [k, n], [m, n])?;
-        p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
     })
 }
 
@@ -154,7 +131,7 @@ unsafe fn typed<T: Multiply>(
     [m, n, k]: [u64; 3],
 ) -> Result<()> {
     let (dims_a, dims_b) = (if t.a { [k, m] } else { [m, k] }, if t.b { [n, k] } else { [k, n] });
-    let p = Operands::<T, T::Product>::new(["a", "b", "c"], a.cast(), b.cast(), c.cast(), dims_a, dims_b, [m, n])?;
+    let p = Operands::<T, T::Product, 2>::new(["a", "b", "c"], a.cast(), b.cast(), c.cast(), dims_a, dims_b, [m, n])?;
     p.run(|on, a, b, c| match activation {
         Activation::None => ops::matmul(on, a, b, c, t, precision),
         Activation::Relu => ops::matmul_relu(on, a, b, c, t, precision),
@@ -162,21 +139,20 @@ unsafe fn typed<T: Multiply>(
     })
 }
 
-/// Two matrices and the place of their product, as they were handed over.
-struct Operands<'a, T, U> {
-    a: (Array<'a, T>, [u64; 2]),
-    b: (Array<'a, T>, [u64; 2]),
-    c: (Array<'a, U>, [u64; 2]),
+/// Two matrices, or batches of them, and the place of their product, as they were handed over.
+pub(crate) struct Operands<'a, T, U, const R: usize> {
+    a: (Array<'a, T>, [u64; R]),
+    b: (Array<'a, T>, [u64; R]),
+    c: (Array<'a, U>, [u64; R]),
 }
 
-impl<'a, T: Element, U: Element> Operands<'a, T, U> {
-    fn new(names: [&'a str; 3], a: *const T, b: *const T, c: *mut U, dims_a: [u64; 2], dims_b: [u64; 2], dims_c: [u64; 2]) -> Result<Self> {
-        let size = |[rows, cols]: [u64; 2]| area(rows, cols);
-        let results = size(dims_c)?;
+impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
+    pub fn new(names: [&'a str; 3], a: *const T, b: *const T, c: *mut U, dims_a: [u64; R], dims_b: [u64; R], dims_c: [u64; R]) -> Result<Self> {
+        let results = volume(&dims_c)?;
         // Without a result nothing is read.
-        let read = |dims| if results == 0 { Ok(0) } else { size(dims) };
-        let a = Array::new(names[0], a, read(dims_a)?)?;
-        let b = Array::new(names[1], b, read(dims_b)?)?;
+        let read = |dims| if results == 0 { Ok(0) } else { volume(dims) };
+        let a = Array::new(names[0], a, read(&dims_a)?)?;
+        let b = Array::new(names[1], b, read(&dims_b)?)?;
         let c = Array::new(names[2], c.cast_const(), results)?;
         c.apart(&a)?;
         c.apart(&b)?;
@@ -185,9 +161,8 @@ impl<'a, T: Element, U: Element> Operands<'a, T, U> {
 
     /// # Safety
     /// The memory is the caller's to read and to write.
-    unsafe fn run(&self, multiply: impl FnOnce(&ops::On, ViewArg<T, 2>, ViewArg<T, 2>, ViewMutArg<U, 2>) -> host::Result<()>) -> Result<()> {
-        let elements = area(self.c.1[0], self.c.1[1])?;
-        backend::with(elements, |on, place| {
+    pub unsafe fn run(&self, multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> host::Result<()>) -> Result<()> {
+        backend::with(volume(&self.c.1)?, |on, place| {
             let (a, b, c) = (self.a.0.input(place).view(self.a.1), self.b.0.input(place).view(self.b.1), self.c.0.output(place).view(self.c.1));
             match (a, b, c) {
                 (Some(a), Some(b), Some(c)) => multiply(on, a, b, c),

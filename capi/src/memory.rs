@@ -32,6 +32,11 @@ pub(crate) fn area(rows: u64, cols: u64) -> Result<u64> {
     rows.checked_mul(cols).ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))
 }
 
+/// The product of extents; without one of them there is nothing, however large the others are.
+pub(crate) fn volume(extents: &[u64]) -> Result<u64> {
+    if extents.contains(&0) { Ok(0) } else { extents.iter().try_fold(1, |n, &e| area(n, e)) }
+}
+
 /// An array as it was handed over.
 #[derive(Clone, Copy)]
 pub(crate) struct Array<'a, T> {

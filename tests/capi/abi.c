@@ -19,6 +19,7 @@ static void errors(void) {
     static unsigned u[64];
     static unsigned char image[256];
     static uint16_t h[64];
+    static int8_t q[64];
     CHECK(strcmp(tile_last_error(), "") == 0);
 
     /* Null pointers with a positive length. */
@@ -42,6 +43,12 @@ static void errors(void) {
     FAILS(tile_gelu(1, NULL, y, 4), TILE_ERROR_ARGUMENT, "x");
     FAILS(solve_matrix_multiplication(x, NULL, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "B is a null");
     FAILS(solve_gemm(h, h, NULL, 2, 2, 2, 1, 0), TILE_ERROR_ARGUMENT, "C is a null");
+    FAILS(solve_int8_quantized_matmul(q, NULL, q + 8, 2, 2, 2, 1, 1, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "B is a null");
+    FAILS(solve_fp16_dot_product(NULL, h, h + 8, 4), TILE_ERROR_ARGUMENT, "A is a null");
+    FAILS(solve_fp16_dot_product(h, h, NULL, 4), TILE_ERROR_ARGUMENT, "result is a null");
+    FAILS(solve_batched_matrix_multiplication(NULL, x, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "A is a null");
+    FAILS(solve_fp16_batched_matmul(h, NULL, h + 32, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "B is a null");
+    FAILS(tile_batched_matmul(2, h, h, NULL, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "c is a null");
     FAILS(tile_matmul(1, 0, 0, 0, NULL, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "a is a null");
     FAILS(tile_matmul(0, 0, 0, 0, NULL, NULL, NULL, 2, 2, 0), TILE_ERROR_ARGUMENT, "c is a null");
 
@@ -58,6 +65,12 @@ static void errors(void) {
     FAILS(tile_softmax_rows(x, y, 1, -1), TILE_ERROR_ARGUMENT, "cols");
     FAILS(solve_matrix_multiplication(x, x, y, 2, -2, 2), TILE_ERROR_ARGUMENT, "N is -2");
     FAILS(solve_gemm(h, h, h, 2, 2, INT_MIN, 1, 0), TILE_ERROR_ARGUMENT, "K is");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, -2, 2, 1, 1, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "N is -2");
+    FAILS(solve_fp16_dot_product(h, h, h + 8, -4), TILE_ERROR_ARGUMENT, "N is -4");
+    FAILS(solve_batched_matrix_multiplication(x, x, y, -1, 0, 0, 0), TILE_ERROR_ARGUMENT, "BATCH is -1");
+    FAILS(solve_fp16_batched_matmul(h, h, h, 0, 0, 0, INT_MIN), TILE_ERROR_ARGUMENT, "K is");
+    FAILS(tile_batched_matmul(0, x, x, y, LLONG_MIN, 2, 2, 2), TILE_ERROR_ARGUMENT, "batch is");
+    FAILS(tile_batched_matmul(0, x, x, y, 0, 2, -2, 2), TILE_ERROR_ARGUMENT, "n is -2");
     FAILS(tile_matmul(0, 0, 0, 0, x, x, y, -1, 0, 0), TILE_ERROR_ARGUMENT, "m is -1");
     FAILS(tile_matmul_relu(0, 0, 0, 0, x, x, y, 0, -1, 0), TILE_ERROR_ARGUMENT, "n is -1");
     FAILS(tile_matmul_leaky_relu(0, 0, 0, 0, x, x, y, 0, 0, LLONG_MIN), TILE_ERROR_ARGUMENT, "k is");
@@ -69,6 +82,11 @@ static void errors(void) {
     FAILS(tile_softmax_rows(x, y, LLONG_MAX, LLONG_MAX), TILE_ERROR_ARGUMENT, "64 bits");
     FAILS(tile_softmax_rows(x, y, LLONG_MAX / 2, 2), TILE_ERROR_ARGUMENT, "addressed");
     FAILS(solve_matrix_multiplication(x, x, y, INT_MAX, INT_MAX, INT_MAX), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(solve_batched_matrix_multiplication(x, x, y, INT_MAX, INT_MAX, INT_MAX, 2), TILE_ERROR_ARGUMENT, "64 bits");
+    FAILS(tile_batched_matmul(1, h, h, h, LLONG_MAX, 2, 2, 2), TILE_ERROR_ARGUMENT, "64 bits");
+    FAILS(tile_batched_matmul(0, x, x, y, LLONG_MAX / 2, 1, 1, 1), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(tile_batched_matmul(0, x, x, y, 1, 2, 2, LLONG_MAX), TILE_ERROR_ARGUMENT, "addressed");
+    FAILS(tile_batched_matmul(0, x, x, y, 3, 2, 2, LLONG_MAX), TILE_ERROR_ARGUMENT, "64 bits");
     FAILS(tile_matmul(1, 0, 0, 0, h, h, h, LLONG_MAX, 4, 2), TILE_ERROR_ARGUMENT, "64 bits");
     FAILS(tile_matmul(1, 0, 1, 0, h, h, h, LLONG_MAX / 2, 2, 1), TILE_ERROR_ARGUMENT, "addressed");
 
@@ -77,6 +95,9 @@ static void errors(void) {
     FAILS(tile_gelu(-1, x, y, 4), TILE_ERROR_ARGUMENT, "dtype is -1");
     FAILS(tile_relu(0, (char *)x + 2, y, 4), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(tile_relu(1, (char *)x + 1, y, 4), TILE_ERROR_ARGUMENT, "multiple");
+    FAILS(tile_batched_matmul(3, x, x, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 3");
+    FAILS(tile_batched_matmul(0, x, (char *)x + 2, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "multiple");
+    FAILS(solve_fp16_dot_product(h, (uint16_t *)((char *)h + 1), h + 8, 4), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(tile_matmul(5, 0, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 5");
     FAILS(tile_matmul(-1, 0, 0, 0, x, x, y, 0, 0, 0), TILE_ERROR_ARGUMENT, "dtype is -1");
     FAILS(tile_matmul(0, 3, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "precision is 3");
@@ -86,6 +107,11 @@ static void errors(void) {
     FAILS(tile_matmul(0, 0, 0, -1, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "trans_b is -1");
     FAILS(tile_matmul_leaky_relu(3, 0, 0, 0, image, image, i, 2, 2, 2), TILE_ERROR_ARGUMENT, "int32");
     FAILS(tile_matmul(1, 0, 0, 0, (char *)h + 1, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "multiple");
+
+    /* Zero points that no int8 is. */
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 128, 0, 0), TILE_ERROR_ARGUMENT, "zero_point_A is 128");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, -129, 0), TILE_ERROR_ARGUMENT, "zero_point_B is -129");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, 0, INT_MAX), TILE_ERROR_ARGUMENT, "zero_point_C is");
 
     /* Overlaps. */
     FAILS(solve_relu(x, x + 1, 8), TILE_ERROR_OVERLAP, "overlap");
@@ -99,6 +125,9 @@ static void errors(void) {
     FAILS(solve_matrix_multiplication(x, y, x, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_gemm(h, h + 8, h + 10, 2, 2, 2, 1, 1), TILE_ERROR_OVERLAP, "overlap");
     FAILS(tile_matmul(3, 0, 0, 0, image, image + 8, image + 4, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_int8_quantized_matmul(q, q + 8, q + 7, 2, 2, 2, 1, 1, 1, 0, 0, 0), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_fp16_dot_product(h, h + 8, h + 11, 4), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(tile_batched_matmul(1, h, h + 8, h + 7, 2, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_1d_convolution(x, x + 32, y, 3, 8), TILE_ERROR_ARGUMENT, "taps");
 
     /* A length of zero touches nothing. */
@@ -119,8 +148,13 @@ static void errors(void) {
     CHECK(solve_matrix_multiplication(NULL, NULL, NULL, 0, 5, 5) == TILE_OK);
     CHECK(solve_gemm(NULL, NULL, NULL, 5, 0, 5, 1, 1) == TILE_OK);
     CHECK(tile_matmul(4, 0, 1, 1, NULL, NULL, NULL, LLONG_MAX, 0, LLONG_MAX) == TILE_OK);
+    CHECK(solve_int8_quantized_matmul(NULL, NULL, NULL, 0, 5, 5, 1, 1, 1, 0, 0, 0) == TILE_OK);
+    CHECK(solve_fp16_dot_product(NULL, NULL, NULL, 0) == TILE_OK);
+    CHECK(solve_batched_matrix_multiplication(NULL, NULL, NULL, 0, 5, 5, 5) == TILE_OK);
+    CHECK(solve_fp16_batched_matmul(NULL, NULL, NULL, 5, 5, 0, 5) == TILE_OK);
+    CHECK(tile_batched_matmul(0, NULL, NULL, NULL, LLONG_MAX, LLONG_MAX, 0, LLONG_MAX) == TILE_OK);
     CHECK(tile_set_stream(NULL) == TILE_OK);
-    for (int k = 0; k < 64; k++) CHECK(x[k] == 0 && y[k] == 0 && i[k] == 0 && u[k] == 0);
+    for (int k = 0; k < 64; k++) CHECK(x[k] == 0 && y[k] == 0 && i[k] == 0 && u[k] == 0 && h[k] == 0 && q[k] == 0);
 }
 
 static void no_device(void) {
@@ -204,6 +238,30 @@ static void results(void) {
     CHECK(solve_gemm(eye, two_by_two, sum_c, 2, 2, 2, 2, 1) == TILE_OK); /* 2 B + 1 */
     CHECK(sum_c[0] == 0x4200 && sum_c[1] == 0x4500 && sum_c[2] == 0x4700 && sum_c[3] == 0x4880);
     CHECK(solve_gemm(NULL, NULL, sum_c, 2, 2, 0, INFINITY, 0.5f) == TILE_OK && sum_c[0] == 0x3e00);
+
+    /* Quantised: (A - 1)(B + 2) / 4, ties to even, - 3, saturated; sums of nothing are the zero point. */
+    int8_t qa[6] = {2, 1, 0, 127, -128, 3}, qb[6] = {0, 100, 5, -2, -1, 4}, qc[4];
+    CHECK(solve_int8_quantized_matmul(qa, qb, qc, 2, 2, 3, 0.5f, 1, 2, 1, -2, -3) == TILE_OK);
+    CHECK(qc[0] == -3 && qc[1] == 21 && qc[2] == -128 && qc[3] == 127);
+    CHECK(solve_int8_quantized_matmul(NULL, NULL, qc, 2, 2, 0, 1, 1, 1, 5, 6, 7) == TILE_OK && qc[0] == 7 && qc[3] == 7);
+
+    /* 1 * 2 - 1 * 1, 2^-24 * 1; of nothing 0. */
+    uint16_t ones[3] = {0x3c00, 0xbc00, 1}, others[3] = {0x4000, 0x3c00, 0x3c00}, dot[2] = {7, 7};
+    CHECK(solve_fp16_dot_product(ones, others, dot, 2) == TILE_OK && dot[0] == 0x3c00 && dot[1] == 7);
+    CHECK(solve_fp16_dot_product(ones + 2, others + 2, dot, 1) == TILE_OK && dot[0] == 1);
+    CHECK(solve_fp16_dot_product(NULL, NULL, dot, 0) == TILE_OK && dot[0] == 0);
+
+    /* Three products of 4 x 6 and 6 x 5; the identity and its negative times a matrix, of f16. */
+    CHECK(solve_batched_matrix_multiplication(a, b, c, 3, 4, 5, 6) == TILE_OK);
+    for (int k = 0; k < 60; k++) {
+        float want = 0;
+        for (int l = 0; l < 6; l++) want += a[k / 5 * 6 + l] * b[k / 20 * 30 + l * 5 + k % 5];
+        CHECK(fabsf(c[k] - want) < 1e-3f);
+    }
+    uint16_t signs[8] = {0x3c00, 0, 0, 0x3c00, 0xbc00, 0, 0, 0xbc00}, batch[8] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x3c00, 0x4000, 0x4200, 0x4400}, out8[8];
+    CHECK(solve_fp16_batched_matmul(signs, batch, out8, 2, 2, 2, 2) == TILE_OK);
+    for (int k = 0; k < 8; k++) CHECK(out8[k] == (k < 4 ? batch[k] : (batch[k] | 0x8000)));
+    CHECK(tile_batched_matmul(1, NULL, NULL, out8, 2, 2, 2, 0) == TILE_OK && out8[0] == 0 && out8[7] == 0);
 }
 
 int main(int argc, char **argv) {

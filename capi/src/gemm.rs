@@ -1,0 +1,129 @@
+//! Products with more around them: scaled, in batches, of quantised matrices.
+
+use crate::guard::{Failure, Result, enter};
+use crate::matmul::Operands;
+use crate::memory::{int, long};
+use core::ffi::{c_float, c_int, c_longlong, c_void};
+use host::ops::{self, BatchMultiply, Quantisation};
+use kernel_core::{bf16, f16};
+
+/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
+/// does not count.
+///
+/// # Safety
+/// The pointers address M * K, K * N and M * N elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_gemm(
+    A: *const u16,
+    B: *const u16,
+    C: *mut u16,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+    alpha: c_float,
+    beta: c_float,
+) -> c_int {
+    enter(|| {
+        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
+        let p = Operands::<f16, f16, 2>::new(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [m, k], [k, n], [m, n])?;
+        p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
+    })
+}
+
+/// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
+/// scale * (element - zero_point). Sums are exact in 32 bits; times scale_A scale_B / scale_C they are rounded to nearest even,
+/// moved by zero_point_C and saturated.
+///
+/// # Safety
+/// The pointers address M * K, K * N and M * N elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_int8_quantized_matmul(
+    A: *const i8,
+    B: *const i8,
+    C: *mut i8,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+    scale_A: c_float,
+    scale_B: c_float,
+    scale_C: c_float,
+    zero_point_A: c_int,
+    zero_point_B: c_int,
+    zero_point_C: c_int,
+) -> c_int {
+    enter(|| {
+        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
+        let zero = |name, v| i8::try_from(v).map_err(|_| Failure::argument(format!("{name} is {v}: an int8 is -128 to 127")));
+        let (zero_a, zero_b, zero_c) = (zero("zero_point_A", zero_point_A)?, zero("zero_point_B", zero_point_B)?, zero("zero_point_C", zero_point_C)?);
+        let q = Quantisation { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
+        let p = Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n])?;
+        p.run(|on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
+    })
+}
+
+/// C[i] = A[i] B[i] for every i of BATCH: A is BATCH x M x K, B is BATCH x K x N, C is BATCH x M x N.
+///
+/// # Safety
+/// The pointers address BATCH * M * K, BATCH * K * N and BATCH * M * N floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_batched_matrix_multiplication(
+    A: *const c_float,
+    B: *const c_float,
+    C: *mut c_float,
+    BATCH: c_int,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+) -> c_int {
+    enter(|| batched(["A", "B", "C"], A, B, C, [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?]))
+}
+
+/// The same of f16 bits, accumulated in f32.
+///
+/// # Safety
+/// The pointers address BATCH * M * K, BATCH * K * N and BATCH * M * N elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_fp16_batched_matmul(
+    A: *const u16,
+    B: *const u16,
+    C: *mut u16,
+    BATCH: c_int,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+) -> c_int {
+    enter(|| batched::<f16>(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?]))
+}
+
+/// c[i] = a[i] b[i] for every i of the batch: a is batch x m x k, b is batch x k x n, c is batch x m x n. dtype: 0 f32,
+/// 1 f16, 2 bf16.
+///
+/// # Safety
+/// The pointers address batch * m * k, batch * k * n and batch * m * n elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_batched_matmul(
+    dtype: c_int,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    batch: c_longlong,
+    m: c_longlong,
+    n: c_longlong,
+    k: c_longlong,
+) -> c_int {
+    enter(|| {
+        let extents = [long("batch", batch)?, long("m", m)?, long("n", n)?, long("k", k)?];
+        let names = ["a", "b", "c"];
+        match dtype {
+            0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
+            1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
+            2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
+            other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+        }
+    })
+}
+
+unsafe fn batched<T: BatchMultiply>(names: [&str; 3], a: *const T, b: *const T, c: *mut T, [batch, m, n, k]: [u64; 4]) -> Result<()> {
+    let p = Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n])?;
+    p.run(|on, a, b, c| ops::batched_matmul(on, a, b, c))
+}
