@@ -1,5 +1,5 @@
 """The C ABI through ctypes. Usage: abi.py LIBRARY. Needs TILE_BACKEND=cpu, where pointers are host pointers."""
-import ctypes, sys, threading
+import ctypes, math, struct, sys, threading
 
 lib = ctypes.CDLL(sys.argv[1])
 lib.tile_last_error.restype = ctypes.c_char_p
@@ -21,6 +21,11 @@ SIGNATURES = {
     "solve_reduction": [P, P, I],
     "solve_matrix_multiplication": [P, P, P, I, I, I],
     "solve_gemm": [P, P, P, I, I, I, F, F],
+    "solve_int8_quantized_matmul": [P, P, P, I, I, I, F, F, F, I, I, I],
+    "solve_fp16_dot_product": [P, P, P, I],
+    "solve_batched_matrix_multiplication": [P, P, P, I, I, I, I],
+    "solve_fp16_batched_matmul": [P, P, P, I, I, I, I],
+    "tile_batched_matmul": [I, P, P, P, L, L, L, L],
     "tile_matmul": [I, I, I, I, P, P, P, L, L, L],
     "tile_matmul_relu": [I, I, I, I, P, P, P, L, L, L],
     "tile_matmul_leaky_relu": [I, I, I, I, P, P, P, L, L, L],
@@ -51,6 +56,8 @@ for name, args in SIGNATURES.items():
 for sizes in ((2**62, 2, 2), (2**31, 2**31, 1), (2, 2, -1)):
     for dtype in range(5):
         assert lib.tile_matmul(dtype, 0, 0, 1, None, None, None, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
+    for dtype in range(3):
+        assert lib.tile_batched_matmul(dtype, None, None, None, 3, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
 
 # A message belongs to its thread.
 mine = lib.tile_last_error()
@@ -73,20 +80,98 @@ def work(k, wrong):
         if lib.solve_relu(x, y, n) or list(y) != [max(v, 0.0) for v in x]: wrong.append("relu")
         if lib.solve_reduction(x, s, n) or s[0] != sum(x): wrong.append(("sum", s[0], sum(x)))
         if lib.solve_reverse_array(y, n) or list(y) != [max(v, 0.0) for v in x][::-1]: wrong.append("reverse")
-# Products: 2 x 3 by 3 x 2, every way round.
-def matrix(t, rows): return (t * (len(rows) * len(rows[0])))(*[v for r in rows for v in r])
-def turned(rows): return [list(r) for r in zip(*rows)]
-A, B, AB = [[1, -2, 3], [4, 5, -6]], [[7, -8], [9, 10], [-11, 12]], [[-44, 8], [139, -54]]
-for t, u, dtype in ((ctypes.c_float, ctypes.c_float, 0), (ctypes.c_int8, ctypes.c_int32, 3)):
-    for ta in (0, 1):
-        for tb in (0, 1):
-            a, b, c = matrix(t, turned(A) if ta else A), matrix(t, turned(B) if tb else B), (u * 4)(*[-7] * 4)
-            assert lib.tile_matmul(dtype, 0, ta, tb, a, b, c, 2, 2, 3) == 0 and list(c) == sum(AB, []), (dtype, ta, tb, list(c))
-            assert lib.tile_matmul_relu(dtype, 0, ta, tb, a, b, c, 2, 2, 3) == 0 and list(c) == [max(v, 0) for v in sum(AB, [])]
-assert lib.tile_matmul(0, 2, 0, 0, matrix(ctypes.c_float, A), matrix(ctypes.c_float, B), c := (ctypes.c_float * 4)(), 2, 2, 3) == 0 and list(c) == sum(AB, [])
-
 wrong = []
 threads = [threading.Thread(target=work, args=(k, wrong)) for k in range(4)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not wrong, wrong
+
+# Numbers are bit patterns in every dtype: that of f16 from struct, bf16 is the upper half of an f32, fp8 by its definition.
+def bf16(v):
+    bits, = struct.unpack("<I", struct.pack("<f", v))
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+def e4m3(v):
+    byte = min(range(127), key=lambda b: abs(from_e4m3(b) - abs(v)))
+    assert from_e4m3(byte) == abs(v), v
+    return byte | (0x80 if v < 0 else 0)
+def from_e4m3(b):
+    exponent, fraction = b >> 3 & 15, b & 7
+    size = fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0**(exponent - 10)
+    return -size if b & 0x80 else size
+def f16(v): return struct.unpack("<H", struct.pack("<e", v))[0]
+def from_f16(bits): return struct.unpack("<e", struct.pack("<H", bits))[0]
+def from_bf16(bits): return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+def same(v): return v
+# Of a code: how an operand's elements are written, and how a result's are written and read.
+F32, F16, BF16 = (ctypes.c_float, same, same), (ctypes.c_uint16, f16, from_f16), (ctypes.c_uint16, bf16, from_bf16)
+DTYPES = {0: (F32, F32), 1: (F16, F16), 2: (BF16, BF16), 3: ((ctypes.c_int8, same, same), (ctypes.c_int32, same, same)), 4: ((ctypes.c_uint8, e4m3, from_e4m3), BF16)}
+
+def matrix(dtype, rows):
+    t, to, _ = dtype
+    flat = [to(v) for row in rows for v in row]
+    return (t * len(flat))(*flat)
+def turned(rows): return [list(r) for r in zip(*rows)]
+# All that is multiplied here is exact in every dtype, the greatest sums in bf16 too.
+def small(rows, cols, seed): return [[(seed + 7 * r + 5 * c + r * c) % 7 - 3 for c in range(cols)] for r in range(rows)]
+def product(a, b): return [[sum(x * y for x, y in zip(r, c)) for c in turned(b)] for r in a]
+def expect(what, found, dtype, wanted):
+    read = [dtype[2](v) for v in found]
+    assert read == wanted, (what, [(i, f, w) for i, (f, w) in enumerate(zip(read, wanted)) if f != w][:5])
+
+POISON = 77
+for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
+    A, B = small(m, k, 1), small(k, n, 4)
+    flat = [v for r in product(A, B) for v in r]
+    assert max(map(abs, flat)) <= 256
+    for code, (operand, result) in DTYPES.items():
+        # Rounded once from a sum in f32.
+        leaky = [result[2](result[1](v)) for v in (ctypes.c_float(v * ctypes.c_float(0.01).value).value if v < 0 else v for v in flat)]
+        for ta in (0, 1):
+            for tb in (0, 1):
+                a, b = matrix(operand, turned(A) if ta else A), matrix(operand, turned(B) if tb else B)
+                for name, wanted in (("tile_matmul", flat), ("tile_matmul_relu", [max(v, 0) for v in flat]), ("tile_matmul_leaky_relu", leaky)):
+                    if code == 3 and name == "tile_matmul_leaky_relu":
+                        continue
+                    for precision in (0, 1, 2) if code == 0 else (0, 1):
+                        c = (result[0] * (m * n + 1))(*[POISON] * (m * n + 1))
+                        what = (name, code, precision, ta, tb, m, n, k)
+                        assert getattr(lib, name)(code, precision, ta, tb, a, b, c, m, n, k) == 0, (what, lib.tile_last_error())
+                        expect(what, c[:m * n], result, wanted)
+                        assert c[m * n] == POISON, (what, "wrote past the end")
+        if code < 3:
+            batch = 3
+            many = [small(m, k, i) for i in range(batch)], [small(k, n, 2 * i) for i in range(batch)]
+            a, b = (matrix(operand, [r for one in of for r in one]) for of in many)
+            c = (result[0] * (batch * m * n))(*[POISON] * (batch * m * n))
+            assert lib.tile_batched_matmul(code, a, b, c, batch, m, n, k) == 0, lib.tile_last_error()
+            wanted = [v for x, y in zip(*many) for r in product(x, y) for v in r]
+            expect(("batched", code, m, n, k), c, result, wanted)
+            if code < 2:
+                solve = (lib.solve_batched_matrix_multiplication, lib.solve_fp16_batched_matmul)[code]
+                c = (result[0] * (batch * m * n))()
+                assert solve(a, b, c, batch, m, n, k) == 0 and list(c) == [result[1](v) for v in wanted], (code, m, n, k)
+
+# Quantised: scaled sums to nearest even, saturated.
+for m, n, k, za, zb, zc in ((1, 1, 1, 0, 0, 0), (5, 7, 9, -4, 3, 2), (17, 33, 15, 0, -128, 127), (3, 2, 0, 1, 2, -5)):
+    A, B = [[v * 40 for v in r] for r in small(m, k, 2)], [[v * 42 for v in r] for r in small(k, n, 3)]
+    sums = product([[v - za for v in r] for r in A], [[v - zb for v in r] for r in B]) if k else [[0] * n] * m
+    wanted = [min(max(round(v / 128) + zc, -128), 127) for r in sums for v in r]
+    int8 = DTYPES[3][0]
+    c = (ctypes.c_int8 * (m * n))(*[POISON] * (m * n))
+    assert lib.solve_int8_quantized_matmul(matrix(int8, A), matrix(int8, B), c, m, n, k, 0.25, 0.5, 16.0, za, zb, zc) == 0, lib.tile_last_error()
+    assert list(c) == wanted, (m, n, k, list(c), wanted)
+
+for n in (1, 2, 31, 1025):
+    x, y = small(1, n, 3)[0], small(1, n, 5)[0]
+    one = (ctypes.c_uint16 * 2)(POISON, POISON)
+    assert lib.solve_fp16_dot_product(matrix(F16, [x]), matrix(F16, [y]), one, n) == 0, lib.tile_last_error()
+    assert from_f16(one[0]) == from_f16(f16(sum(p * q for p, q in zip(x, y)))) and one[1] == POISON, (n, from_f16(one[0]))
+
+for rows, cols in ((1, 1), (3, 5), (7, 781), (2, 1025)):
+    X = small(rows, cols, 6)
+    y = (ctypes.c_float * (rows * cols + 1))(*[POISON] * (rows * cols + 1))
+    assert lib.tile_softmax_rows(matrix(F32, X), y, rows, cols) == 0 and y[rows * cols] == POISON
+    for r, row in enumerate(X):
+        total = sum(math.exp(v) for v in row)
+        for c, v in enumerate(row):
+            assert abs(y[r * cols + c] - math.exp(v) / total) <= 1e-6 * math.exp(v) / total + 1e-9, (rows, cols, r, c)
 print("ok")
