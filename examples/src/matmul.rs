@@ -200,16 +200,19 @@ pub unsafe fn matmul_persistent<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: u
     }
 }
 
-/// Views know the matrices' extents and strides: no pointers, no masks. Where base and strides are multiples of 16 bytes,
-/// the hardware copies whole tiles; elsewhere the same kernel loads them by element.
+/// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32: what warpgroups multiply.
+/// Where addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is for, and the hardware
+/// copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the second.
 #[tile_kernel(
-    tune(BLOCK_SIZE_M = [32], BLOCK_SIZE_N = [32], BLOCK_SIZE_K = [32]),
-    grid = [cdiv(c.dim(0), BLOCK_SIZE_M) * cdiv(c.dim(1), BLOCK_SIZE_N)]
+    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], arch = [90]),
+    tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], arch = [80]),
+    grid = [cdiv(c.dim(0), BLOCK_SIZE_M) * cdiv(c.dim(1), BLOCK_SIZE_N)],
+    emulate = [0, 1],
 )]
 pub fn matmul_views<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize>(
-    a: View<f32, 2>,
-    b: View<f32, 2>,
-    mut c: ViewMut<f32, 2>,
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
 ) {
     let pid = program_id(0);
     let num_pid_m = cdiv(c.dim(0), BLOCK_SIZE_M);
@@ -224,5 +227,5 @@ pub fn matmul_views<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const 
         let b = b.tile([offs_k, offs_bn], [BLOCK_SIZE_K, BLOCK_SIZE_N]);
         accumulator = dot(a, b, accumulator);
     }
-    c.store([offs_am, offs_bn], accumulator);
+    c.store([offs_am, offs_bn], accumulator.to::<f16>());
 }

@@ -1,9 +1,9 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
-use kernel_core::{Call, f16};
+use kernel_core::{AsSliceMut, Call, ConfigDesc, f16};
 use tile_examples::{gelu, matmul, matmul_activation, reduction, softmax, softmax_array, transpose, vector_add};
 use tile_host::conformance::{data, reference};
-use tile_host::{Buffer, Runtime};
+use tile_host::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 
 /// On both backends.
 fn everywhere(test: impl Fn(&Runtime)) {
@@ -196,9 +196,53 @@ fn products_of_matrices() {
                 });
                 close_sums(&out.to_vec().unwrap(), &wanted, k, 0.0);
             }
-            let mut out = Buffer::<f32>::zeros(rt, m * n).unwrap();
-            launch(rt, matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), out.view_mut([m, n]).unwrap()));
-            close_sums(&out.to_vec().unwrap(), &wanted, k, 0.0);
+        }
+    });
+}
+
+fn halves(x: &[f32]) -> Vec<f16> {
+    x.iter().map(|&v| f16::from_f32(v)).collect()
+}
+
+fn wide(x: &[f16]) -> Vec<f32> {
+    x.iter().map(|v| v.to_f32()).collect()
+}
+
+#[test]
+fn products_of_views() {
+    use matmul::matmul_views;
+    let [by_maps, by_threads] = matmul_views::DESCS[0].configs else { panic!("two configurations") };
+    let maps = |c: &ConfigDesc| c.variants.iter().map(|v| (v.only, v.maps.len())).collect::<Vec<_>>();
+    assert_eq!(maps(by_maps), [(Some("sm_90a"), 3), (Some("sm_90a"), 2)], "the operands' tiles, and the result's where it may be");
+    assert!(by_threads.variants.iter().all(|v| v.only.is_none() && v.maps.is_empty()), "{}", by_threads.id);
+    everywhere(|rt| {
+        // Rows of 130 or 20 bytes start at no multiples of 16, nor do those of a result with a gap of one element.
+        let cases = [([64, 64, 64], 0, Some(0)), ([200, 136, 72], 0, Some(0)), ([1, 8, 8], 0, Some(0)), ([72, 64, 80], 1, Some(1)), ([70, 65, 64], 0, None), ([64, 64, 10], 0, None)];
+        for ([m, n, k], gap, variant) in cases {
+            let (a, b) = (halves(&floats(m * k)), halves(&data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
+            let wanted = product(&wide(&a), &wide(&b), [m, n, k]);
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            for config in [None, Some(by_maps), Some(by_threads)] {
+                let mut out = Buffer::<f16>::zeros(rt, m * (n + gap)).unwrap();
+                let z = out.as_slice_mut_arg().strided([m as u64, n as u64], [(n + gap) as u64, 1]).unwrap();
+                let call = matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), z);
+                assert_eq!(by_maps.variant(call.slots(), |_| true), variant, "{m} {n} {k}");
+                let options = LaunchOptions { config: config.map(|c| c.id), ..Default::default() };
+                match rt.launch_with(rt.stream(), call, &options) {
+                    Err(Error::CannotLaunch { why, .. }) => {
+                        let pinned = config.is_some_and(|c| c.id == by_maps.id);
+                        assert!(variant.is_none() && pinned && why.contains("must be a multiple of 8"), "{m} {n} {k}: {why}");
+                    }
+                    r => {
+                        r.unwrap();
+                        // The CPU has one function for all arguments.
+                        let takes = variant.is_some() || rt.kind() == BackendKind::Cpu;
+                        assert!(takes || config.is_none_or(|c| c.id == by_threads.id), "{m} {n} {k}");
+                        let found: Vec<f16> = out.to_vec().unwrap().chunks(n + gap).flat_map(|row| row[..n].to_vec()).collect();
+                        close_sums(&wide(&found), &wanted, k, 5e-4);
+                    }
+                }
+            }
         }
     });
 }
@@ -208,9 +252,7 @@ fn products_with_an_activation() {
     use matmul_activation::*;
     everywhere(|rt| {
         for ([m, n, k], relu) in [([128, 128, 64], true), ([65, 33, 40], false), ([64, 128, 96], false)] {
-            let halves = |x: Vec<f32>| x.into_iter().map(f16::from_f32).collect::<Vec<_>>();
-            let (a, b) = (halves(floats(m * k)), halves(data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
-            let wide = |x: &[f16]| x.iter().map(|v| v.to_f32()).collect::<Vec<_>>();
+            let (a, b) = (halves(&floats(m * k)), halves(&data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
             let slope = if relu { 0.0 } else { 0.01 };
             let wanted: Vec<f64> = product(&wide(&a), &wide(&b), [m, n, k]).into_iter().map(|v| if v < 0.0 { slope * v } else { v }).collect();
             let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
