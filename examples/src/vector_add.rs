@@ -1,4 +1,5 @@
-//! One operation, three ways: what slices do for you, what they do under the hood, and programs that stay.
+//! One operation, four ways: what slices do for you, what they do under the hood, programs that stay, and programs that say what
+//! they do.
 
 use kernel_macros::tile_kernel;
 
@@ -50,5 +51,25 @@ pub unsafe fn vector_add_persistent<const BLOCK_SIZE: usize>(
         let a = load(x.add(offsets)).mask(mask);
         let b = load(y.add(offsets)).mask(mask);
         store(output.add(offsets), a + b).mask(mask);
+    }
+}
+
+/// Blocks so small that what is printed can be read: who does what. A print names its program; what is the same for the whole program is
+/// asserted, there or when the kernel is compiled. A print takes its arguments from local memory, which the build remarks upon: it is for
+/// the time of looking.
+#[tile_kernel(tune(BLOCK_SIZE = [32]), grid = [cdiv(z.len(), BLOCK_SIZE)])]
+pub fn vector_add_debug<const BLOCK_SIZE: usize>(x: &[f32], y: &[f32], z: &mut [f32]) {
+    static_assert!(BLOCK_SIZE >= 32, "a warp has 32 threads");
+    let pid = program_id(0);
+    let block_start = pid * BLOCK_SIZE;
+    let offsets = arange(BLOCK_SIZE);
+    let idx = block_start + offsets;
+    store(z, idx, load(x, idx) + load(y, idx));
+    device_assert!(num_programs(0) == cdiv(z.len(), BLOCK_SIZE), "as many programs as blocks");
+    device_assert!(x.len() >= z.len() && y.len() >= z.len(), "an element of each for every sum");
+    if pid == 1 {
+        device_print!("pid", pid);
+        device_print!("block_start", block_start);
+        device_print!("idx", idx);
     }
 }

@@ -1,7 +1,7 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
 use kernel_core::{AsSliceMut, Call, ConfigDesc, f16};
-use tile_examples::{gelu, matmul, matmul_activation, reduction, softmax, softmax_array, transpose, vector_add};
+use tile_examples::{color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array, transpose, vector_add};
 use tile_host::conformance::{data, reference};
 use tile_host::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 
@@ -47,6 +47,98 @@ fn vector_adds() {
                 });
                 assert_eq!(out.to_vec().unwrap(), wanted);
             }
+        }
+    });
+}
+
+#[test]
+fn vector_adds_and_says_so() {
+    everywhere(|rt| {
+        let (a, b) = (floats(50), floats(49));
+        let (x, y, mut out) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap(), Buffer::zeros(rt, 49).unwrap());
+        launch(rt, vector_add::vector_add_debug(&x, &y, &mut out));
+        assert_eq!(out.to_vec().unwrap(), a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<_>>());
+        // Without the elements that the assertion wants.
+        let (short, mut out) = (Buffer::<f32>::zeros(rt, 48).unwrap(), Buffer::zeros(rt, 49).unwrap());
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rt.launch(vector_add::vector_add_debug(&x, &short, &mut out))));
+        assert!(!matches!(failed, Ok(Ok(()))));
+    });
+}
+
+#[test]
+fn reverses() {
+    everywhere(|rt| {
+        for n in [0, 1, 2, 1023, 1024, 2049, 5000] {
+            let x = floats(n);
+            let wanted: Vec<f32> = x.iter().rev().copied().collect();
+            let mut both = Buffer::from_slice(rt, &x).unwrap();
+            launch(rt, reverse::reverse_pairs(&mut both));
+            assert_eq!(both.to_vec().unwrap(), wanted);
+            let (input, mut out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::zeros(rt, n).unwrap());
+            launch(rt, reverse::reverse_copy(&input, &mut out));
+            assert_eq!(out.to_vec().unwrap(), wanted);
+        }
+    });
+}
+
+#[test]
+fn inverts_colours() {
+    everywhere(|rt| {
+        for pixels in [0, 1, 3, 1024, 1500] {
+            let image = data::bytes(&mut data::Rng::new(5), 4 * pixels);
+            let wanted: Vec<u8> = image.iter().enumerate().map(|(i, &v)| if i % 4 == 3 { v } else { 255 - v }).collect();
+            let mut bytes = Buffer::from_slice(rt, &image).unwrap();
+            launch(rt, color_inversion::invert_bytes(&mut bytes));
+            assert_eq!(bytes.to_vec().unwrap(), wanted);
+            let words = |v: &[u8]| v.chunks(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], p[3]])).collect::<Vec<_>>();
+            for stay in [false, true] {
+                let mut image = Buffer::from_slice(rt, &words(&image)).unwrap();
+                launch(rt, if stay { color_inversion::invert_persistent(&mut image) } else { color_inversion::invert_words(&mut image) });
+                assert_eq!(image.to_vec().unwrap(), words(&wanted));
+            }
+        }
+    });
+}
+
+#[test]
+fn convolutions() {
+    everywhere(|rt| {
+        for (n, taps) in [(1, 1), (7, 7), (1030, 3), (2000, 10), (1025, 1)] {
+            let (x, w) = (floats(n), data::floats(&mut data::Rng::new(8), taps, -1.0, 1.0));
+            let wanted: Vec<f64> = (0..n - taps + 1).map(|o| (0..taps).map(|k| x[o + k] as f64 * w[k] as f64).sum()).collect();
+            let (input, kernel) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::from_slice(rt, &w).unwrap());
+            for by_fours in [false, true] {
+                let mut out = Buffer::zeros(rt, n - taps + 1).unwrap();
+                launch(rt, if by_fours { convolution::convolution_by_fours(&input, &kernel, &mut out) } else { convolution::convolution_plain(&input, &kernel, &mut out) });
+                close_sums(&out.to_vec().unwrap(), &wanted, taps, 0.0);
+            }
+        }
+    });
+}
+
+#[test]
+fn rainbow_tables() {
+    everywhere(|rt| {
+        let mut x = data::ints(&mut data::Rng::new(2), 1500);
+        x[0] = 0;
+        for rounds in [0, 1, 3] {
+            let (input, mut out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::zeros(rt, x.len()).unwrap());
+            launch(rt, rainbow::rainbow_table(&input, &mut out, rounds));
+            let found = out.to_vec().unwrap();
+            assert_eq!(found, x.iter().map(|&v| reference::rainbow(v, rounds)).collect::<Vec<_>>());
+            assert!(rounds != 1 || found[0] == 0x4b95_f515);
+        }
+    });
+}
+
+#[test]
+fn counts_in_a_matrix() {
+    everywhere(|rt| {
+        for (n, m) in [(0, 3), (1, 1), (300, 7), (5, 40)] {
+            let x = data::small_ints(&mut data::Rng::new(4), n * m, 3);
+            let (input, mut out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::<i32>::zeros(rt, 1).unwrap());
+            launch(rt, reduction::count_2d_rows(&input, &mut out, n as u64, m as u64, 1));
+            assert_eq!(out.to_vec().unwrap()[0] as usize, x.iter().filter(|v| **v == 1).count());
         }
     });
 }

@@ -1,0 +1,34 @@
+//! Convolution of one dimension, valid and not flipped: `output[i] = sum of input[i + k] * kernel[k]`.
+//!
+//! There is no window in shared memory here: a tile has no element at a computed index. Loads of neighbouring outputs overlap, so the L1
+//! cache has what the window would have. `device_kernels::convolution_1d` keeps several outputs in registers instead.
+
+use kernel_macros::tile_kernel;
+
+/// One tap at a time: the same tap for all of a tile.
+#[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(output.len(), BLOCK)])]
+pub fn convolution_plain<const BLOCK: usize>(input: &[f32], kernel: &[f32], output: &mut [f32]) {
+    let idx = program_id(0) * BLOCK + arange(BLOCK);
+    let mut temp = zeros::<f32>([BLOCK]);
+    for i in 0..kernel.len() {
+        temp += load(input, idx + i) * load(kernel, i);
+    }
+    store(output, idx, temp);
+}
+
+/// Four taps at a time, and those that are left one by one.
+#[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(output.len(), BLOCK)])]
+pub fn convolution_by_fours<const BLOCK: usize>(input: &[f32], kernel: &[f32], output: &mut [f32]) {
+    let idx = program_id(0) * BLOCK + arange(BLOCK);
+    let fours = kernel.len() / 4 * 4;
+    let mut temp = zeros::<f32>([BLOCK]);
+    for p in range(0, fours, 4) {
+        for i in static_range(0..4) {
+            temp += load(input, idx + p + i) * load(kernel, p + i);
+        }
+    }
+    for i in fours..kernel.len() {
+        temp += load(input, idx + i) * load(kernel, i);
+    }
+    store(output, idx, temp);
+}
