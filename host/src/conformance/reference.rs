@@ -32,7 +32,8 @@ pub fn sum(x: &[f32]) -> (f64, f64) {
         s = t;
         magnitude += v.abs();
     }
-    (s + lost, magnitude)
+    // An infinite sum has lost nothing.
+    (if s.is_finite() { s + lost } else { s }, magnitude)
 }
 
 pub fn softmax(x: &[f32]) -> Vec<f64> {
@@ -102,6 +103,7 @@ mod tests {
         assert_eq!(rainbow(0, 1), 0x4b95_f515);
         assert!((gelu(1.0) - 0.841_191_990_6).abs() < 1e-9);
         assert_eq!(sum(&[1.0, -1.0, 0.5]), (0.5, 2.5));
+        assert_eq!(sum(&[1.0, f32::NEG_INFINITY, 2.0]), (f64::NEG_INFINITY, f64::INFINITY));
         assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
         assert_eq!(product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]), [(-2.0, 4.0), (-2.0, 6.0), (11.0, 11.0), (16.0, 16.0)]);

@@ -49,7 +49,7 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
         let causal = s.seed.is_multiple_of(2);
         let shared = if s.seed / 2 % 2 == 0 && heads.is_multiple_of(2) { heads / 2 } else { heads };
         let mut rng = data::Rng::new(s.seed);
-        let [mut q, k, v] = [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d, false));
+        let [mut q, k, v] = [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d));
         // Of numbers within 1 all weights would be nearly the same.
         q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
         let host = [floats_of(&q), floats_of(&k), floats_of(&v)];

@@ -1,7 +1,7 @@
 //! gemm, batched_matmul, matmul_int8, dot_product, repack.
 
 use super::matmul::{accumulation, int_products, judge, sampled};
-use super::matrix::{Entry, Matrix, entries, floats_of};
+use super::matrix::{Entry, Matrix, entries, floats_of, operands, specials};
 use super::*;
 use crate::ops::{self, BatchMultiply, Quantisation};
 use kernel_core::{DType, bf16, f16};
@@ -24,8 +24,8 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
     let [m, n, k] = extents;
     let (alpha, beta) = SCALES[(s.seed / 2 % 4) as usize];
     let mut rng = data::Rng::new(s.seed);
-    let (a, b) = (entries::<f16>(&mut rng, m * k, s.awkward), entries::<f16>(&mut rng, k * n, false));
-    let old = if beta == 0.0 { vec![f16::NAN; m * n] } else { entries::<f16>(&mut rng, m * n, false) };
+    let (a, b) = operands::<f16>(&mut rng, extents, s.awkward);
+    let old = if beta == 0.0 { vec![f16::NAN; m * n] } else { entries::<f16>(&mut rng, m * n) };
     let host = [floats_of(&a), floats_of(&b), floats_of(&old)];
     let (a, b) = (Matrix::new(rt, s, &a, [1, m, k])?, Matrix::new(rt, s, &b, [1, k, n])?);
     let c = Matrix::new(rt, s, &old, [1, m, n])?;
@@ -65,7 +65,8 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
         let extents = [s.size[0], s.size[1], s.size[2], s.size[3]].map(|n| n as usize);
         let [batch, m, n, k] = extents;
         let mut rng = data::Rng::new(s.seed);
-        let (a, b) = (entries::<T>(&mut rng, batch * m * k, s.awkward), entries::<T>(&mut rng, batch * k * n, false));
+        let (a, b): (Vec<_>, Vec<_>) = (0..batch).map(|_| operands::<T>(&mut rng, [m, n, k], s.awkward)).unzip();
+        let (a, b) = (a.concat(), b.concat());
         let host = (floats_of(&a), floats_of(&b));
         let (a, b) = (Matrix::new(rt, s, &a, [batch, m, k])?, Matrix::new(rt, s, &b, [batch, k, n])?);
         let c = Matrix::poisoned(rt, s, [batch, m, n])?;
@@ -101,7 +102,7 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
     let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
     let [m, n, k] = extents;
     let mut rng = data::Rng::new(s.seed);
-    let host = (entries::<i8>(&mut rng, m * k, false), entries::<i8>(&mut rng, k * n, false));
+    let host = (entries::<i8>(&mut rng, m * k), entries::<i8>(&mut rng, k * n));
     let zero = |rng: &mut data::Rng| (rng.below(41) as i32 - 20) as i8;
     // Most results within the range; every other time a zero point is none, and ties are as frequent as can be.
     let mut q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 8.0 * (k.max(1) as f32).sqrt(), zero_a: 0, zero_b: zero(&mut rng), zero_c: zero(&mut rng) };
@@ -139,7 +140,12 @@ struct Dot {
 pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
     let mut rng = data::Rng::new(s.seed);
-    let host = (entries::<f16>(&mut rng, n, false), entries::<f16>(&mut rng, n, false));
+    let mut host = (entries::<f16>(&mut rng, n), entries::<f16>(&mut rng, n));
+    if s.awkward && n > 0 {
+        // One of them: of several the sum is NaN.
+        let at = rng.below(n as u64) as usize;
+        specials(&mut rng, &mut host.0[at..][..1]);
+    }
     let (a, b) = (Guarded::new(rt, &host.0, f16::NAN, s.odd)?, Guarded::new(rt, &host.1, f16::NAN, s.odd)?);
     let y = Guarded::poisoned(rt, 1, f16::NAN, s.odd)?;
     Ok(Box::new(Prepared {

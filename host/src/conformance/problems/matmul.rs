@@ -1,7 +1,7 @@
 //! matmul in all its forms: dtypes, transposition, precision, activation.
 
 use super::elementwise::SLOPE;
-use super::matrix::{Entry, Matrix, entries, floats_of};
+use super::matrix::{Entry, Matrix, floats_of, operands};
 use super::*;
 use crate::conformance::verdict::Verdict;
 use crate::ops::{self, Multiply, On, Precision, Transpose};
@@ -91,10 +91,11 @@ where
         let sums = reference::product(&self.host.0, &self.host.1, k, n, &rows);
         let mut verdict = if T::DTYPE == DType::F32 {
             let wanted: Vec<f64> = sums.iter().map(|&s| activated(s).0).collect();
-            // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN.
-            let value = |(i, v): (usize, &T::Product)| if sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() };
+            let tf32 = self.how.precision == Precision::Tf32;
+            // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN: see `Precision::F32`.
+            let value = |(i, v): (usize, &T::Product)| if !tf32 && sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() };
             let found: Vec<f64> = found.iter().enumerate().map(value).collect();
-            let tolerance = if self.how.precision == Precision::Tf32 { 1e-3 } else { accuracy_of_f32(found.len(), k, self.cut_off) };
+            let tolerance = if tf32 { 1e-3 } else { accuracy_of_f32(found.len(), k, self.cut_off) };
             verdict::normwise(&found, &wanted, tolerance)
         } else {
             judge(&found, sums.into_iter().map(activated), accumulation(T::DTYPE, k))
@@ -135,7 +136,7 @@ where
     let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
     let [m, n, k] = extents;
     let mut rng = data::Rng::new(s.seed);
-    let (a, b) = (entries::<T>(&mut rng, m * k, s.awkward), entries::<T>(&mut rng, k * n, false));
+    let (a, b) = operands::<T>(&mut rng, extents, s.awkward);
     let host = (floats_of(&a), floats_of(&b));
     let place = |v: Vec<T>, rows, cols, transposed| match transposed {
         true => Matrix::new(rt, s, &reference::transpose(&v, rows, cols), [1, cols, rows]),

@@ -115,20 +115,43 @@ fn broken() -> Error {
     Error::Shape { what: "conformance", why: "a matrix that leaves its memory".into() }
 }
 
-/// Random elements of products, with a few special values if `awkward`.
-pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize, awkward: bool) -> Vec<T> {
-    let mut out: Vec<T> = match T::DTYPE {
+/// Random elements of products.
+pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize) -> Vec<T> {
+    match T::DTYPE {
         DType::I8 => (0..n).map(|_| T::of(rng.below(256) as f64 - 128.0)).collect(),
         // The narrow formats have few numbers below 1.
         DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
         _ => (0..n).map(|_| T::of(rng.uniform(-1.0, 1.0) as f64)).collect(),
-    };
-    if awkward && n > 0 && T::ROUNDING > 0.0 {
-        for v in [f64::NAN, f64::INFINITY, 60_000.0, -0.0] {
-            out[rng.below(n as u64) as usize] = T::of(v);
-        }
     }
-    out
+}
+
+/// A, `m x k`, and B, `k x n`; if `awkward`, both with special values.
+pub(super) fn operands<T: Entry>(rng: &mut data::Rng, [m, n, k]: [usize; 3], awkward: bool) -> (Vec<T>, Vec<T>) {
+    let (mut a, mut b) = (entries::<T>(rng, m * k), entries::<T>(rng, k * n));
+    if !awkward || m * n * k == 0 || T::ROUNDING == 0.0 {
+        return (a, b);
+    }
+    // A row and a column of denormals alone: taken for zeros they would make zeros. Of f32 they would be lost in the norm of all.
+    if T::DTYPE != DType::F32 {
+        let small = |v: &mut T| *v = T::of(v.value() * T::NORMAL / 4.0);
+        let (row, col) = (rng.below(m as u64) as usize, rng.below(n as u64) as usize);
+        a[row * k..][..k].iter_mut().for_each(small);
+        b[col..].iter_mut().step_by(n).for_each(small);
+    }
+    specials(rng, &mut a);
+    specials(rng, &mut b);
+    (a, b)
+}
+
+/// Puts in numbers that arithmetic treats specially, so few that sums without them are left.
+pub(super) fn specials<T: Entry>(rng: &mut data::Rng, v: &mut [T]) {
+    let all = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 60_000.0, -0.0, T::NORMAL / 4.0, T::NORMAL / -4.0];
+    // A sum of denormals alone is not to be as accurate as others.
+    let all = if v.len() < 64 { &all[..5] } else { &all };
+    let first = rng.below(all.len() as u64) as usize;
+    for i in 0..all.len().min(v.len().div_ceil(16)) {
+        v[rng.below(v.len() as u64) as usize] = T::of(all[(first + i) % all.len()]);
+    }
 }
 
 pub(super) fn floats_of<T: Entry>(v: &[T]) -> Vec<f32> {
