@@ -2,11 +2,11 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{Packed, with_rows};
+use super::repack::{Bits, LEAST, Least, Packed, with_rows, with_rows_from};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, Element, ViewArg, ViewMutArg, bf16, f16};
+use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
 
 /// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
 /// with a `k` of 0 `alpha` does not.
@@ -47,18 +47,28 @@ pub fn gemm<'a>(
 /// The element types of [`batched_matmul`]: f32, f16 and bf16.
 pub trait BatchMultiply: Element {
     #[doc(hidden)]
+    type Bits: Bits;
+    #[doc(hidden)]
+    fn desc() -> &'static KernelDesc;
+    #[doc(hidden)]
     fn call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
 }
 
-macro_rules! batch { ($($t:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $t {
+macro_rules! batch { ($($t:ty, $bits:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $t {
+    type Bits = $bits;
+    fn desc() -> &'static KernelDesc {
+        <($t,) as k::batched_matmul::batched::$kernel::Types>::DESC
+    }
     fn call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
         k::batched_matmul::batched::$kernel(a, b, c)
     }
 })* } }
-batch! { f32: batched_matmul_f32; f16: batched_matmul; bf16: batched_matmul; }
+batch! { f32, u32: batched_matmul_f32; f16, u16: batched_matmul; bf16, u16: batched_matmul; }
 
 /// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch. Accumulated in f32 and rounded once; of f32 in its own
-/// arithmetic. An operand may be the same for the whole batch, with a stride of 0.
+/// arithmetic. An operand may be the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16
+/// bytes are copied to scratch memory first, where the products are large enough to win by it and their matrices follow each other as
+/// rows do.
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`matmul`](super::matmul).
 pub fn batched_matmul<'a, T: BatchMultiply>(
@@ -67,8 +77,11 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
     b: impl AsView<'a, T, 3>,
     c: impl AsViewMut<'a, T, 3>,
 ) -> Result<()> {
+    batched_from(LEAST, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg())
+}
+
+fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 3>, b: ViewArg<T, 3>, c: ViewMutArg<T, 3>) -> Result<()> {
     const WHAT: &str = "batched_matmul";
-    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
     if na != nb || na != nc {
         return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
@@ -79,7 +92,35 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
     if na == 0 || e.m == 0 || e.n == 0 {
         return Ok(());
     }
-    on.launch(T::call(a, b, c))
+    let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::call(a, b, c)) };
+    // As much work as one product that is so much deeper.
+    let all = Extents { k: e.k.saturating_mul(na), ..e };
+    with_rows_from::<T, T::Bits>(least, on, all, (x, y), None, |_| T::desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
+        (Some(a), Some(b)) => on.launch(T::call(a, b, c)),
+        _ => Err(Error::TooLarge { len: a.span().max(b.span()), size: size_of::<T>() }),
+    })
+}
+
+/// A batch as one matrix: of matrices that are all the same, or follow each other as rows do.
+fn stacked<'a, T: Element>(v: ViewArg<'a, T, 3>) -> Option<Operand<'a, T>> {
+    let ([batch, rows, cols], [step, row, element]) = (v.dims(), v.strides());
+    let rows = match step {
+        0 => rows,
+        _ if rows.checked_mul(row) == Some(step) => batch.checked_mul(rows)?,
+        _ => return None,
+    };
+    // SAFETY: what is borrowed already.
+    let all: SliceArg<'a, T> = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
+    Some(Operand { view: all.strided([rows, cols], [row, element])?, transposed: false })
+}
+
+/// The batch that `stacked` made a matrix of, where the matrix, or its copy, is.
+fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Option<ViewArg<'a, T, 3>> {
+    let ([row, element], [step, ..]) = (v.strides(), batch.strides());
+    let step = if step == 0 { 0 } else { batch.dims()[1].checked_mul(row)? };
+    // SAFETY: what is borrowed already.
+    let all: SliceArg<'a, T> = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
+    all.strided(batch.dims(), [step, row, element])
 }
 
 /// What numbers quantised matrices stand for: `scale * (element - zero)`.
@@ -128,4 +169,80 @@ pub fn matmul_int8<'a>(
     let scale = q.scale_a * q.scale_b / q.scale_c;
     let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
     on.launch(k::matmul_int8::matmul_int8(a, b.view, c, &row_sums, &column_sums, scale, za, zb, zc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Runtime};
+    use kernel_core::{AsSlice, AsSliceMut};
+
+    const BATCH: u64 = 3;
+
+    /// Small integers, so that every sum is exact: C of a batch whose operands lie by these strides.
+    fn multiplied<T: BatchMultiply>(least: Least, rt: &Runtime, of: fn(f32) -> T, to: fn(T) -> f32, [m, n, k]: [u64; 3], strides: [[u64; 3]; 2]) {
+        let span = |dims: [u64; 3], strides: [u64; 3]| 1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<u64>();
+        let make = |dims, strides, seed: u64| -> Vec<f32> { (0..span(dims, strides)).map(|i| ((i * 7 + i / 5 + seed) % 5) as f32 - 2.0).collect() };
+        let (dims_a, dims_b) = ([BATCH, m, k], [BATCH, k, n]);
+        let (x, y) = (make(dims_a, strides[0], 1), make(dims_b, strides[1], 2));
+        let on_device = |v: &[f32]| Buffer::from_slice(rt, &v.iter().map(|&v| of(v)).collect::<Vec<T>>()).unwrap();
+        let (a, b, mut c) = (on_device(&x), on_device(&y), on_device(&vec![99.0; (BATCH * m * n) as usize]));
+        fn view<T: Element>(v: &Buffer<T>, dims: [u64; 3], strides: [u64; 3]) -> ViewArg<'_, T, 3> {
+            v.slice(..).unwrap().strided(dims, strides).unwrap()
+        }
+        let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
+        batched_from::<T>(least, rt, view(&a, dims_a, strides[0]), view(&b, dims_b, strides[1]), product).unwrap();
+        let at = |v: &[f32], s: [u64; 3], i: u64, r: u64, c: u64| v[(i * s[0] + r * s[1] + c * s[2]) as usize];
+        for (e, found) in c.to_vec().unwrap().into_iter().enumerate() {
+            let (i, r, c) = (e as u64 / (m * n), e as u64 / n % m, e as u64 % n);
+            let wanted: f32 = (0..k).map(|l| at(&x, strides[0], i, r, l) * at(&y, strides[1], i, l, c)).sum();
+            assert_eq!(to(found), wanted, "{m} {n} {k} {strides:?}: element {e}");
+        }
+    }
+
+    #[test]
+    fn batches_are_matrices_and_batches_again() {
+        let data = [0f32; 600];
+        let of = |dims: [u64; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap();
+        for (strides, rows) in [([35, 7, 1], 15), ([0, 7, 1], 5), ([50, 10, 1], 15), ([70, 14, 2], 15)] {
+            let batch = of([3, 5, 7], strides);
+            let o = stacked(batch).unwrap();
+            assert_eq!((o.view.dims(), o.view.strides()), ([rows, 7], [strides[1], strides[2]]));
+            assert_eq!(batch_of(o.view, batch).unwrap().strides(), strides);
+            // A copy with rows of 8.
+            let copy = data.as_slice().as_slice_arg().strided([rows, 7], [8, 1]).unwrap();
+            assert_eq!(batch_of(copy, batch).unwrap().strides(), [if strides[0] == 0 { 0 } else { 40 }, 8, 1]);
+        }
+        for strides in [[35, 1, 5], [36, 7, 1], [7, 21, 1]] {
+            assert!(stacked(of([3, 5, 7], strides)).is_none(), "{strides:?}");
+        }
+    }
+
+    #[test]
+    fn batches_with_any_strides() {
+        // Without copies of what tensor maps do not take, and with them.
+        let all = Least { product: 0, reuse: 0 };
+        for (rt, least) in [(Runtime::cpu(), LEAST), (Runtime::emulator(5), LEAST), (Runtime::emulator(5), all)] {
+            for [m, n, k] in [[16, 24, 32], [17, 33, 9], [65, 7, 40]] {
+                let (by_rows_a, by_columns_a, by_rows_b, by_columns_b) = ([m * k, k, 1], [m * k, 1, m], [k * n, n, 1], [k * n, 1, k]);
+                let cases = [
+                    // One operand for the whole batch.
+                    [[0, k, 1], by_rows_b],
+                    [by_rows_a, [0, n, 1]],
+                    [[0, 1, m], [0, 1, k]],
+                    // By columns, with gaps, and batches between each other's rows.
+                    [by_columns_a, by_rows_b],
+                    [by_rows_a, by_columns_b],
+                    [by_columns_a, by_columns_b],
+                    [[m * (k + 3) + 1, k + 3, 1], [k * (n + 8), n + 8, 1]],
+                    [[k, BATCH * k, 1], [n, BATCH * n, 1]],
+                ];
+                for strides in cases {
+                    multiplied::<f16>(least, &rt, f16::from_f32, f16::to_f32, [m, n, k], strides);
+                    multiplied::<f32>(least, &rt, |v| v, |v| v, [m, n, k], strides);
+                }
+                multiplied::<bf16>(least, &rt, bf16::from_f32, bf16::to_f32, [m, n, k], [[0, 1, m], by_columns_b]);
+            }
+        }
+    }
 }

@@ -77,14 +77,14 @@ impl<B: Bits> Packed<B> {
 
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
-const LEAST: Least = Least { product: 1 << 30, reuse: 512 };
+pub(super) const LEAST: Least = Least { product: 1 << 30, reuse: 512 };
 /// Of single bytes: kernels that take any strides fetch them one by one.
 const LEAST_OF_BYTES: Least = Least { product: 1 << 24, reuse: 1 };
 
 #[derive(Clone, Copy)]
-struct Least {
-    product: u64,
-    reuse: u64,
+pub(super) struct Least {
+    pub product: u64,
+    pub reuse: u64,
 }
 
 /// Runs a product on its operands, or on copies of those that tensor maps do not take, or that are not transposed as
@@ -101,7 +101,7 @@ pub(super) fn with_rows<T: Element, B: Bits>(
     with_rows_from::<T, B>(least, on, e, (a, b), wanted, desc, run)
 }
 
-fn with_rows_from<T: Element, B: Bits>(
+pub(super) fn with_rows_from<T: Element, B: Bits>(
     least: Least,
     on: &impl Launch,
     e: Extents,
