@@ -85,6 +85,9 @@ pub mod f32_products {
         f32_product::<0, BM, BN, BK, X3, GROUP>(a, b, c, below);
     }
 
+    /// From here on sums are long enough that what the tensor cores cut off of CHUNK of the depth is less than what rounding does.
+    const LONG: usize = 1024;
+
     /// The product of operands that [`split`] took apart, without that of the low parts. What CHUNK of the depth adds up in the
     /// tensor cores is added in f32: they cut off low bits of what they add.
     #[tile_kernel(
@@ -104,10 +107,11 @@ pub mod f32_products {
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let (r, s) = (i * BM, j * BN);
+            let chunk = if depth < LONG { BK } else { CHUNK };
             let mut acc = zeros::<f32>([BM, BN]);
-            for start in (0..depth).step_by(CHUNK) {
+            for start in range(0, depth, chunk) {
                 let mut part = zeros::<f32>([BM, BN]);
-                for k in (start..minimum(start + CHUNK, depth)).step_by(BK) {
+                for k in (start..minimum(start + chunk, depth)).step_by(BK) {
                     let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
                     let (yh, yl) = (trans(b_high.tile([s, k], [BN, BK])), trans(b_low.tile([s, k], [BN, BK])));
                     // The small ones first.
