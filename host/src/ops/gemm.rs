@@ -219,6 +219,24 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_no_map_takes_are_copied_where_it_pays() {
+        let rt = Runtime::emulator(5);
+        let desc = <f16 as BatchMultiply>::desc();
+        let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
+        let on = crate::ops::On::new(&rt).pin(Some((desc, config)));
+        let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();
+        let (a, b, mut c) = (zeros([2, 64, 9]), zeros([2, 9, 33]), zeros([2, 64, 33]));
+        for (least, copied) in [(Least { product: 0, reuse: 0 }, true), (LEAST, false)] {
+            let (x, y) = (a.slice(..).unwrap().view([2, 64, 9]).unwrap(), b.slice(..).unwrap().view([2, 9, 33]).unwrap());
+            let product = (&mut c).as_slice_mut_arg().view([2, 64, 33]).unwrap();
+            match batched_from::<f16>(least, &on, x, y, product) {
+                Ok(()) => assert!(copied),
+                Err(e) => assert!(!copied && matches!(e, Error::CannotLaunch { .. }), "{e}"),
+            }
+        }
+    }
+
+    #[test]
     fn batches_with_any_strides() {
         // Without copies of what tensor maps do not take, and with them.
         let all = Least { product: 0, reuse: 0 };
