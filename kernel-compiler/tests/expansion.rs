@@ -1,0 +1,106 @@
+//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only what
+//! they are called: `snapshots.rs` has their bodies.
+//! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test expansion` writes the new state.
+
+use kernel_compiler::{expand_kernel, expand_module};
+use proc_macro2::TokenStream;
+use syn::{File, Item, ItemFn, Meta};
+
+const SLICES: &str = "
+/// `y = a·x + y`.
+#[tile_kernel(tune(BLOCK = [256, 1024], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
+pub fn axpy<const BLOCK: usize>(a: f32, x: &[f32], y: &mut [f32], n: usize) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    store(y, i, a * load(x, i) + load(y, i)).mask(i < n);
+}";
+
+const VIEWS: &str = "
+#[tile_kernel(
+    types(T = [f16, f8e4m3]),
+    tune(BM = [64], BN = [64], BK = [64], warps = [4], stages = [3], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], warps = [2], blocks_per_sm = [2]),
+    grid = [if BM == 64 { num_sms() } else { cdiv(c.dim(0), BM) }, cdiv(c.dim(1), BN)],
+    early = [b],
+    emulate = [1],
+)]
+pub(crate) unsafe fn product<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>, p: *const T) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    c.store([i, j], acc + load(p).to::<f32>());
+}";
+
+const MODULE: &str = "
+#[tile_module]
+pub mod kernels {
+    const FACTOR: f32 = 3.0;
+    type Real = f32;
+    fn scaled<T: Num, const N: usize>(x: &[T], at: usize) -> Tile<T> {
+        load(x, at + arange(N)) * FACTOR
+    }
+
+    #[tile_kernel(tune(N = [64], warps = [1]), grid = [1])]
+    pub fn first<const N: usize>(x: &[Real], y: &mut [Real]) {
+        store(y, arange(N), scaled::<f32, N>(x, 0));
+    }
+
+    #[tile_kernel(tune(N = [64], warps = [1]), grid = [x.len() / N, min(2, n), 1])]
+    fn last<const N: usize>(x: &[Real], y: &mut [Real], n: u32) {
+        store(y, arange(N), scaled::<f32, N>(x, x.len() - N));
+    }
+}";
+
+fn expand(text: &str) -> TokenStream {
+    match syn::parse_str::<Item>(text).expect("Rust") {
+        Item::Fn(mut item) => {
+            let is_kernel = |a: &syn::Attribute| a.path().is_ident("tile_kernel");
+            let at = item.attrs.iter().position(is_kernel).expect("a kernel");
+            let Meta::List(attr) = item.attrs.remove(at).meta else { panic!("with settings") };
+            let ItemFn { attrs, vis, sig, block } = item;
+            expand_kernel(attr.tokens, quote::quote! { #(#attrs)* #vis #sig #block })
+        }
+        module => {
+            let Item::Mod(mut module) = module else { panic!("a function or a module") };
+            module.attrs.clear();
+            expand_module(quote::quote! { #module })
+        }
+    }
+}
+
+/// Functions of instances lose their bodies.
+fn shorten(items: &mut [Item]) {
+    for item in items {
+        match item {
+            Item::Fn(f) if ["lowered_", "cpu_body_"].iter().any(|p| f.sig.ident.to_string().starts_with(p)) => {
+                f.block = syn::parse_quote!({ body!() });
+            }
+            Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => shorten(items),
+            _ => {}
+        }
+    }
+}
+
+fn check(name: &str, text: &str) {
+    let mut file: File = syn::parse2(expand(text)).expect("the expansion is Rust");
+    shorten(&mut file.items);
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(format!("expansion_{name}"), prettyplease::unparse(&file));
+    });
+}
+
+#[test]
+fn slices() {
+    check("slices", SLICES);
+}
+
+#[test]
+fn views() {
+    check("views", VIEWS);
+}
+
+#[test]
+fn module() {
+    check("module", MODULE);
+}
