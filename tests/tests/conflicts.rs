@@ -1,0 +1,48 @@
+//! Operations whose tiles change layout on their way do it without bank conflicts of shared memory.
+
+use kernel_core::emulator;
+use tile_host::Runtime;
+use tile_host::conformance::{self, Options, Row, Scope};
+
+/// Configurations that have conflicts, and why that stays.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("matmul_f32_mixed_nn[BM=64,BN=64", "f32", "words of B are taken across the rows that copies lay down: two lanes meet in a bank"),
+    ("matmul_f32_mixed_nn[BM=16,BN=64", "f32", "as above"),
+    ("matmul_f8[BM=16,BN=32,BK=32", "f8e4m3", "rows of 32 bytes: of the eight that an instruction takes two meet in each bank"),
+    ("auto", "f8e4m3", "as above: small products are made by it"),
+];
+
+fn rows(operation: &str) -> Vec<Row> {
+    let options = emulator::Options { seed: 1, forbid_bank_conflicts: true, ..Default::default() };
+    conformance::run(&Runtime::emulator_with(options), &Options { operation: Some(operation.into()), seed: 1, scope: Scope::Few }, |_| {}).expect("there is one")
+}
+
+fn free_of_conflicts(operations: &[&str]) {
+    let mut wrong = vec![];
+    for operation in operations {
+        let rows = rows(operation);
+        assert!(rows.iter().any(|r| r.cases > 0), "{operation} was not run");
+        for r in rows.into_iter().filter(|r| !r.pass) {
+            match KNOWN.iter().find(|k| r.config.starts_with(k.0) && r.dtype == k.1) {
+                Some((.., why)) if r.note.contains("bank conflict") => eprintln!("{} {}: {why}", r.config, r.dtype),
+                _ => wrong.push(format!("{} {} {}: {}", r.op, r.dtype, r.config, r.note)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "conflicts:\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn transposes() {
+    free_of_conflicts(&["matrix_transpose", "reverse_array"]);
+}
+
+#[test]
+fn reductions() {
+    free_of_conflicts(&["softmax_rows", "softmax_1d", "reduction"]);
+}
+
+#[test]
+fn products() {
+    free_of_conflicts(&["matmul"]);
+}
