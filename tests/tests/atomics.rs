@@ -1,0 +1,167 @@
+//! Atomics of several programs on the same elements: what is left, and the old values, in whatever order they came.
+
+use common::{Number, everywhere, same};
+use kernel_macros::tile_kernel;
+
+#[path = "operations/common.rs"]
+mod common;
+
+/// Of numbers. Three programs have 64 elements each for 16 places; the last 16 of them are masked.
+#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [2]), grid = [3])]
+fn numbers<T: Num>(x: &[T], one: T, five: T, sums: &mut [T], most: &mut [T], least: &mut [T], last: &mut [T], swaps: &mut [T], olds: &mut [T]) {
+    let j = arange(64);
+    let (i, to, seen) = (program_id(0) * 64 + j, j % 16, j < 48);
+    let v = load(x, i);
+    let old = atomic_add(sums, to, one).mask(seen);
+    atomic_max(most, to, v).mask(seen);
+    atomic_min(least, to, v).mask(seen).relaxed();
+    atomic_xchg(last, to, v).mask(seen);
+    let held = atomic_cas(swaps, i % 96, v, five);
+    store(olds, i, old);
+    store(olds, 192 + i, held);
+}
+
+/// Of bits.
+#[tile_kernel(types(T = [i32, u32, i64, u64]), tune(warps = [4]), grid = [3])]
+fn bits<T: Int>(x: &[T], both: &mut [T], either: &mut [T], odd: &mut [T], olds: &mut [T]) {
+    let j = arange(64);
+    let (to, v, seen) = (j % 16, load(x, program_id(0) * 64 + j), j < 48);
+    atomic_and(both, to, v).mask(seen);
+    atomic_or(either, to, v).mask(seen).relaxed();
+    atomic_xor(odd, to, v).mask(seen);
+    if program_id(0) == 0 {
+        // Of one program, and one element each.
+        store(olds, j, atomic_and(both, 16 + j, v));
+        store(olds, 64 + j, atomic_or(either, 16 + j, v));
+        store(olds, 128 + j, atomic_xor(odd, 16 + j, v));
+    }
+}
+
+/// Of one place: each program's number is added by one thread, whose answer all have.
+#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [4]), grid = [8])]
+fn scalars<T: Num>(x: &[T], y: &mut [T], olds: &mut [T]) {
+    let v = load(x, program_id(0));
+    let sum = atomic_add(y, 0, v);
+    atomic_max(y, 1, v);
+    atomic_min(y, 2, v);
+    let i = program_id(0) * 32 + arange(32);
+    store(olds, i, sum);
+    atomic_store(y, 3 + program_id(0), atomic_load(y, 11 + program_id(0))).relaxed();
+}
+
+fn numbers_of<T: Number>()
+where
+    (T,): numbers::Types,
+{
+    let float = T::of(0.5).number() != 0.0;
+    let mut x: Vec<T> = (0..192).map(|i| T::of((i * 29 % 83 + 7) as f64 - if T::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 })).map(|x: T| if x.number() == 5.0 { T::of(6.0) } else { x }).collect();
+    if float {
+        x[5] = T::of(f64::NAN);
+    }
+    let before: Vec<T> = (0..96).map(|i| if i % 3 == 0 { x[i] } else { x[(i + 40) % 192] }).collect();
+    let at = |to: usize| (0..192).filter(move |i| i % 64 < 48 && i % 16 == to);
+    everywhere(
+        <(T,) as numbers::Types>::DESC,
+        |rt, options| {
+            let start = || vec![T::of(20.0); 16];
+            let (mut sums, mut most, mut least, mut last, mut swaps, mut olds) = (vec![T::of(0.0); 16], start(), start(), start(), before.clone(), vec![T::of(99.0); 384]);
+            let call = numbers::<T>(&x, T::of(1.0), T::of(5.0), &mut sums, &mut most, &mut least, &mut last, &mut swaps, &mut olds);
+            rt.launch_with(rt.stream(), call, options).map(|()| [sums, most, least, last, swaps, olds])
+        },
+        |[sums, most, least, last, swaps, olds], title| {
+            for to in 0..16 {
+                let given = || at(to).map(|i| x[i].number());
+                assert_eq!(sums[to].number(), 9.0, "{title}");
+                let mut of_this: Vec<f64> = at(to).map(|i| olds[i].number()).collect();
+                of_this.sort_by(f64::total_cmp);
+                assert_eq!(of_this, (0..9).map(f64::from).collect::<Vec<_>>(), "{title}: what the additions found");
+                assert_eq!(most[to].number(), given().fold(20.0, f64::max), "{title}");
+                assert_eq!(least[to].number(), given().fold(20.0, f64::min), "{title}");
+                assert!(given().any(|x| x.to_bits() == last[to].number().to_bits() || x.is_nan() && last[to].number().is_nan()), "{title}: {:?}", last[to]);
+            }
+            assert!((0..192).filter(|i| i % 64 >= 48).all(|i| olds[i].number() == 0.0), "{title}: nothing where the mask does not allow it");
+            for p in 0..96 {
+                let swapped = x[p] == before[p] || x[p + 96] == before[p];
+                let wanted = if swapped { T::of(5.0) } else { before[p] };
+                same(&swaps[p..p + 1], &[wanted], title);
+                let held = [olds[192 + p], olds[288 + p]];
+                assert!(held.iter().all(|&h| h == before[p] || h.number() == 5.0 && swapped || h.number().is_nan() && before[p].number().is_nan()), "{title}: {held:?} at {p}");
+            }
+        },
+    );
+}
+
+#[test]
+fn numbers_of_several_programs() {
+    numbers_of::<i32>();
+    numbers_of::<u32>();
+    numbers_of::<i64>();
+    numbers_of::<u64>();
+    numbers_of::<f32>();
+    numbers_of::<f64>();
+}
+
+macro_rules! bits_of { ($($t:ident)+) => { $({
+    let x: Vec<$t> = (0..192u64).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(9) as $t).collect();
+    let before: Vec<$t> = (0..80u64).map(|i| (i + 7).wrapping_mul(0xd1b5_4a32_d192_ed03) as $t).collect();
+    everywhere(
+        <($t,) as bits::Types>::DESC,
+        |rt, options| {
+            let (mut y, mut olds) = ([before.clone(), before.clone(), before.clone()], vec![0 as $t; 192]);
+            let [both, either, odd] = &mut y;
+            rt.launch_with(rt.stream(), bits::<$t>(&x, both, either, odd, &mut olds), options).map(|()| (y, olds))
+        },
+        |(y, olds), title| {
+            let op = |k: usize, a: $t, b: $t| [a & b, a | b, a ^ b][k];
+            for k in 0..3 {
+                let given = |to: usize| (0..192).filter(move |i| i % 64 < 48 && i % 16 == to);
+                let wanted: Vec<$t> = (0..16).map(|to| given(to).fold(before[to], |a, i| op(k, a, x[i]))).chain((0..64).map(|j| op(k, before[16 + j], x[j]))).collect();
+                assert_eq!(y[k], wanted, "{title}: operation {k}");
+                assert_eq!(olds[64 * k..][..64], before[16..], "{title}: what operation {k} found");
+            }
+        },
+    );
+})+ } }
+
+#[test]
+fn bits_of_several_programs() {
+    bits_of! { i32 u32 i64 u64 }
+}
+
+fn scalars_of<T: Number>()
+where
+    (T,): scalars::Types,
+{
+    let x: Vec<T> = (0..8).map(|i| T::of((1u32 << i) as f64)).collect();
+    everywhere(
+        <(T,) as scalars::Types>::DESC,
+        |rt, options| {
+            let (mut y, mut olds) = ((0..19).map(|i| T::of(i as f64)).collect::<Vec<_>>(), vec![T::default(); 256]);
+            y[..3].copy_from_slice(&[0.0, 0.0, 50.0].map(T::of));
+            rt.launch_with(rt.stream(), scalars::<T>(&x, &mut y, &mut olds), options).map(|()| (y, olds))
+        },
+        |(y, olds), title| {
+            let wanted: Vec<T> = [255.0, 128.0, 1.0].into_iter().chain((11..19).map(f64::from)).chain((11..19).map(f64::from)).map(T::of).collect();
+            same(&y, &wanted, title);
+            // A program finds the numbers of those that were before it, and all its threads the same.
+            let mut seen = vec![];
+            for p in 0..8 {
+                let found = &olds[32 * p..][..32];
+                assert!(found.iter().all(|&o| o == found[0]) && (found[0].number() as u32 >> p) & 1 == 0, "{title}: {found:?}");
+                seen.push((found[0].number() as u32).count_ones());
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..8).collect::<Vec<_>>(), "{title}: one after another");
+        },
+    );
+}
+
+#[test]
+fn scalars_of_several_programs() {
+    scalars_of::<i32>();
+    scalars_of::<u32>();
+    scalars_of::<i64>();
+    scalars_of::<u64>();
+    scalars_of::<f32>();
+    scalars_of::<f64>();
+}
