@@ -1,0 +1,79 @@
+//! What follows a range changes how a loop is carried out, and nothing that it means.
+
+use kernel_core::f16;
+use kernel_macros::tile_kernel;
+use tile_host::{LaunchOptions, Runtime};
+use tile_tests::matrix::Matrix;
+use tile_tests::{view, view_mut};
+
+/// WAY: 0 plain, 1 one pipeline through both loops, 2 not specialised, 3 specialised, 4 two buffers, 5 all at once.
+#[tile_kernel(
+    tune(WAY = [0, 1, 2, 3, 4, 5], BM = [64], BN = [64], BK = [64], warps = [4]),
+    tune(WAY = [0, 1, 2, 3, 4, 5], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
+    grid = [2],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+)]
+fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
+    let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+    if WAY == 1 || WAY == 5 {
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)).flatten() {
+            let (i, j) = swizzle2d(t, tiles, 2);
+            let mut acc = zeros::<f32>([BM, BN]);
+            if WAY == 1 {
+                for k in range(0, a.dim(1), BK) {
+                    acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+                }
+            } else {
+                for k in range(0, a.dim(1), BK).stages(3).unroll(2).warp_specialise(true).flatten() {
+                    acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+                }
+            }
+            c.store([i * BM, j * BN], acc);
+        }
+        return;
+    }
+    for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+        let (i, j) = swizzle2d(t, tiles, 2);
+        let mut acc = zeros::<f32>([BM, BN]);
+        if WAY == 0 {
+            for k in range(0, a.dim(1), BK) {
+                acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+            }
+        } else if WAY == 2 {
+            for k in range(0, a.dim(1), BK).warp_specialise(false) {
+                acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+            }
+        } else if WAY == 3 {
+            for k in range(0, a.dim(1), BK).warp_specialise(true) {
+                acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+            }
+        } else {
+            for k in range(0, a.dim(1), BK).stages(2) {
+                acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
+            }
+        }
+        c.store([i * BM, j * BN], acc);
+    }
+}
+
+#[test]
+fn options_of_ranges_keep_the_meaning() {
+    // Small integers: sums are exact in any order.
+    let number = |x: f32| f16::from_f32((x * 4.0).round());
+    for ([m, n, k], pad) in [([64, 64, 64], 0), ([200, 136, 200], 0), ([65, 33, 40], 7), ([130, 72, 8], 8)] {
+        let (a, b) = (Matrix::new([m, k], k + pad, 1, number), Matrix::new([k, n], n + pad, 2, number));
+        let run = |rt: &Runtime, config: &str| {
+            let mut c = Matrix::new([m, n], n, 3, |x| x);
+            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            rt.launch_with(rt.stream(), carried_out(view!(a), view!(b), view_mut!(c)), &options).unwrap_or_else(|e| panic!("{config} {m} {n} {k}: {e}"));
+            c.data
+        };
+        let wanted: Vec<f32> = (0..m * n).map(|e| (0..k).map(|d| a.data[e / n * (k + pad) + d].to_f32() * b.data[d * (n + pad) + e % n].to_f32()).sum()).collect();
+        for config in carried_out::DESCS[0].configs {
+            let specialised = config.variants.iter().any(|v| v.only.is_some());
+            assert_eq!(specialised, !config.id.contains("WAY=2") && !config.id.contains("arch=80"), "{}", config.id);
+            assert_eq!(run(&Runtime::cpu(), config.id), wanted, "{} on the CPU", config.id);
+            assert_eq!(run(&Runtime::emulator(9), config.id), wanted, "{} on the emulated SM", config.id);
+        }
+    }
+}
