@@ -1,0 +1,237 @@
+//! Conversions between all dtypes, and of bits.
+
+use common::everywhere;
+use kernel_core::{bf16, f8e4m3, f8e5m2, f16};
+use kernel_macros::tile_kernel;
+
+#[path = "operations/common.rs"]
+mod common;
+
+#[tile_kernel(
+    types(A = [f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, bool]),
+    tune(BLOCK = [32], warps = [1]),
+    grid = [cdiv(x.len(), BLOCK)],
+)]
+fn converted<A: Element, const BLOCK: usize>(
+    x: &[A], y0: &mut [f32], y1: &mut [f64], y2: &mut [f16], y3: &mut [bf16], y4: &mut [f8e4m3], y5: &mut [f8e5m2], y6: &mut [bool],
+) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    let v = load(x, i);
+    store(y0, i, v.to::<f32>());
+    store(y1, i, v.to::<f64>());
+    store(y2, i, v.to::<f16>());
+    store(y3, i, v.to::<bf16>());
+    store(y4, i, v.to::<f8e4m3>());
+    store(y5, i, v.to::<f8e5m2>());
+    store(y6, i, v.to::<bool>());
+}
+
+#[tile_kernel(
+    types(A = [f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, bool]),
+    tune(BLOCK = [32], warps = [1]),
+    grid = [cdiv(x.len(), BLOCK)],
+)]
+fn to_integers<A: Element, const BLOCK: usize>(
+    x: &[A], y0: &mut [i8], y1: &mut [i16], y2: &mut [i32], y3: &mut [i64], y4: &mut [u8], y5: &mut [u16], y6: &mut [u32], y7: &mut [u64],
+) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    let v = load(x, i);
+    store(y0, i, v.to::<i8>());
+    store(y1, i, v.to::<i16>());
+    store(y2, i, v.to::<i32>());
+    store(y3, i, v.to::<isize>());
+    store(y4, i, v.to::<u8>());
+    store(y5, i, v.to::<u16>());
+    store(y6, i, v.to::<u32>());
+    store(y7, i, v.to::<usize>());
+}
+
+/// What is converted, and what comes of it, as bits.
+trait Source: kernel_core::Element + std::fmt::Debug {
+    fn some() -> Vec<Self>;
+    fn wanted(self) -> [u64; 15];
+}
+
+/// By way of `w`, which is a number of Rust and holds the value, or f64, which does so too.
+macro_rules! wanted { ($w:expr, $wide:expr) => {{
+    let (w, wide): (_, f64) = ($w, $wide);
+    let small = |s: fn(f32) -> u8| s(wide as f32) as u64;
+    [
+        (w as f32).to_bits() as u64, wide.to_bits(), f16::from_f64(wide).to_bits() as u64, bf16::from_f64(wide).to_bits() as u64,
+        small(|x| f8e4m3::from_f32(x).to_bits()), small(|x| f8e5m2::from_f32(x).to_bits()),
+        (wide != 0.0) as u64, (w as i8) as u8 as u64, (w as i16) as u16 as u64, (w as i32) as u32 as u64, (w as i64) as u64,
+        w as u8 as u64, w as u16 as u64, w as u32 as u64, w as u64,
+    ]
+}} }
+
+macro_rules! integers { ($($t:ident)+) => { $(
+    impl Source for $t {
+        fn some() -> Vec<$t> {
+            // Of 24 bits at most, then ends: what is rounded is far from the middle of two numbers.
+            let mut some = vec![0, 1, 2, 17, 100, $t::MAX, $t::MIN, $t::MAX - 1, $t::MIN + 1, $t::MAX / 3, 0 as $t - (($t::MIN != 0) as $t)];
+            some.extend([255u64, 256, 449, 2049, 65503, 65504, 70000, 1 << 24, (1 << 24) + 1, 1 << 40].into_iter().filter_map(|n| $t::try_from(n).ok()));
+            some
+        }
+        fn wanted(self) -> [u64; 15] {
+            wanted!(self, self as f64)
+        }
+    }
+)+ } }
+integers! { i8 i16 i32 i64 u8 u16 u32 u64 }
+
+fn reals() -> Vec<f64> {
+    let mut some = vec![0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.999, 127.5, -128.5, 255.5, 256.0, 448.0, 465.0, 480.0, 57344.0, 65503.0, 65519.0, 65520.0, 1e9, -1e9];
+    some.extend([1e10, -1e10, 9.3e18, -9.3e18, 1.9e19, 1e-3, 1e-8, 6e-8, 1e-40, 3e38, -3e38, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    some
+}
+
+macro_rules! floats { ($($t:ident $of:expr, $w:ident => $to:expr;)+) => { $(
+    impl Source for $t {
+        fn some() -> Vec<$t> {
+            reals().into_iter().map($of).collect()
+        }
+        fn wanted(self) -> [u64; 15] {
+            let $w = self;
+            wanted!($to, f64::from($to))
+        }
+    }
+)+ } }
+floats! {
+    f32 |x| x as f32, x => x;
+    f64 |x| x, x => x;
+    f16 f16::from_f64, x => x.to_f32();
+    bf16 bf16::from_f64, x => x.to_f32();
+    f8e4m3 |x| f8e4m3::from_f32(x as f32), x => x.to_f32();
+    f8e5m2 |x| f8e5m2::from_f32(x as f32), x => x.to_f32();
+}
+
+impl Source for bool {
+    fn some() -> Vec<bool> {
+        vec![false, true, true, false, true]
+    }
+    fn wanted(self) -> [u64; 15] {
+        wanted!(self as u8, self as u8 as f64)
+    }
+}
+
+/// The bits of results; of NaN, whatever its payload, those of one.
+macro_rules! bits { ($y:expr, $i:ident) => {{
+    let (y, z) = &$y;
+    [
+        y.0[$i].to_bits() as u64, y.1[$i].to_bits(), y.2[$i].to_bits() as u64, y.3[$i].to_bits() as u64, y.4[$i].to_bits() as u64, y.5[$i].to_bits() as u64,
+        y.6[$i] as u64, z.0[$i] as u8 as u64, z.1[$i] as u16 as u64, z.2[$i] as u32 as u64, z.3[$i] as u64, z.4[$i] as u64, z.5[$i] as u64, z.6[$i] as u64, z.7[$i],
+    ]
+}} }
+
+/// Whether bits are a NaN of the dtype whose number this is.
+fn is_nan(dtype: usize, bits: u64) -> bool {
+    match dtype {
+        0 => f32::from_bits(bits as u32).is_nan(),
+        1 => f64::from_bits(bits).is_nan(),
+        2 => f16::from_bits(bits as u16).is_nan(),
+        3 => bf16::from_bits(bits as u16).is_nan(),
+        4 => f8e4m3::from_bits(bits as u8).to_f32().is_nan(),
+        5 => f8e5m2::from_bits(bits as u8).to_f32().is_nan(),
+        _ => false,
+    }
+}
+
+fn converted_of<A: Source>()
+where
+    (A,): converted::Types + to_integers::Types,
+{
+    let x = A::some();
+    let n = x.len();
+    everywhere(
+        <(A,) as converted::Types>::DESC,
+        |rt, options| {
+            let (e4, e5) = (f8e4m3::from_bits(0), f8e5m2::from_bits(0));
+            let mut y = (vec![0f32; n], vec![0f64; n], vec![f16::ZERO; n], vec![bf16::ZERO; n], vec![e4; n], vec![e5; n], vec![false; n]);
+            let call = converted::<A>(&x, &mut y.0, &mut y.1, &mut y.2, &mut y.3, &mut y.4, &mut y.5, &mut y.6);
+            rt.launch_with(rt.stream(), call, options)?;
+            let mut z = (vec![0i8; n], vec![0i16; n], vec![0i32; n], vec![0i64; n], vec![0u8; n], vec![0u16; n], vec![0u32; n], vec![0u64; n]);
+            let call = to_integers::<A>(&x, &mut z.0, &mut z.1, &mut z.2, &mut z.3, &mut z.4, &mut z.5, &mut z.6, &mut z.7);
+            rt.launch_with(rt.stream(), call, options).map(|()| (y, z))
+        },
+        |y, title| {
+            for i in 0..n {
+                let (found, wanted) = (bits!(y, i), x[i].wanted());
+                for (d, (f, w)) in found.into_iter().zip(wanted).enumerate() {
+                    assert!(f == w || is_nan(d, f) && is_nan(d, w), "{title}: result {d} of {:?} is {f:#x}, not {w:#x}", x[i]);
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn every_dtype_to_every_other() {
+    converted_of::<f32>();
+    converted_of::<f64>();
+    converted_of::<f16>();
+    converted_of::<bf16>();
+    converted_of::<f8e4m3>();
+    converted_of::<f8e5m2>();
+    converted_of::<i8>();
+    converted_of::<i16>();
+    converted_of::<i32>();
+    converted_of::<i64>();
+    converted_of::<u8>();
+    converted_of::<u16>();
+    converted_of::<u32>();
+    converted_of::<u64>();
+    converted_of::<bool>();
+}
+
+#[tile_kernel(types(A = [f32, u32], B = [f32, i32]), tune(BLOCK = [64], warps = [2]), grid = [1])]
+fn words<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
+    store(y, arange(BLOCK), bitcast::<B>(load(x, arange(BLOCK))));
+}
+
+#[tile_kernel(types(A = [f64, i64], B = [f64, u64]), tune(BLOCK = [64], warps = [2]), grid = [1])]
+fn long_words<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
+    store(y, arange(BLOCK), load(x, arange(BLOCK)).bitcast::<B>());
+}
+
+#[tile_kernel(types(A = [f16, bf16], B = [i16, u16]), tune(BLOCK = [64], warps = [1]), grid = [1])]
+fn short_words<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
+    store(y, arange(BLOCK), bitcast::<B>(load(x, arange(BLOCK))));
+}
+
+#[tile_kernel(types(A = [f8e4m3, i8], B = [f8e5m2, u8]), tune(BLOCK = [64], warps = [1]), grid = [1])]
+fn bytes<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
+    store(y, arange(BLOCK), bitcast::<B>(load(x, arange(BLOCK))));
+}
+
+/// A slice of numbers that any bits are, as another such.
+fn as_type<A: kernel_core::Element, const N: usize>(bytes: &[[u8; N]]) -> Vec<A> {
+    assert_eq!(size_of::<A>(), N);
+    // SAFETY: A is a number of N bytes, and any bits are one.
+    bytes.iter().map(|b| unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<A>()) }).collect()
+}
+
+macro_rules! bitcasts {
+    ($kernel:ident $size:literal: $($a:ident => $($b:ident)+;)+) => { $($(
+        let bits: Vec<[u8; $size]> = (0..64u32).map(|i| std::array::from_fn(|k| (i.wrapping_mul(0x9e3779b1) >> (8 * (k % 4))) as u8 ^ k as u8)).collect();
+        everywhere(
+            <($a, $b) as $kernel::Types>::DESC,
+            |rt, options| {
+                let mut y = as_type::<$b, $size>(&vec![[0; $size]; 64]);
+                rt.launch_with(rt.stream(), $kernel::<$a, $b>(&as_type::<$a, $size>(&bits), &mut y), options).map(|()| y)
+            },
+            |y, title| {
+                // SAFETY: numbers without padding.
+                let found = unsafe { std::slice::from_raw_parts(y.as_ptr().cast::<[u8; $size]>(), 64) };
+                assert_eq!(found, bits, "{title}");
+            },
+        );
+    )+)+ };
+}
+
+#[test]
+fn bits_of_one_size() {
+    bitcasts! { words 4: f32 => f32 i32; u32 => f32 i32; }
+    bitcasts! { long_words 8: f64 => f64 u64; i64 => f64 u64; }
+    bitcasts! { short_words 2: f16 => i16 u16; bf16 => i16 u16; }
+    bitcasts! { bytes 1: f8e4m3 => f8e5m2 u8; i8 => f8e5m2 u8; }
+}

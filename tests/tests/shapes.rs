@@ -1,0 +1,158 @@
+//! Operations that move elements, and those that make them.
+
+use common::everywhere;
+use kernel_core::{AsSlice, AsSliceMut, f16};
+use kernel_macros::tile_kernel;
+
+#[path = "operations/common.rs"]
+mod common;
+
+/// What a block of three dimensions becomes.
+#[tile_kernel(
+    types(T = [i16, bool]),
+    tune(A = [4], B = [8], C = [2], warps = [1]),
+    tune(A = [2], B = [16], C = [4], warps = [8]),
+    tune(A = [3], B = [5], C = [2], warps = [2]),
+    grid = [1],
+    emulate = [0, 1, 2],
+)]
+fn turned<T: Element, const A: usize, const B: usize, const C: usize>(x: View<T, 3>, mut cba: ViewMut<T, 3>, mut bca: ViewMut<T, 3>, mut acb: ViewMut<T, 3>) {
+    let t = x.tile([0, 0, 0], [A, B, C]);
+    cba.store([0, 0, 0], t.permute([2, 1, 0]));
+    bca.store([0, 0, 0], permute(t, [1, 2, 0]));
+    acb.store([0, 0, 0], trans(t));
+}
+
+/// Rows of one shape in another, and a row and a column spread over a matrix.
+#[tile_kernel(types(T = [i64, f16, u8]), tune(M = [8], N = [32], warps = [1, 4, 16]), grid = [1], emulate = [0, 1, 2])]
+fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: &mut [T], n: T) {
+    let t = load(x, arange(M).expand(1) * N + arange(N).expand(0));
+    store(y, arange(M * N), reshape(trans(t), [M * N]));
+    store(y, M * N + arange(M * N), reshape(t, [N / 2, 2, M]).permute([2, 0, 1]).reshape([M * N]));
+    let (row, column) = (load(x, arange(N)), load(x, arange(M) * N));
+    let spread = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
+    store(y, 2 * M * N + arange(M * N), spread.reshape([M * N]));
+    store(y, 3 * M * N + arange(M * N), where_(row.expand(0) > column.expand(1), full([M, N], n), zeros::<T>([M, N])).reshape([M * N]));
+    store(made, arange(16), arange(5..21).to::<T>());
+    store(made, 16 + arange(3), full([3], n));
+    store(made, 19 + arange(3), zeros::<T>([3]));
+}
+
+/// What a view says of itself, and a loop whose variable is a constant.
+#[tile_kernel(tune(K = [4], warps = [1]), grid = [2, 3, 1])]
+fn told<const K: usize>(x: View<i64, 3>, y: &mut [i64]) {
+    let own = (program_id(1) * num_programs(0) + program_id(0)) * 32;
+    store(y, own, (x.dim(0) * 100 + x.dim(1) * 10 + x.dim(2)) as i64);
+    store(y, own + 1, (x.stride(0) * 10000 + x.stride(1) * 100 + x.stride(2)) as i64);
+    store(y, own + 2, (y.len() * 100 + num_programs(1) * 10 + num_programs(2)) as i64);
+    store(y, own + 3, cdiv(y.len(), 50) as i64);
+    for i in static_range(0..K) {
+        store(y, own + 4 + i, x.tile([i, 0, i], [1, 4, 1]).reshape([4]).sum());
+    }
+}
+
+fn numbers<T>(n: usize, of: impl Fn(usize) -> T) -> Vec<T> {
+    (0..n).map(|i| of(i * 37 % 101)).collect()
+}
+
+macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
+    let desc = <($t,) as turned::Types>::DESC;
+    for config in 0..desc.configs.len() {
+        let one = kernel_core::KernelDesc { configs: &desc.configs[config..config + 1], ..*desc };
+        let [a, b, c] = ["A", "B", "C"].map(|name| one.configs[0].consts.iter().find(|c| c.0 == name).expect("an extent").1 as usize);
+        let x: Vec<$t> = numbers(a * b * c, $of);
+        // Dimensions of a result by those of x.
+        let orders = [[2, 1, 0], [1, 2, 0], [0, 2, 1]];
+        let view = |order: [usize; 3]| {
+            let d = order.map(|o| [a, b, c][o] as u64);
+            (d, [d[1] * d[2], d[2], 1])
+        };
+        everywhere(
+            &one,
+            |rt, options| {
+                let mut y = orders.map(|_| vec![<$t>::default(); a * b * c]);
+                let [y0, y1, y2] = &mut y;
+                macro_rules! out { ($y:ident $i:literal) => {{ let (d, s) = view(orders[$i]); $y.as_mut_slice().as_slice_mut_arg().strided(d, s).expect("fits") }} }
+                let from = x.as_slice().as_slice_arg().strided([a as u64, b as u64, c as u64], [(b * c) as u64, c as u64, 1]).expect("fits");
+                rt.launch_with(rt.stream(), turned::<$t>(from, out!(y0 0), out!(y1 1), out!(y2 2)), options).map(|()| y)
+            },
+            |y, title| {
+                for (y, order) in y.iter().zip(orders) {
+                    let (d, s) = view(order);
+                    for i in 0..a * b * c {
+                        let at = [i / (b * c), i / c % b, i % c];
+                        let to: usize = (0..3).map(|k| at[order[k]] * s[k] as usize).sum();
+                        assert!(y[to] == x[i], "{title}: element {at:?}, {order:?} of {d:?}");
+                    }
+                }
+            },
+        );
+    }
+)+ } }
+
+#[test]
+fn views_and_programs_say_what_they_are() {
+    let x: Vec<i64> = (0..200).map(|i| i * i % 47).collect();
+    everywhere(
+        told::DESCS[0],
+        |rt, options| {
+            let mut y = vec![-1i64; 192];
+            let view = x.as_slice().as_slice_arg().strided([5, 3, 4], [35, 9, 2]).expect("fits");
+            rt.launch_with(rt.stream(), told(view, &mut y), options).map(|()| y)
+        },
+        |y, title| {
+            for own in y.chunks(32) {
+                assert_eq!(own[..4], [534, 35 * 10000 + 902, 192 * 100 + 31, 4], "{title}");
+                // Of the second dimension there are three, and the fourth counts as 0.
+                let sums: Vec<i64> = (0..4).map(|i| (0..3).map(|j| x[i * 35 + j * 9 + i * 2]).sum()).collect();
+                assert_eq!(own[4..8], sums, "{title}");
+                assert!(own[8..].iter().all(|&v| v == -1), "{title}");
+            }
+        },
+    );
+}
+
+#[test]
+fn dimensions_change_places() {
+    turned_of! {
+        i16 |i| i as i16 - 50;
+        bool |i| i % 3 == 0;
+    }
+}
+
+macro_rules! reshaped_of { ($($t:ident $of:expr;)+) => { $({
+    const M: usize = 8;
+    const N: usize = 32;
+    let of = $of;
+    let x: Vec<$t> = numbers(M * N, of);
+    let transposed = (0..M * N).map(|i| x[i % M * N + i / M]);
+    // Of [N / 2, 2, M] the last dimension comes first.
+    let moved = (0..M * N).map(|i| x[i % N * M + i / N]);
+    let apart = (0..M * N).map(|i| { let (a, b) = (x[i % N], x[i / N * N]); reshaped_of!(@$t a - b) });
+    let chosen = (0..M * N).map(|i| if x[i % N] > x[i / N * N] { of(9) } else { of(0) });
+    let wanted: Vec<$t> = transposed.chain(moved).chain(apart).chain(chosen).collect();
+    let values: Vec<$t> = (5..21).map(of).chain([of(9); 3]).chain([of(0); 3]).collect();
+    everywhere(
+        <($t,) as reshaped::Types>::DESC,
+        |rt, options| {
+            let (mut y, mut made) = (vec![of(1); 4 * M * N], vec![of(1); 22]);
+            rt.launch_with(rt.stream(), reshaped::<$t>(&x, &mut y, &mut made, of(9)), options).map(|()| (y, made))
+        },
+        |(y, made), title| {
+            assert_eq!(y, wanted, "{title}");
+            assert_eq!(made, values, "{title}");
+        },
+    );
+})+ };
+    (@u8 $a:ident - $b:ident) => { $a.wrapping_sub($b) };
+    (@$t:ident $a:ident - $b:ident) => { $a - $b };
+}
+
+#[test]
+fn shapes_change() {
+    reshaped_of! {
+        i64 |i: usize| i as i64;
+        f16 |i: usize| f16::from_f32(i as f32);
+        u8 |i: usize| i as u8;
+    }
+}
