@@ -103,7 +103,14 @@ def from_bf16(bits): return struct.unpack("<f", struct.pack("<I", bits << 16))[0
 def same(v): return v
 # Of a code: how an operand's elements are written, and how a result's are written and read.
 F32, F16, BF16 = (ctypes.c_float, same, same), (ctypes.c_uint16, f16, from_f16), (ctypes.c_uint16, bf16, from_bf16)
-DTYPES = {0: (F32, F32), 1: (F16, F16), 2: (BF16, BF16), 3: ((ctypes.c_int8, same, same), (ctypes.c_int32, same, same)), 4: ((ctypes.c_uint8, e4m3, from_e4m3), BF16)}
+# e5m2 is the upper half of an f16.
+def e5m2(v):
+    bits = F16[1](v)
+    assert bits & 0xff == 0, v
+    return bits >> 8
+def from_e5m2(b): return F16[2](b << 8)
+DTYPES = {0: (F32, F32), 1: (F16, F16), 2: (BF16, BF16), 3: ((ctypes.c_int8, same, same), (ctypes.c_int32, same, same)), 4: ((ctypes.c_uint8, e4m3, from_e4m3), BF16),
+          5: ((ctypes.c_uint8, e5m2, from_e5m2), BF16)}
 
 def matrix(dtype, rows):
     t, to, _ = dtype
