@@ -98,7 +98,7 @@ static void errors(void) {
     FAILS(tile_batched_matmul(3, x, x, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 3");
     FAILS(tile_batched_matmul(0, x, (char *)x + 2, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(solve_fp16_dot_product(h, (uint16_t *)((char *)h + 1), h + 8, 4), TILE_ERROR_ARGUMENT, "multiple");
-    FAILS(tile_matmul(5, 0, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 5");
+    FAILS(tile_matmul(6, 0, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 6");
     FAILS(tile_matmul(-1, 0, 0, 0, x, x, y, 0, 0, 0), TILE_ERROR_ARGUMENT, "dtype is -1");
     FAILS(tile_matmul(0, 3, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "precision is 3");
     FAILS(tile_matmul_relu(0, -1, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "precision is -1");

@@ -54,7 +54,7 @@ for name, args in SIGNATURES.items():
 
 # Good codes, absurd sizes.
 for sizes in ((2**62, 2, 2), (2**31, 2**31, 1), (2, 2, -1)):
-    for dtype in range(5):
+    for dtype in range(6):
         assert lib.tile_matmul(dtype, 0, 0, 1, None, None, None, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
     for dtype in range(3):
         assert lib.tile_batched_matmul(dtype, None, None, None, 3, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
