@@ -1,0 +1,10 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
+    let x = a.tile([0, 0], [16, 32]);
+    let y = b.tile([0, 0], [32, 4]);
+    c.store([0, 0], dot(x, y, zeros::<f32>([16, 4])));
+}
+
+fn main() {}
