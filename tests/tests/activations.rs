@@ -38,7 +38,7 @@ fn activations_with_a_bias() {
             };
             let x = |i: usize, j: usize| bias[j] + (0..k).map(|d| a.data[i * (k + pad) + d].to_f32() * b.data[d * (n + pad) + j].to_f32()).sum::<f32>();
             let by_tanh = config.id.contains("WAY=0");
-            let gelu = |x: f32| if by_tanh { 0.5 * x * (1.0 + (0.797_884_56 * (x + 0.044_715 * x * x * x)).tanh()) } else { x / (1.0 + (-1.702 * x).exp()) };
+            let gelu = |x: f32| if by_tanh { 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh()) } else { x / (1.0 + (-1.702 * x).exp()) };
             for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(7))] {
                 let found = match run(&rt) {
                     Err(tile_host::Error::CannotLaunch { why, .. }) => {

@@ -154,10 +154,10 @@ where
             rt.launch_with(rt.stream(), call, options).map(|()| (y, z))
         },
         |y, title| {
-            for i in 0..n {
-                let (found, wanted) = (bits!(y, i), x[i].wanted());
+            for (i, x) in x.iter().enumerate() {
+                let (found, wanted) = (bits!(y, i), x.wanted());
                 for (d, (f, w)) in found.into_iter().zip(wanted).enumerate() {
-                    assert!(f == w || is_nan(d, f) && is_nan(d, w), "{title}: result {d} of {:?} is {f:#x}, not {w:#x}", x[i]);
+                    assert!(f == w || is_nan(d, f) && is_nan(d, w), "{title}: result {d} of {:?} is {f:#x}, not {w:#x}", x);
                 }
             }
         },
@@ -216,7 +216,7 @@ macro_rules! bitcasts {
         everywhere(
             <($a, $b) as $kernel::Types>::DESC,
             |rt, options| {
-                let mut y = as_type::<$b, $size>(&vec![[0; $size]; 64]);
+                let mut y = as_type::<$b, $size>(&[[0; $size]; 64]);
                 rt.launch_with(rt.stream(), $kernel::<$a, $b>(&as_type::<$a, $size>(&bits), &mut y), options).map(|()| y)
             },
             |y, title| {

@@ -196,7 +196,10 @@ where
         flag(&|a, b, _| a <= b),
         flag(&|a, b, _| a > b),
         flag(&|a, b, _| a >= b),
-        flag(&|a, b, c| (a < b) & !(b < c) | (a == c) ^ true),
+        flag(&|a, b, c| {
+            let less = b < c;
+            (a < b) & !less | (a == c) ^ true
+        }),
     ];
     everywhere(
         <(T,) as arithmetic::Types>::DESC,

@@ -106,10 +106,9 @@ where
             rt.launch_with(rt.stream(), arithmetic::<T>(&a, &b, &c, &mut y, &mut set), options).map(|()| (results(&y, 18, n), results(&set, 6, n)))
         },
         |(y, set), title| {
-            for i in 0..n {
-                let (a, b) = (a[i], b[i]);
-                for (row, wanted) in T::rows(a, b, c[i]).into_iter().enumerate() {
-                    assert_eq!(y[row * n + i], wanted, "{title}: row {row} of {a:?}, {b:?} and {:?}", c[i]);
+            for (i, ((&a, &b), &c)) in a.iter().zip(&b).zip(&c).enumerate() {
+                for (row, wanted) in T::rows(a, b, c).into_iter().enumerate() {
+                    assert_eq!(y[row * n + i], wanted, "{title}: row {row} of {a:?}, {b:?} and {c:?}");
                 }
                 let found: Vec<bool> = (0..6).map(|row| set[row * n + i]).collect();
                 assert_eq!(found, [a == b, a != b, a < b, a <= b, a > b, a >= b], "{title}: {a:?} and {b:?}");
