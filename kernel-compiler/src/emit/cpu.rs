@@ -196,7 +196,9 @@ impl Cpu<'_> {
             }
             Op::ArgReduce { value, axis, largest } => {
                 let x = self.tile(value);
-                let better = if largest { "|x, y| s::gt(x, y)" } else { "|x, y| s::lt(x, y)" };
+                // Of a number and NaN that of the number, as `max` and `min` have it.
+                let number = if self.f.ty(value).dtype.is_float() { " | (s::ne(y, y) & s::eq(x, x))" } else { "" };
+                let better = format!("|x, y| s::{}(x, y){number}", if largest { "gt" } else { "lt" });
                 self.reduction(v, format!("arg_reduce_all(&{x}, {better})"), format!("arg_reduce(&{x}, {axis}, {better})"));
             }
             Op::Dot { a, b, acc, precision } => {

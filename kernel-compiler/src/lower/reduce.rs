@@ -34,12 +34,21 @@ impl Lower<'_> {
         let (items, combine) = match f.op(v).clone() {
             Op::ArgReduce { largest, .. } => {
                 let index = self.coordinate(&layout, axis);
-                // Padding comes after all elements, with the worst value.
                 let index = Regs(format!("({index} as i32)"));
-                let worst = if largest { "lowest" } else { "highest" };
-                let regs = self.with_identity(&regs, padding.as_ref(), &format!("s::{worst}::<{}>()", dtype.rust()), &layout, dtype);
-                let better = if largest { "gt" } else { "lt" };
-                let text = format!("if s::{better}(b.0, a.0) || (s::eq(b.0, a.0) && b.1 < a.1) {{ b }} else {{ a }}");
+                let (t, better) = (dtype.rust(), if largest { "gt" } else { "lt" });
+                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number, whichever comes first.
+                let (worst, text) = match dtype.is_float() {
+                    true => (
+                        format!("s::cast::<f32, {t}>(f32::NAN)"),
+                        format!("let (x, y) = (s::ne(a.0, a.0), s::ne(b.0, b.0)); if s::{better}(b.0, a.0) || (x && !y) || ((s::eq(b.0, a.0) || (x && y)) && b.1 < a.1) {{ b }} else {{ a }}"),
+                    ),
+                    false => (
+                        format!("s::{}::<{t}>()", if largest { "lowest" } else { "highest" }),
+                        format!("if s::{better}(b.0, a.0) || (s::eq(b.0, a.0) && b.1 < a.1) {{ b }} else {{ a }}"),
+                    ),
+                };
+                let regs = self.with_identity(&regs, padding.as_ref(), &worst, &layout, dtype);
+                let text = format!("{{ {text} }}");
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, text)
             }
             Op::Reduce { combine, .. } => {

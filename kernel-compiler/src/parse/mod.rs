@@ -10,6 +10,10 @@ use proc_macro2::TokenStream;
 use std::rc::Rc;
 use syn::spanned::Spanned;
 
+/// What a `kernel_core::Call` has room for.
+const MOST_SLOTS: usize = 32;
+const MOST_ARRAYS: usize = 12;
+
 /// Parses `#[tile_kernel(attr)] item`.
 pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Kernel> {
     let sig = &item.sig;
@@ -64,6 +68,13 @@ pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagno
             Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
             None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
         }
+    }
+    let (slots, arrays) = (params.iter().map(|p| p.kind.slots()).sum::<usize>(), params.iter().filter(|p| p.kind != ParamKind::Scalar).count());
+    if slots > MOST_SLOTS || arrays > MOST_ARRAYS {
+        let why = format!(
+            "a kernel takes {MOST_ARRAYS} arrays and {MOST_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
+        );
+        return Err(d.error(sig.ident.span(), why));
     }
     let is_unsafe = sig.unsafety.is_some();
     Ok(Kernel { name: sig.ident.clone(), params, type_params: attr.types, consts, configs: attr.configs, grid: attr.grid, emulate: attr.emulate, early: attr.early, is_unsafe, body: body?, scope, item })
