@@ -61,7 +61,11 @@ impl Runtime {
                     Ok(tuned) => (tuned.unwrap_or_else(|r| r.winner), Source::Tuned),
                     Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => return Err(e),
                     Err(e) => {
-                        tracing::warn!(kernel = file.label, error = %e, "not tuned");
+                        // Where none can run, the launch says so, or there is nothing to compute.
+                        match e {
+                            Error::CannotLaunch { .. } => tracing::debug!(kernel = file.label, error = %e, "not tuned"),
+                            _ => tracing::warn!(kernel = file.label, error = %e, "not tuned"),
+                        }
                         self.guess(call, &file)
                     }
                 }
