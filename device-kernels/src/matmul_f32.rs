@@ -51,7 +51,7 @@ pub mod f32_products {
 
     /// A Bᵀ.
     #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
@@ -69,7 +69,7 @@ pub mod f32_products {
 
     /// A B.
     #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
