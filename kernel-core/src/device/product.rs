@@ -86,16 +86,16 @@ fn by_halves<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, 
 /// Four 8-bit floats as f16, which has all of them.
 #[inline(always)]
 pub(super) fn widened<A: Mem>(word: u32) -> [u32; 2] {
-    let bytes = [(word & 0xFF) << 8 | (word & 0xFF00) << 16, word >> 8 & 0xFF00 | word & 0xFF00_0000];
+    let bytes = [((word & 0xFF) << 8) | ((word & 0xFF00) << 16), ((word >> 8) & 0xFF00) | (word & 0xFF00_0000)];
     if const { matches!(repr::<A>(), Repr::E5M2) } {
         return bytes;
     }
     bytes.map(|x| {
         // One bit more of exponent, whose bias is greater by 8; all ones are no number here.
-        let small = x & 0x8000_8000 | (x & 0x7F00_7F00) >> 1;
+        let small = (x & 0x8000_8000) | ((x & 0x7F00_7F00) >> 1);
         let times = |h: u32| F16::mul(F16(h as u16), F16(0x5C00)).0 as u32;
         let no_number = (((x & 0x7F00_7F00) >> 8) + 0x0001_0001) & 0x0080_0080;
-        times(small & 0xFFFF) | times(small >> 16) << 16 | (no_number << 8) - (no_number << 2)
+        times(small & 0xFFFF) | (times(small >> 16) << 16) | ((no_number << 8) - (no_number << 2))
     })
 }
 
