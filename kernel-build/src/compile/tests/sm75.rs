@@ -10,7 +10,7 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
     ("matmul_tn", "__bf16__", None),
     ("gemm", "", Some("m16n8k8.row.col.f32.f16.f16.f32")),
     ("matmul_i8", "", Some("m8n8k16.row.col.s32.s8.s8.s32")),
-    ("matmul_f8", "", None),
+    ("matmul_f8", "", Some("m16n8k8.row.col.f32.f16.f16.f32")),
     ("matmul_f32", "", None),
     ("matmul_tf32", "", None),
     ("count_array_element", "", None),
