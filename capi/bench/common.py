@@ -14,6 +14,12 @@ def call(function, args):
         raise RuntimeError(LIB.tile_last_error().decode())
 
 
+def product(a, b, c, trans_b=0):
+    """c = a b, or a times the transpose of b, of f32 to its accuracy."""
+    (m, n), k = c.shape, a.shape[1]
+    call(LIB.tile_matmul, [ctypes.c_int(x) for x in (0, 1, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)])
+
+
 def once(f):
     """Milliseconds of one call, with nothing of it in the L2 cache."""
     FLUSH.zero_()

@@ -44,10 +44,18 @@ impl Search {
         if let Some(e) = &self.explicit {
             return if e == "off" { None } else { probe(Path::new(e)) };
         }
+        self.dirs().map(|d| d.join("ptxas")).find_map(|p| probe(&p)).or_else(|| self.in_python())
+    }
+
+    /// Another program of the CUDA toolkit, wherever a ptxas is looked for but in Python's packages.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.dirs().map(|d| d.join(name)).find(|p| p.is_file())
+    }
+
+    fn dirs(&self) -> impl Iterator<Item = PathBuf> {
         let on_path = self.path.iter().flat_map(std::env::split_paths);
         let toolkits = self.toolkits.iter().map(|t| t.join("bin"));
-        let dirs = on_path.chain(toolkits).chain(self.unpacked.clone());
-        dirs.map(|d| d.join("ptxas")).find_map(|p| probe(&p)).or_else(|| self.in_python())
+        on_path.chain(toolkits).chain(self.unpacked.clone())
     }
 
     fn in_python(&self) -> Option<Ptxas> {

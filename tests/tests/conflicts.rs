@@ -8,8 +8,6 @@ use tile_host::conformance::{self, Options, Row, Scope};
 const KNOWN: &[(&str, &str, &str)] = &[
     ("matmul_f32_mixed_nn[BM=64,BN=64", "f32", "words of B are taken across the rows that copies lay down: two lanes meet in a bank"),
     ("matmul_f32_mixed_nn[BM=16,BN=64", "f32", "as above"),
-    ("matmul_f8[BM=16,BN=32,BK=32", "f8e4m3", "rows of 32 bytes: of the eight that an instruction takes two meet in each bank"),
-    ("auto", "f8e4m3", "as above: small products are made by it"),
 ];
 
 fn rows(operation: &str) -> Vec<Row> {

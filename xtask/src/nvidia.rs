@@ -38,20 +38,12 @@ pub fn ptxas(cache: &Cache) -> Result<Ptxas> {
 
 /// For `tile show --stage sass`: no build asks for it.
 pub fn nvdisasm(cache: &Cache) -> Result<PathBuf> {
-    let found = || beside_ptxas(NVDISASM.name);
+    let found = || ptxas::Search::from_env().program(NVDISASM.name);
     if let Some(p) = found() {
         return Ok(p);
     }
     NVDISASM.install(cache)?;
     found().context("the downloaded nvdisasm is not found")
-}
-
-/// A program of this name wherever a ptxas is looked for.
-fn beside_ptxas(name: &str) -> Option<PathBuf> {
-    let s = ptxas::Search::from_env();
-    let on_path = s.path.iter().flat_map(std::env::split_paths);
-    let dirs = on_path.chain(s.toolkits.iter().map(|t| t.join("bin"))).chain(s.unpacked.clone());
-    dirs.map(|d| d.join(name)).find(|p| p.is_file())
 }
 
 impl Program {

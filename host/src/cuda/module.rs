@@ -56,18 +56,28 @@ pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
 /// Whether the bundle holds code for this compute capability: for every variant that it is to run.
 pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return false };
-    let runs = |target: &str| target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute));
-    let mut wanted = desc.configs.iter().flat_map(|c| c.variants).filter(|v| v.only.is_none_or(runs)).peekable();
-    wanted.peek().is_some() && wanted.all(|v| bundle.entry(v.entry).is_ok_and(|e| e.targets().any(runs)))
+    let mut wanted = variants_for(desc, compute).peekable();
+    wanted.peek().is_some() && wanted.all(|v| holds(&bundle, v, compute))
 }
 
 /// Whether the build lacks code that this compute capability needs of a kernel. What is for other ones alone is not
 /// needed, nor is what `TILE_TARGETS` left out in favour of what runs everywhere.
 pub(crate) fn is_missing(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return true };
-    let runs = |target: &str| target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute));
-    let mut wanted = desc.configs.iter().flat_map(|c| c.variants).filter(|v| v.only.is_none_or(runs) && !lacks(desc, v));
-    wanted.any(|v| !bundle.entry(v.entry).is_ok_and(|e| e.targets().any(runs)))
+    variants_for(desc, compute).any(|v| !lacks(desc, v) && !holds(&bundle, v, compute))
+}
+
+/// The variants that are not for other devices alone.
+fn variants_for(desc: &KernelDesc, compute: (u32, u32)) -> impl Iterator<Item = &'static VariantDesc> {
+    desc.configs.iter().flat_map(|c| c.variants).filter(move |v| v.only.is_none_or(|target| runs_on(target, compute)))
+}
+
+fn holds(bundle: &Bundle, variant: &VariantDesc, compute: (u32, u32)) -> bool {
+    bundle.entry(variant.entry).is_ok_and(|e| e.targets().any(|target| runs_on(target, compute)))
+}
+
+fn runs_on(target: &str, compute: (u32, u32)) -> bool {
+    target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute))
 }
 
 /// Whether a bundle that can be read was built without the one target of a variant.

@@ -1,8 +1,8 @@
 //! Products with more around them: scaled, in batches, of quantised matrices.
 
-use super::Launch;
+use super::{Launch, Multiply};
 use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{Bits, LEAST, Least, Packed, with_rows, with_rows_from};
+use super::repack::{LEAST, Least, Packed, memory_of, with_rows, with_rows_from};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use device_kernels as k;
@@ -45,25 +45,22 @@ pub fn gemm<'a>(
 }
 
 /// The element types of [`batched_matmul`]: f32, f16 and bf16.
-pub trait BatchMultiply: Element {
+pub trait BatchMultiply: Multiply {
     #[doc(hidden)]
-    type Bits: Bits;
+    fn batch_desc() -> &'static KernelDesc;
     #[doc(hidden)]
-    fn desc() -> &'static KernelDesc;
-    #[doc(hidden)]
-    fn call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
+    fn batch_call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
 }
 
-macro_rules! batch { ($($t:ty, $bits:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $t {
-    type Bits = $bits;
-    fn desc() -> &'static KernelDesc {
+macro_rules! batch { ($($t:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $t {
+    fn batch_desc() -> &'static KernelDesc {
         <($t,) as k::batched_matmul::batched::$kernel::Types>::DESC
     }
-    fn call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
+    fn batch_call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
         k::batched_matmul::batched::$kernel(a, b, c)
     }
 })* } }
-batch! { f32, u32: batched_matmul_f32; f16, u16: batched_matmul; bf16, u16: batched_matmul; }
+batch! { f32: batched_matmul_f32; f16: batched_matmul; bf16: batched_matmul; }
 
 /// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch. Accumulated in f32 and rounded once; of f32 in its own
 /// arithmetic. An operand may be the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16
@@ -92,11 +89,11 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
     if na == 0 || e.m == 0 || e.n == 0 {
         return Ok(());
     }
-    let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::call(a, b, c)) };
+    let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
     // As much work as one product that is so much deeper.
     let all = Extents { k: e.k.saturating_mul(na), ..e };
-    with_rows_from::<T, T::Bits>(least, on, all, (x, y), None, |_| T::desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
-        (Some(a), Some(b)) => on.launch(T::call(a, b, c)),
+    with_rows_from::<T, T::Bits>(least, on, all, (x, y), None, |_| T::batch_desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
+        (Some(a), Some(b)) => on.launch(T::batch_call(a, b, c)),
         _ => Err(Error::TooLarge { len: a.span().max(b.span()), size: size_of::<T>() }),
     })
 }
@@ -109,8 +106,8 @@ fn stacked<'a, T: Element>(v: ViewArg<'a, T, 3>) -> Option<Operand<'a, T>> {
         _ if rows.checked_mul(row) == Some(step) => batch.checked_mul(rows)?,
         _ => return None,
     };
-    // SAFETY: what is borrowed already.
-    let all: SliceArg<'a, T> = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
+    // SAFETY: the same elements.
+    let all: SliceArg<'a, T> = unsafe { memory_of(v) };
     Some(Operand { view: all.strided([rows, cols], [row, element])?, transposed: false })
 }
 
@@ -118,8 +115,8 @@ fn stacked<'a, T: Element>(v: ViewArg<'a, T, 3>) -> Option<Operand<'a, T>> {
 fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Option<ViewArg<'a, T, 3>> {
     let ([row, element], [step, ..]) = (v.strides(), batch.strides());
     let step = if step == 0 { 0 } else { batch.dims()[1].checked_mul(row)? };
-    // SAFETY: what is borrowed already.
-    let all: SliceArg<'a, T> = unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) };
+    // SAFETY: the same elements.
+    let all: SliceArg<'a, T> = unsafe { memory_of(v) };
     all.strided(batch.dims(), [step, row, element])
 }
 
@@ -221,7 +218,7 @@ mod tests {
     #[test]
     fn rows_that_no_map_takes_are_copied_where_it_pays() {
         let rt = Runtime::emulator(5);
-        let desc = <f16 as BatchMultiply>::desc();
+        let desc = <f16 as BatchMultiply>::batch_desc();
         let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
         let on = crate::ops::On::new(&rt).pin(Some((desc, config)));
         let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();

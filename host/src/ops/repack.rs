@@ -59,7 +59,7 @@ impl<B: Bits> Packed<B> {
         let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
         let mut scratch = on.stream().scratch::<B>(len)?;
         // SAFETY: the same memory, as integers of the same size: any bits are one.
-        let bits: SliceArg<B> = unsafe { SliceArg::from_raw(from.view.addr(), from.view.span(), from.view.place()) };
+        let bits: SliceArg<B> = unsafe { memory_of(from.view) };
         let x = bits.strided(from.view.dims(), from.view.strides()).ok_or_else(too_large)?;
         let y = (&mut scratch).as_slice_mut_arg().strided(dims, [pitch, 1]).ok_or_else(too_large)?;
         on.launch(B::repack_call(x, y, flip))?;
@@ -73,6 +73,15 @@ impl<B: Bits> Packed<B> {
         let view = all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
         Ok(Operand { view, transposed: self.transposed })
     }
+}
+
+/// What a view spans, borrowed as long as it is.
+///
+/// # Safety
+/// Its bits are elements of U, which is of the same size.
+pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: ViewArg<'a, T, R>) -> SliceArg<'a, U> {
+    // SAFETY: said above.
+    unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) }
 }
 
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the

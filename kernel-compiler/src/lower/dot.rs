@@ -100,7 +100,7 @@ impl Lower<'_> {
             self.threads_have_read();
             self.line(format!("let {name} = d::wgmma_done::<_, _, 0>({name}, {site});", name = scalar(v)));
         }
-        if !self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v)) {
+        if !self.is_deferred(v) {
             self.landed(v, layout);
         }
     }

@@ -86,7 +86,12 @@ impl Lower<'_> {
     /// Whether a product is waited for where it stands.
     pub(super) fn ends_at_once(&self, v: Value) -> bool {
         let late = self.late.is_some_and(|l| l.product == v);
-        !late && !self.role.pipeline().is_some_and(|p| p.chained.contains(&v) || p.waits.deferred.contains(&v))
+        !late && !self.is_chained(v) && !self.is_deferred(v)
+    }
+
+    /// Whether its wait stands further down.
+    pub(super) fn is_deferred(&self, v: Value) -> bool {
+        self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v))
     }
 
     /// Whether the next product goes on where this one ends.

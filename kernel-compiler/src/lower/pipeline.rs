@@ -38,7 +38,7 @@ pub enum Share {
 }
 
 /// Tiles that are copied and used together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Channel {
     pub buffers: Vec<Buffer>,
     /// Threads take elements from it, beside the products.
@@ -260,7 +260,7 @@ impl Pipeline {
                         channels.extend(open.take());
                     }
                     let (channel, _) = *open.get_or_insert_with(|| {
-                        self.channels.push(Channel { buffers: vec![], by_threads: false, fetched: vec![], ring: 0 });
+                        self.channels.push(Channel::default());
                         (self.channels.len() - 1, i)
                     });
                     self.add(f, channel, *v);
@@ -402,7 +402,7 @@ impl Pipeline {
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
         let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
-        self.channels.push(Channel { buffers: vec![], by_threads: false, fetched: vec![], ring: 0 });
+        self.channels.push(Channel::default());
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
         self.ring(f, channel, true, 1);

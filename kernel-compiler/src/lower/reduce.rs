@@ -37,18 +37,16 @@ impl Lower<'_> {
                 let index = Regs(format!("({index} as i32)"));
                 let (t, better) = (dtype.rust(), if largest { "gt" } else { "lt" });
                 // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number, whichever comes first.
-                let (worst, text) = match dtype.is_float() {
-                    true => (
-                        format!("s::cast::<f32, {t}>(f32::NAN)"),
-                        format!("let (x, y) = (s::ne(a.0, a.0), s::ne(b.0, b.0)); if s::{better}(b.0, a.0) || (x && !y) || ((s::eq(b.0, a.0) || (x && y)) && b.1 < a.1) {{ b }} else {{ a }}"),
-                    ),
-                    false => (
-                        format!("s::{}::<{t}>()", if largest { "lowest" } else { "highest" }),
-                        format!("if s::{better}(b.0, a.0) || (s::eq(b.0, a.0) && b.1 < a.1) {{ b }} else {{ a }}"),
-                    ),
+                let worst = match (dtype.is_float(), largest) {
+                    (true, _) => format!("s::cast::<f32, {t}>(f32::NAN)"),
+                    (false, true) => format!("s::lowest::<{t}>()"),
+                    (false, false) => format!("s::highest::<{t}>()"),
                 };
                 let regs = self.with_identity(&regs, padding.as_ref(), &worst, &layout, dtype);
-                let text = format!("{{ {text} }}");
+                // No integer is unequal to itself.
+                let text = format!(
+                    "{{ let (x, y) = (s::ne(a.0, a.0), s::ne(b.0, b.0)); if s::{better}(b.0, a.0) || (x && !y) || ((s::eq(b.0, a.0) || (x && y)) && b.1 < a.1) {{ b }} else {{ a }} }}"
+                );
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, text)
             }
             Op::Reduce { combine, .. } => {

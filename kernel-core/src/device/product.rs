@@ -30,23 +30,15 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
             k += 1;
             continue;
         }
-        let mut i = 0;
-        while i < MB * NB {
+        acc = by_parts(acc, |i, mut d| {
             let (m, n) = (i / NB, i % NB);
             let half = |x: [u32; 4]| [x[n % 2 * 2], x[n % 2 * 2 + 1]];
-            let mut d: [D; 4] = each(|r| acc[i * 4 + r]);
             if X3 {
                 d = hw::mma::<A, D>(d, round::<A, 4>(a[m], rest), half(high_b[n / 2]), site);
                 d = hw::mma::<A, D>(d, high_a[m], round::<A, 2>(half(b[n / 2]), rest), site);
             }
-            d = hw::mma::<A, D>(d, high_a[m], half(high_b[n / 2]), site);
-            let mut r = 0;
-            while r < 4 {
-                acc[i * 4 + r] = d[r];
-                r += 1;
-            }
-            i += 1;
-        }
+            hw::mma::<A, D>(d, high_a[m], half(high_b[n / 2]), site)
+        });
         k += 1;
     }
     acc
@@ -68,16 +60,7 @@ fn by_halves<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, 
             [x0, y0, x1, y1]
         });
         let b: [[u32; 2]; NB] = each(|n| widened::<A>(b[n / 2][n % 2 * 2 + half]));
-        let mut i = 0;
-        while i < MB * NB {
-            let d = hw::mma::<F16, D>(each(|r| acc[i * 4 + r]), a[i / NB], b[i % NB], site);
-            let mut r = 0;
-            while r < 4 {
-                acc[i * 4 + r] = d[r];
-                r += 1;
-            }
-            i += 1;
-        }
+        acc = by_parts(acc, |i, d| hw::mma::<F16, D>(d, a[i / NB], b[i % NB], site));
         half += 1;
     }
     acc
@@ -147,9 +130,16 @@ fn float<A: Mem>(word: u32, e: usize) -> f32 {
 
 /// P products, one after another: `f(p, acc)` of the `p`-th R of all RD accumulators.
 #[inline(always)]
-pub fn batch<D: Mem, const RD: usize, const R: usize, const P: usize>(mut acc: [D; RD], f: impl Fn(usize, [D; R]) -> [D; R]) -> [D; RD] {
+pub fn batch<D: Mem, const RD: usize, const R: usize, const P: usize>(acc: [D; RD], f: impl Fn(usize, [D; R]) -> [D; R]) -> [D; RD] {
+    const { assert!(P * R == RD, "products have all accumulators") };
+    by_parts(acc, f)
+}
+
+/// R accumulators after another: `f(p, part)` of the `p`-th.
+#[inline(always)]
+fn by_parts<D: Mem, const RD: usize, const R: usize>(mut acc: [D; RD], f: impl Fn(usize, [D; R]) -> [D; R]) -> [D; RD] {
     let mut p = 0;
-    while p < P {
+    while p < RD / R {
         let part = f(p, each(|r| acc[p * R + r]));
         let mut r = 0;
         while r < R {

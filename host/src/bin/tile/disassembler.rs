@@ -12,11 +12,8 @@ pub const HOW: &str = "Get nvdisasm with `cargo xtask setup`, or have the progra
 
 /// Wherever a ptxas is looked for: in PATH, in toolkits, and where `cargo xtask setup` puts it.
 pub fn find() -> Option<(PathBuf, &'static [&'static str])> {
-    let s = Search::from_env();
-    let on_path = s.path.iter().flat_map(std::env::split_paths);
-    let dirs: Vec<PathBuf> = on_path.chain(s.toolkits.iter().map(|t| t.join("bin"))).chain(s.unpacked.clone()).collect();
-    let at = |(tool, args): (&str, _)| dirs.iter().map(|d| d.join(tool)).find(|p| p.is_file()).map(|p| (p, args));
-    TOOLS.into_iter().find_map(at)
+    let search = Search::from_env();
+    TOOLS.into_iter().find_map(|(tool, args)| Some((search.program(tool)?, args)))
 }
 
 pub fn disassemble(cubin: &Path) -> Result<String> {
