@@ -13,6 +13,7 @@
 mod buffer;
 mod check;
 mod choose;
+#[cfg(feature = "ops")]
 pub mod conformance;
 mod cuda;
 mod device;
@@ -23,6 +24,7 @@ mod event;
 mod foreign;
 mod graph;
 mod launch;
+#[cfg(feature = "ops")]
 pub mod ops;
 mod plan;
 mod runtime;

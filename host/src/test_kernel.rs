@@ -1,6 +1,6 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
-use kernel_core::{Call, ConfigDesc, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
+use kernel_core::{Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
@@ -36,7 +36,7 @@ unsafe fn wrong(p: &cpu::Program, s: &[u64]) {
 }
 
 const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: kernel_core::CpuFn) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps: 4, grid, cpu, variants: VARIANTS }
+    ConfigDesc { id, consts: &[], warps: 4, grid, cpu: CpuCode { run: cpu, numbers: &[] }, variants: VARIANTS }
 }
 
 /// Copies x to y; refuses negative numbers. Its last configuration is wrong, for the tuner.

@@ -7,9 +7,12 @@ use crate::target::{BadTarget, Target};
 /// sm_80 runs on everything from the A100 on; Hopper has instructions of its own.
 const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 
+/// Read by the tile compiler where the crate itself is compiled.
+pub(crate) const EMULATE: &str = "TILE_EMULATE";
+
 /// The environment variables that a build depends on.
-pub(crate) const VARIABLES: [&str; 7] =
-    ["TILE_DEVICE_RUSTC", "TILE_TARGETS", "TILE_PTXAS", "TILE_CACHE_DIR", "TILE_DEVICE_ERRORS", "CUDA_HOME", "CUDA_PATH"];
+pub(crate) const VARIABLES: [&str; 8] =
+    ["TILE_DEVICE_RUSTC", "TILE_TARGETS", "TILE_PTXAS", "TILE_CACHE_DIR", "TILE_DEVICE_ERRORS", EMULATE, "CUDA_HOME", "CUDA_PATH"];
 
 /// How to compile a crate's kernels; [`Settings::compile`] does it.
 #[derive(Clone, Debug)]
@@ -17,6 +20,7 @@ pub struct Settings {
     pub(crate) targets: Result<Vec<Target>, BadTarget>,
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) errors_are_warnings: bool,
+    pub(crate) emulated: bool,
 }
 
 impl Settings {
@@ -24,6 +28,8 @@ impl Settings {
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
+    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, over [`Settings::emulated`]; those that
+    ///   `emulate = [..]` names otherwise
     /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
@@ -31,6 +37,7 @@ impl Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
             dirs: vec!["src".into(), "examples".into()],
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
+            emulated: true,
         }
     }
 
@@ -39,6 +46,13 @@ impl Settings {
         if std::env::var_os("TILE_TARGETS").is_none_or(|v| v.is_empty()) {
             self.targets = parse(&names.join(","));
         }
+        self
+    }
+
+    /// Whether the emulated SM can run this crate's kernels: yes unless set. Without it the crate is compiled in about
+    /// half the time.
+    pub fn emulated(mut self, yes: bool) -> Settings {
+        self.emulated = yes;
         self
     }
 

@@ -21,7 +21,7 @@ pub mod spread;
 
 use diag::Diagnostics;
 pub use emit::device::{DeviceUnit, EntryMeta};
-pub use emit::host::HostOptions;
+pub use emit::host::{Emulate, HostOptions};
 pub use infer::BUILTINS;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -51,7 +51,7 @@ pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::Pa
 /// Settings of an expansion, from the environment that the build script makes.
 fn options(kernel: &str, fingerprint: &str) -> HostOptions {
     let bundle = std::env::var_os("TILE_BUNDLE_DIR").map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint)).filter(|p| p.is_file());
-    HostOptions { bundle, emulate_all: std::env::var("TILE_EMULATE").is_ok_and(|v| v == "all") }
+    HostOptions { bundle, emulate: Emulate::from_env() }
 }
 
 /// Expands `#[tile_kernel(attr)] item`.

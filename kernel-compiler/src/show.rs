@@ -55,7 +55,7 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
             })
         }
         Stage::Rust => crate::lower::lower(&f, variant, false).ok_or("the kernel has no such variant")?.text(),
-        Stage::Cpu => crate::emit::cpu::body(&f),
+        Stage::Cpu => crate::emit::numbers::plain(&crate::emit::cpu::body(&f)),
         Stage::Ast => unreachable!("shown above"),
     })
 }

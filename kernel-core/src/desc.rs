@@ -69,8 +69,17 @@ elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => 
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
 crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
 
-/// The CPU meaning of one instance: one program, arguments as slots.
+/// What one program does on the CPU, arguments as slots.
 pub type CpuFn = unsafe fn(&crate::cpu::Program, &[u64]);
+
+/// The CPU meaning of one instance.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuCode {
+    /// Configurations that differ in numbers alone share it.
+    pub run: CpuFn,
+    /// This one's, which the function finds in [`Program::numbers`](crate::cpu::Program::numbers).
+    pub numbers: &'static [u64],
+}
 
 /// One kernel for one choice of its type parameters.
 #[derive(Debug)]
@@ -134,7 +143,7 @@ pub struct ConfigDesc {
     pub warps: u32,
     /// Programs along x, y, z; a zero means that there is nothing to do.
     pub grid: fn(&GridCtx) -> [u64; 3],
-    pub cpu: CpuFn,
+    pub cpu: CpuCode,
     /// In order of preference: the first that runs on the device and whose requirements hold is launched.
     pub variants: &'static [VariantDesc],
 }
@@ -249,6 +258,7 @@ pub struct BufferUse {
     pub mutable: bool,
 }
 
+// `kernel_compiler::parse` refuses kernels that take more.
 const MAX_SLOTS: usize = 32;
 const MAX_BUFFERS: usize = 12;
 

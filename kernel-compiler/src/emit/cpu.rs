@@ -2,13 +2,14 @@
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
+use super::numbers::number;
 use crate::analyse::{Analysis, Assume, analyse};
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::lower::{op_text, text};
 use std::collections::HashMap;
 
-/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`.
+/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`, with marked [`number`]s.
 pub fn body(f: &Func) -> String {
     let a = analyse(f, Assume::Nothing);
     let mut cx = Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::lower::uses(f) };
@@ -42,7 +43,7 @@ impl Cpu<'_> {
     }
 
     fn shape(&self, v: Value) -> String {
-        format!("&{:?}", self.f.shape(v))
+        format!("&[{}]", self.f.shape(v).iter().map(number).collect::<Vec<_>>().join(", "))
     }
 
     fn at(&self, v: Value, i: &str) -> String {
@@ -103,7 +104,7 @@ impl Cpu<'_> {
                 let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
                 let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
                 let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
-                self.line(format!("c::{function}::<{t}>({}, {run}, |i| {addr}, |i| {ok}, |i| {val});", self.shape(*value)));
+                self.line(format!("c::{function}::<{t}>({}, {}, |i| {addr}, |i| {ok}, |i| {val});", self.shape(*value), number(run)));
             }
             Stmt::If { cond, then, other } => {
                 if other.is_empty() {
@@ -181,7 +182,7 @@ impl Cpu<'_> {
                 let function = if mask.is_some() || run <= 1 { "load" } else { "load_clipped" };
                 let other = other.map_or(format!("<{t} as s::Scalar>::ZERO"), |o| self.at(o, "i"));
                 let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
-                self.memory(v, format!("c::{function}::<{t}>({shape}, {run}, |i| {addr}, |i| {ok}, |i| {other})"));
+                self.memory(v, format!("c::{function}::<{t}>({shape}, {}, |i| {addr}, |i| {ok}, |i| {other})", number(run)));
             }
             Op::Atomic { op, place, values, mask, .. } => {
                 let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
@@ -196,9 +197,8 @@ impl Cpu<'_> {
             }
             Op::ArgReduce { value, axis, largest } => {
                 let x = self.tile(value);
-                // Of a number and NaN that of the number, as `max` and `min` have it.
-                let number = if self.f.ty(value).dtype.is_float() { " | (s::ne(y, y) & s::eq(x, x))" } else { "" };
-                let better = format!("|x, y| s::{}(x, y){number}", if largest { "gt" } else { "lt" });
+                // Of a number and NaN that of the number, as `max` and `min` have it; no integer is unequal to itself.
+                let better = format!("|x, y| s::{}(x, y) | (s::ne(y, y) & s::eq(x, x))", if largest { "gt" } else { "lt" });
                 self.reduction(v, format!("arg_reduce_all(&{x}, {better})"), format!("arg_reduce(&{x}, {axis}, {better})"));
             }
             Op::Dot { a, b, acc, precision } => {
@@ -223,7 +223,7 @@ impl Cpu<'_> {
                 self.at_hand.insert(v, name(s));
             }
             Op::Arange { start } => {
-                self.at_hand.insert(v, format!("(# as u64 + {start})"));
+                self.at_hand.insert(v, format!("(# as u64 + {})", number(format!("{start}u64"))));
             }
             // Dense and row-major: another shape of the same elements.
             Op::Expand(x, _) | Op::Reshape(x) => {
@@ -321,7 +321,7 @@ impl Cpu<'_> {
     fn scalar(&self, v: Value, op: &Op) -> String {
         let t = self.f.ty(v).dtype;
         match op {
-            Op::Int(n) => text::int_literal(*n, t),
+            Op::Int(n) => number(text::int_literal(*n, t)),
             Op::Float(x) => text::float_literal(*x, t),
             Op::Bool(b) => b.to_string(),
             Op::Slot { slot } if t == DType::U64 => format!("a[{slot}]"),
@@ -336,6 +336,7 @@ impl Cpu<'_> {
         }
     }
 
+    /// Elements that follow each other in memory.
     fn run(&self, place: &Place) -> usize {
         self.a.run(self.f, place.index())
     }

@@ -1,6 +1,7 @@
 //! The host side of a kernel: the function that binds arguments to a call, the descriptor, the CPU meaning of every
 //! instance, and the lowered code of some of them for the emulated SM.
 
+use super::numbers::{Use, share};
 use super::{config_id, cpu, device, entry_name, grid, types_id};
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
@@ -17,8 +18,36 @@ use quote::{format_ident, quote};
 pub struct HostOptions {
     /// The kernel's bundle, if the build script has made one.
     pub bundle: Option<std::path::PathBuf>,
-    /// Emulate every instance, not only a covering subset.
-    pub emulate_all: bool,
+    pub emulate: Emulate,
+}
+
+/// Which instances the emulated SM can run.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Emulate {
+    None,
+    /// Those that `emulate = [..]` names.
+    #[default]
+    Chosen,
+    All,
+}
+
+impl Emulate {
+    /// `TILE_EMULATE`, from the environment or the build script.
+    pub fn from_env() -> Emulate {
+        match std::env::var("TILE_EMULATE").as_deref() {
+            Ok("off") => Emulate::None,
+            Ok("all") => Emulate::All,
+            _ => Emulate::Chosen,
+        }
+    }
+
+    fn takes(self, k: &Kernel, config: usize) -> bool {
+        match self {
+            Emulate::None => false,
+            Emulate::Chosen => k.ast.emulate.as_ref().map_or(config == 0, |list| list.contains(&config)),
+            Emulate::All => true,
+        }
+    }
 }
 
 pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
@@ -28,11 +57,13 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     for (t, types) in k.type_choices().into_iter().enumerate() {
         let mut configs = vec![];
         let mut params = None;
-        for (c, config) in k.ast.configs.iter().enumerate() {
-            let func = super::instance(k, &types, config, d)?;
-            let emulated = options.emulate_all || k.ast.emulate.as_ref().map_or(c == 0, |list| list.contains(&c));
-            configs.push(instance(k, &func, &types, config, emulated, (t, c), &mut code, d)?);
-            params.get_or_insert_with(|| param_descs(&func));
+        let funcs = k.ast.configs.iter().map(|c| super::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+        let cpu = share(&funcs.iter().map(cpu::body).collect::<Vec<_>>());
+        for (c, (config, func)) in k.ast.configs.iter().zip(&funcs).enumerate() {
+            let emulated = options.emulate.takes(k, c);
+            let meaning = code.on_cpu(&cpu.functions[cpu.uses[c].function], &cpu.uses[c]);
+            configs.push(instance(k, func, &types, config, meaning, emulated, (t, c), &mut code, d)?);
+            params.get_or_insert_with(|| param_descs(func));
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, types_id(&types));
         let bundle = match &options.bundle {
@@ -83,6 +114,33 @@ struct Code {
     cpu: Vec<String>,
 }
 
+impl Code {
+    /// The CPU function of this body, with a configuration's numbers.
+    fn on_cpu(&mut self, body: &str, of: &Use) -> TokenStream {
+        let index = self.cpu.iter().position(|c| c == body).unwrap_or(self.cpu.len());
+        let (cpu_fn, cpu_body) = (format_ident!("cpu_{index}"), format_ident!("cpu_body_{index}"));
+        if index == self.cpu.len() {
+            let tokens = parse(body);
+            self.cpu.push(body.to_string());
+            self.items.push(quote! {
+                #[inline(always)]
+                unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
+                    use __k::cpu as c;
+                    use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
+                    #tokens
+                }
+                unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
+            });
+        }
+        let numbers = of.numbers.iter().map(|n| parse(n));
+        quote! { __k::CpuCode { run: #cpu_fn, numbers: &[#(#numbers as u64),*] } }
+    }
+}
+
+fn parse(text: &str) -> TokenStream {
+    text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}"))
+}
+
 fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
     let each = keys.iter().map(|(types, desc)| {
         let types = types.iter().map(|(_, t)| host_type(*t));
@@ -123,29 +181,10 @@ fn param_descs(f: &Func) -> TokenStream {
 }
 
 /// The configuration's descriptor; its functions go to `code`.
-fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, emulated: bool, (t, c): (usize, usize), code: &mut Code, d: &Diagnostics) -> Result<TokenStream> {
-    let parse = |text: String| -> TokenStream { text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}")) };
+fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, cpu: TokenStream, emulated: bool, (t, c): (usize, usize), code: &mut Code, d: &Diagnostics) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
-    let extents = parse(grid::body(&k.ast, config, d)?);
+    let extents = parse(&grid::body(&k.ast, config, d)?);
     code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });
-    // Configurations that differ in warps alone mean the same on the CPU: one function serves them.
-    let text = cpu::body(func);
-    let known = code.cpu.iter().position(|c| *c == text);
-    let index = known.unwrap_or(code.cpu.len());
-    let (cpu_fn, cpu_body) = (format_ident!("cpu_{index}"), format_ident!("cpu_body_{index}"));
-    if known.is_none() {
-        let body = parse(text.clone());
-        code.cpu.push(text);
-        code.items.push(quote! {
-            #[inline(always)]
-            unsafe fn #cpu_body(p: &__k::cpu::Program, a: &[u64]) {
-                use __k::cpu as c;
-                use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
-                #body
-            }
-            unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
-        });
-    }
     let mut variants = vec![];
     for (i, (variant, lowered)) in device::variants(func, config, true).into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
@@ -169,7 +208,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
                 let a = format_ident!("a{i}");
                 quote! { let #a: u64 = a[#i]; }
             });
-            let (body, threads, bytes) = (parse(lowered.text()), lowered.threads, lowered.shared_bytes as u32);
+            let (body, threads, bytes) = (parse(&lowered.text()), lowered.threads, lowered.shared_bytes as u32);
             let ctas = config.ctas;
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
@@ -202,7 +241,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
     });
     let warps = config.warps;
     Ok(quote! {
-        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, grid: #grid_fn, cpu: #cpu_fn, variants: &[#(#variants),*] }
+        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
     })
 }
 

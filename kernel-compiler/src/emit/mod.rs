@@ -4,6 +4,7 @@ pub mod cpu;
 pub mod device;
 pub mod grid;
 pub mod host;
+pub mod numbers;
 
 use crate::ast::Config;
 use crate::dtype::DType;

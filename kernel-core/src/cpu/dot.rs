@@ -47,9 +47,24 @@ operands! {
     i8 i32 |x| x as i32;
 }
 
-/// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
-#[inline(always)]
+/// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these. Compiled once for
+/// each type of operand, not into every kernel.
+#[inline(never)]
 pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
+    #[cfg(target_arch = "x86_64")]
+    if super::has_avx2_fma() {
+        #[target_feature(enable = "avx2,fma")]
+        fn vectorised<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
+            products(a, b, acc, precision)
+        }
+        // SAFETY: the processor has what it needs.
+        return unsafe { vectorised(a, b, acc, precision) };
+    }
+    products(a, b, acc, precision)
+}
+
+#[inline(always)]
+fn products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
     match (a.shape(), b.shape(), acc.shape()) {
         (&[m, k], &[l, n], &[i, j]) => {
             assert!(k == l && k > 0 && [m, n] == [i, j], "tiles that do not meet in a dot");

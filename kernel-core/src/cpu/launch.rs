@@ -2,7 +2,7 @@
 
 use super::Mem;
 use super::tile::Tile;
-use crate::desc::CpuFn;
+use crate::desc::CpuCode;
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::fmt::Write;
@@ -17,17 +17,19 @@ use std::time::{Duration, Instant};
 pub struct Program {
     pub id: [u64; 3],
     pub grid: [u64; 3],
+    /// Constants of the configuration.
+    pub numbers: &'static [u64],
 }
 
 /// Less work than this is done before another thread has woken up.
 const WORTH_SHARING: Duration = Duration::from_micros(20);
 
-/// Runs `f` for every program of the grid, in no particular order, on rayon's current thread pool. If one panics, so
+/// Runs `code` for every program of the grid, in no particular order, on rayon's current thread pool. If one panics, so
 /// does this; programs that have not started by then do not run.
 ///
 /// # Safety
-/// What `f` asks of its slots.
-pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
+/// What the code asks of its slots.
+pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
     let total = usize::try_from(grid[0] as u128 * grid[1] as u128 * grid[2] as u128).expect("the grid is too large");
     if total == 0 {
         return;
@@ -39,10 +41,10 @@ pub unsafe fn launch(f: CpuFn, grid: [u64; 3], slots: &[u64]) {
             return;
         }
         let i = i as u64;
-        let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid };
+        let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
         // SAFETY: the caller's.
-        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { f(&program, slots) }));
+        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));
         FAILED.set(around);
         if let Err(panic) = ran {
             // The first: others may fail because they wait for it.

@@ -1,8 +1,8 @@
 //! The CPU backend: what one program does to whole tiles, programs spread over the cores.
 //!
-//! The code that the compiler emits calls these functions with closures over linear element indices. They are all
+//! The code that the compiler emits calls these functions with closures over linear element indices. They are
 //! inlined, so that a tile expression becomes one loop that LLVM vectorises for the target features of the entry it is
-//! in ([`cpu_dispatch`](crate::cpu_dispatch)).
+//! in ([`cpu_dispatch`](crate::cpu_dispatch)). What takes no closure, such as `dot`, is compiled once for each type.
 
 mod dot;
 mod launch;

@@ -91,7 +91,7 @@ pub fn reshape<T: Copy>(t: Tile<T>, shape: &[usize]) -> Tile<T> {
 }
 
 /// Spreads extents of 1.
-#[inline(always)]
+#[inline(never)]
 pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
     let to = Shape::new(shape);
     let (from, extents) = (t.shape.aligned(), to.aligned());
@@ -106,7 +106,7 @@ pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
 }
 
 /// Dimension `d` of the result is dimension `perm[d]` of `t`.
-#[inline(always)]
+#[inline(never)]
 pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
     let (rank, from, strides) = (perm.len(), t.shape.aligned(), t.shape.strides());
     assert!(rank == t.shape.rank() && (0..rank).all(|d| perm.contains(&d)), "not a permutation of the dimensions");

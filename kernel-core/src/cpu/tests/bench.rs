@@ -1,6 +1,7 @@
 //! How fast the CPU backend is, in code as the compiler emits it:
 //! `cargo test --release -p tile-kernel-core cpu::tests::bench -- --ignored --nocapture --test-threads 1`.
 
+use super::launch;
 use crate::cpu::*;
 use crate::{cpu_dispatch, scalar};
 use std::time::Instant;

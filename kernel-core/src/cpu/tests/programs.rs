@@ -1,5 +1,6 @@
 //! Programs, atomics, and what they say.
 
+use super::launch;
 use crate::cpu::*;
 use crate::scalar::{self, BF16, F16, atomic_op};
 use std::panic::catch_unwind;
@@ -42,7 +43,7 @@ fn a_failed_assertion_ends_the_launch() {
 
 #[test]
 fn printing() {
-    let program = Program { id: [1, 2, 3], grid: [4, 4, 4] };
+    let program = Program { id: [1, 2, 3], grid: [4, 4, 4], numbers: &[] };
     let line = super::super::launch::line_of("x", &each(&[2], |i| F16::from_f32(i as f32)), &program);
     assert_eq!(line, "program (1, 2, 3) x: 0.0 1.0");
 }
@@ -169,7 +170,7 @@ unsafe fn dispatched(program: &Program, slots: &[u64]) {
 #[test]
 fn dispatch() {
     let mut out = [0f32; 4];
-    let program = Program { id: [1, 0, 0], grid: [2, 1, 1] };
+    let program = Program { id: [1, 0, 0], grid: [2, 1, 1], numbers: &[] };
     unsafe { crate::cpu_dispatch!(dispatched, &program, &[out.as_mut_ptr() as u64]) };
     assert_eq!(out, [1.0, 3.0, 5.0, 7.0]);
 }
