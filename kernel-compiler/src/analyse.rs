@@ -4,9 +4,9 @@
 //! for the two variants of an instance: `aligned` assumes that addresses are multiples of 16 bytes and that the sizes
 //! that reach an index are multiples of a 16-byte vector (the launcher checks both), `general` assumes nothing.
 
-use crate::ast::ParamKind;
 use crate::ir::*;
-use std::collections::{BTreeSet, HashSet};
+use crate::requirements::requirements;
+use std::collections::HashSet;
 
 /// Bytes of the widest access of a thread.
 pub const VECTOR_BYTES: usize = 16;
@@ -199,13 +199,16 @@ impl Analysis {
 }
 
 pub fn analyse(f: &Func, assume: Assume) -> Analysis {
-    let mut requires = requirements(f);
-    requires.retain(|r| match assume {
-        Assume::Nothing => false,
-        Assume::Rows => matches!(r.test, Test::Equal(_)),
-        Assume::Vectors => true,
-    });
-    let aligned = assume == Assume::Vectors;
+    if assume == Assume::Nothing {
+        return learn(f, vec![], false);
+    }
+    let mut requires = requirements(f, |r| learn(f, r, true));
+    requires.retain(|r| assume == Assume::Vectors || matches!(r.test, Test::Equal(_)));
+    learn(f, requires, assume == Assume::Vectors)
+}
+
+/// What follows from requirements.
+fn learn(f: &Func, requires: Vec<Require>, aligned: bool) -> Analysis {
     let mut cx = Context { f, requires: &requires, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
     for _ in 0..64 {
@@ -219,48 +222,8 @@ pub fn analyse(f: &Func, assume: Assume) -> Analysis {
     Analysis { info, aligned, requires }
 }
 
-/// Slots that the `aligned` variant makes assumptions on: addresses, and sizes that reach an index through arithmetic.
-fn requirements(f: &Func) -> Vec<Require> {
-    let mut places = vec![];
-    each_place(f, &f.body, &mut places);
-    let smallest = places.iter().map(|p| f.params[p.param()].dtype.size()).min().unwrap_or(1);
-    let mut out: BTreeSet<Require> = places.iter().map(|p| Require { slot: f.params[p.param()].slot, test: Test::Multiple(VECTOR_BYTES as u64) }).collect();
-    let by = (VECTOR_BYTES / smallest) as u64;
-    let mut slots = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    // Only what moves the addresses of tiles matters: a scalar access is never a vector.
-    places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| leaves(f, p.index(), &mut slots, &mut seen));
-    out.extend(slots.into_iter().filter(|_| by > 1).map(|slot| Require { slot, test: if unit_stride(f, slot) { Test::Equal(1) } else { Test::Multiple(by) } }));
-    out.into_iter().collect()
-}
-
-/// The last stride of a view: 1 where a view is an array in memory, and then its last dimension makes vectors.
-fn unit_stride(f: &Func, slot: usize) -> bool {
-    f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if slot == p.slot + 2 * rank))
-}
-
-fn leaves(f: &Func, v: Value, slots: &mut BTreeSet<usize>, seen: &mut BTreeSet<Value>) {
-    if !seen.insert(v) {
-        return;
-    }
-    match f.op(v) {
-        Op::Slot { slot } if f.ty(v).dtype.is_int() => {
-            slots.insert(*slot);
-        }
-        Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Shl, ..) | Op::Cast(_) | Op::Splat(_) | Op::Expand(..) | Op::Broadcast(_) | Op::Permute(..) | Op::Fma(..) => {
-            f.op(v).operands().into_iter().for_each(|o| leaves(f, o, slots, seen));
-        }
-        Op::LoopVar => loop_bounds(&f.body, v).into_iter().for_each(|o| leaves(f, o, slots, seen)),
-        Op::ReadVar(var) => assigned(&f.body, *var).into_iter().for_each(|o| leaves(f, o, slots, seen)),
-        _ => {}
-    }
-}
-
-fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
-    walk(body).filter_map(|s| if let Stmt::For { iv: i, lo, step, .. } = s { (*i == iv).then(|| vec![*lo, *step]) } else { None }).flatten().collect()
-}
-
-fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
+/// What a variable is given, anywhere.
+pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then_some(*v) } else { None }).collect()
 }
 
@@ -289,20 +252,6 @@ pub fn walk(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
         }
         Some(s)
     })
-}
-
-fn each_place(f: &Func, body: &[Stmt], out: &mut Vec<Place>) {
-    for s in walk(body) {
-        match s {
-            Stmt::Store { place, .. } => out.push(place.clone()),
-            Stmt::Let(v) => {
-                if let Op::Load { place, .. } = f.op(*v) {
-                    out.push(place.clone());
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 struct Context<'a> {
@@ -388,8 +337,12 @@ impl Context<'_> {
                 Some(k) if k < 62 => self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k))),
                 _ => constancy(&[*a, *b]),
             },
+            // Those of negative numbers turn around at zero.
+            Op::Binary(Binary::Div | Binary::Rem, a, b) if self.f.ty(v).dtype.is_signed() => constancy(&[*a, *b]),
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
                 Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
+                // A multiple of a power of two, to which the index wraps around.
+                None if *op == Binary::Rem && self.get(*b).every.divisor() > 1 => self.by_power_of_two(*op, &self.get(*a), self.get(*b).every.divisor()),
                 _ => constancy(&[*a, *b]),
             },
             Op::Expand(x, axis) => {

@@ -16,6 +16,7 @@ pub mod linear;
 pub mod lower;
 pub mod module;
 pub mod parse;
+mod requirements;
 mod show;
 pub mod spread;
 

@@ -62,11 +62,13 @@ fn specialised_or_not() {
     let all = ["aligned", "general", "tma", "tma_general"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialise(true)", ""), all);
-    assert_eq!(variants(".warp_specialise(false)", ""), all[..2]);
-    // A configuration for sm_90 that may not specialise is one of warps.
-    assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), all[..2]);
-    assert!(product(".warp_specialise(false)", "").iter().all(|u| u.only.is_none() && !u.source.contains("d::wgmma")));
-    assert!(product("", "").iter().any(|u| u.only == Some("sm_90a") && u.source.contains("d::wgmma")));
+    // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on sm_90 too.
+    assert_eq!(variants(".warp_specialise(false)", ""), all[..3]);
+    assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), all[..3]);
+    let by_groups = |options: &str| -> DeviceUnit { product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a") };
+    let (alike, specialised) = (by_groups(".warp_specialise(false)"), by_groups(""));
+    assert!(alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0) && alike.source.contains("d::wgmma") && alike.source.contains("d::copy_ahead"));
+    assert!(specialised.entries.iter().all(|e| e.threads > 128 && e.maps > 0) && specialised.source.contains("d::wgmma"));
 }
 
 #[test]

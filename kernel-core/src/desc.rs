@@ -81,6 +81,13 @@ pub struct CpuCode {
     pub numbers: &'static [u64],
 }
 
+impl CpuCode {
+    /// A function that is one configuration's alone.
+    pub const fn alone(run: CpuFn) -> CpuCode {
+        CpuCode { run, numbers: &[] }
+    }
+}
+
 /// One kernel for one choice of its type parameters.
 #[derive(Debug)]
 pub struct KernelDesc {

@@ -2,7 +2,7 @@
 
 use super::leak;
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, GridCtx, MapDesc, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu};
+use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, MapDesc, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu};
 use tile_host::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -19,7 +19,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     consts: &[],
     warps: 8,
     grid,
-    cpu: on_cpu,
+    cpu: CpuCode::alone(on_cpu),
     variants: &[VariantDesc {
         entry: "add_boxes",
         only: Some("sm_90a"),

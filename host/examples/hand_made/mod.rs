@@ -4,7 +4,7 @@
 pub mod boxes;
 
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
+use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -26,7 +26,7 @@ const fn variant(entry: &'static str) -> VariantDesc {
 }
 
 const fn config(id: &'static str, warps: u32, grid: fn(&GridCtx) -> [u64; 3], variants: &'static [VariantDesc]) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps, grid, cpu: on_cpu, variants }
+    ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(on_cpu), variants }
 }
 
 fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {

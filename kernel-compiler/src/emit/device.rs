@@ -44,8 +44,8 @@ use kernel_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
 kernel_core::device_prelude!();
 ";
 
-/// The variants of an instance, the best first: with tensor maps, where all products can have their operands by them, and
-/// without; each with the launcher's checks on alignment if they buy anything, and without.
+/// The variants of an instance, the best first: by warpgroups, where all products can have their operands as these take them, and
+/// by warps; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     let pair = |tma: bool| {
         let lowered = |aligned: bool| {
@@ -56,7 +56,8 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         aligned.into_iter().chain(lowered(false)).collect::<Vec<_>>()
     };
     let mut out = if matches!(config.arch, 0 | 90) { pair(true) } else { vec![] };
-    if config.arch != 90 || out.is_empty() {
+    // Those without tensor maps are for whole vectors alone.
+    if config.arch != 90 || out.iter().all(|(_, l)| l.maps.is_empty()) {
         out.extend(pair(false));
     }
     out

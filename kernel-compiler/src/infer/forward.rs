@@ -4,7 +4,7 @@
 
 use crate::analyse::walk;
 use crate::ir::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub fn variables(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);
@@ -14,7 +14,24 @@ pub fn variables(f: &mut Func) {
     super::prune::dead_values(f);
     let mut body = std::mem::take(&mut f.body);
     overwritten(f, &mut body);
+    let read: HashSet<Var> = walk(&body).filter_map(|s| if let Stmt::Let(v) = s { if let Op::ReadVar(var) = f.op(*v) { Some(*var) } else { None } } else { None }).collect();
+    unread(&mut body, &read);
     f.body = body;
+}
+
+/// Removes assignments to variables that nobody reads.
+fn unread(stmts: &mut Vec<Stmt>, read: &HashSet<Var>) {
+    stmts.retain(|s| !matches!(s, Stmt::Assign(var, _) if !read.contains(var)));
+    for s in stmts {
+        match s {
+            Stmt::If { then, other, .. } => {
+                unread(then, read);
+                unread(other, read);
+            }
+            Stmt::For { body, .. } | Stmt::Loop { body } => unread(body, read),
+            _ => {}
+        }
+    }
 }
 
 /// `known` is what variables hold here, `alias` what stands for a value.

@@ -11,8 +11,8 @@ pub mod fetch;
 use crate::analyse::{Analysis, walk};
 use crate::ir::*;
 use crate::linear::Layout;
-use crate::lower::pipeline::{Operand, Pipeline};
-use std::collections::HashSet;
+use crate::lower::pipeline::{Operand, Product};
+use std::collections::{HashMap, HashSet};
 
 pub struct Homes {
     cheap: Vec<bool>,
@@ -60,7 +60,8 @@ pub fn fastest(l: &Layout) -> Option<usize> {
     (0..l.rank()).find(|&d| l.coord(first, d) != 0)
 }
 
-pub fn assign(f: &Func, a: &Analysis, pipeline: Option<&Pipeline>) -> Homes {
+/// `products` are those that warpgroups make.
+pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Homes {
     let mut cx = Assign { f, a, cheap: vec![false; f.values.len()], parent: (0..f.values.len() + f.vars.len()).collect(), anchors: vec![], dots: vec![] };
     for s in walk(&f.body) {
         cx.statement(s);
@@ -71,13 +72,13 @@ pub fn assign(f: &Func, a: &Analysis, pipeline: Option<&Pipeline>) -> Homes {
     for &d in &cx.dots {
         let c = homes.component[d.0 as usize];
         homes.accumulators.insert(c);
-        let of = |p: &Pipeline| p.dots.get(&d).map(|p| p.groups.accumulator(f.shape(d)));
-        homes.layouts[c].get_or_insert_with(|| pipeline.and_then(of).unwrap_or_else(|| dot::warps(f, d).1.acc));
+        let by_groups = products.get(&d).map(|p| p.groups.accumulator(f.shape(d)));
+        homes.layouts[c].get_or_insert_with(|| by_groups.unwrap_or_else(|| dot::warps(f, d).1.acc));
     }
     // Left operands that are computed, where nothing is a product already, lie as the instructions take them.
     for &d in &cx.dots {
         let Op::Dot { a, .. } = *f.op(d) else { unreachable!("a dot") };
-        if let Some(p) = pipeline.and_then(|p| p.dots.get(&d))
+        if let Some(p) = products.get(&d)
             && matches!(p.a, Operand::Registers)
         {
             homes.layouts[homes.component[a.0 as usize]].get_or_insert_with(|| p.groups.left(f.shape(a), f.ty(a).dtype.size()));

@@ -46,6 +46,21 @@ impl Affine {
     }
 }
 
+/// The comparison `table[#] < limit`.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    table: String,
+    /// The largest of the table.
+    most: u32,
+    limit: String,
+}
+
+/// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
+pub struct Mask {
+    pub all: String,
+    pub each: Regs,
+}
+
 impl Lower<'_> {
     /// The affine form of a cheap index tile, if it has one.
     pub(super) fn affine(&mut self, v: Value, l: &Layout) -> Option<Affine> {
@@ -159,23 +174,50 @@ impl Lower<'_> {
             return Some(Regs(format!("(0 < {name})")));
         }
         let table = self.const_table("u32", a.consts.iter().map(|c| c.to_string()).collect());
-        Some(self.less(table, name))
+        let most = *a.consts.iter().max().expect("a register") as u32;
+        Some(self.less(Limit { table, most, limit: name }))
     }
 
-    fn less(&mut self, table: String, limit: String) -> Regs {
-        let regs = Regs(format!("({table}[#] < {limit})"));
-        self.limits.insert(regs.0.clone(), (table, limit));
+    fn less(&mut self, limit: Limit) -> Regs {
+        let regs = Regs(format!("({}[#] < {})", limit.table, limit.limit));
+        self.limits.insert(regs.0.clone(), limit);
         regs
     }
 
     /// Both of two conditions: where they compare the same constants, with the lower limit.
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
         let (x, y) = (self.limits.get(&a.0)?.clone(), self.limits.get(&b.0)?.clone());
-        (x.0 == y.0).then(|| {
+        (x.table == y.table).then(|| {
             let name = self.fresh();
-            self.line(format!("let {name}: u32 = s::min({}, {});", x.1, y.1));
-            self.less(x.0, name)
+            self.line(format!("let {name}: u32 = s::min({}, {});", x.limit, y.limit));
+            self.less(Limit { limit: name, ..x })
         })
+    }
+
+    /// A mask of comparisons with constants, of which no more is computed than is asked for; none where it is another.
+    pub(super) fn mask(&mut self, mask: Value, l: &Layout) -> Option<Mask> {
+        let f = self.f;
+        let through = |cx: &mut Self, x: Value, source: crate::linear::Derived| {
+            let Mask { all, each } = cx.mask(x, &source.layout)?;
+            let of = cx.table(&source.regs);
+            Some(Mask { all, each: Regs(each.at(&of)) })
+        };
+        match f.op(mask).clone() {
+            Op::Binary(Binary::And, a, b) => {
+                let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
+                Some(Mask { all: format!("{} & {}", a.all, b.all), each: Regs(format!("({} & {})", a.each.0, b.each.0)) })
+            }
+            Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
+            Op::Expand(x, axis) => through(self, x, l.expand_source(axis)),
+            Op::Broadcast(x) => through(self, x, l.broadcast_source(&padded(f.shape(x)))),
+            Op::Permute(x, perm) => through(self, x, l.permute_source(&perm)),
+            Op::Reshape(x) => through(self, x, l.reshape_source(&padded(f.shape(x)))),
+            _ => {
+                let each = self.compare(mask, l)?;
+                let all = self.limits.get(&each.0).map_or(each.0.clone(), |l| format!("({} < {})", l.most, l.limit));
+                Some(Mask { all, each })
+            }
+        }
     }
 
     /// Made without subtraction or signs: it wraps only where sizes beyond 2^63 are claimed, and then counts as outside.

@@ -5,6 +5,10 @@
 //! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
 //! its body does.
 
+use super::copied;
+use super::late::InFlight;
+use super::operands::Boxes;
+use super::pipeline::{Operand, Product};
 use crate::analyse::{Analysis, walk, written};
 use crate::ir::*;
 use crate::layout::Homes;
@@ -17,6 +21,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const ROOM: usize = 99 << 10;
 const MOST: usize = 163 << 10;
 const STAGES: usize = 3;
+/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles repeat.
+const ROOM_OF_GROUPS: usize = 227 << 10;
+const STAGES_OF_GROUPS: usize = 4;
+const ALIGN_OF_GROUPS: usize = 1024;
 /// The banks' width: where stages and their tiles begin.
 const ALIGN: usize = 128;
 
@@ -25,6 +33,8 @@ pub struct Ahead {
     /// By the address of the loop.
     pub rings: HashMap<*const Stmt, Ring>,
     pub tiles: HashMap<Value, Tile>,
+    /// Those that warpgroups make of such tiles: all of the function's or none.
+    pub products: HashMap<Value, Product>,
 }
 
 /// The stages of a loop.
@@ -37,6 +47,10 @@ pub struct Ring {
     stages: (usize, bool),
     /// Any of the copies is asynchronous.
     pub asynchronous: bool,
+    /// The products are those of warpgroups.
+    pub groups: bool,
+    /// What is waited for one iteration late: its stage is read for so long.
+    pub late: Option<InFlight>,
     /// What the body computes that the copies need.
     needed: HashSet<Value>,
     /// The same of variables that the body changes.
@@ -51,6 +65,11 @@ impl Ring {
             Stmt::Assign(var, _) => self.vars.contains(var),
             _ => false,
         }
+    }
+
+    /// Stages that are being read, or are to be read next.
+    pub fn read(&self) -> usize {
+        1 + usize::from(self.late.is_some())
     }
 
     fn fitting(&self, room: (usize, usize)) -> usize {
@@ -70,6 +89,8 @@ pub struct Tile {
     pub place: Vec<u32>,
     /// Elements of one asynchronous copy; none where registers are between.
     pub vec: Option<usize>,
+    /// The matrix that warpgroups have it as.
+    pub boxes: Option<Boxes>,
 }
 
 /// An operand that is a load's tile, read through shape operations; whether its matrices are transposed.
@@ -88,26 +109,33 @@ pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
 }
 
 /// Shared memory for rings beside exchanges: by default, and at most.
-fn room(f: &Func, exchanges: usize) -> (usize, usize) {
-    let of = |bytes: usize| (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(ALIGN));
-    (of(ROOM), of(MOST))
+fn room(f: &Func, exchanges: usize, groups: bool) -> (usize, usize) {
+    let of = |bytes: usize| (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)));
+    if groups { (of(ROOM_OF_GROUPS), of(ROOM_OF_GROUPS)) } else { (of(ROOM), of(MOST)) }
 }
 
-pub fn plan(f: &Func, a: &Analysis, homes: &Homes) -> Ahead {
-    let mut out = Ahead::default();
+fn align(groups: bool) -> usize {
+    if groups { ALIGN_OF_GROUPS } else { ALIGN }
+}
+
+/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead.
+pub fn plan(f: &Func, a: &Analysis, homes: &Homes, products: HashMap<Value, Product>) -> Option<Ahead> {
+    let mut out = Ahead { products, ..Ahead::default() };
     let written = written(f);
     for s in walk(&f.body) {
         if let Stmt::For { iv, body, options, .. } = s
-            && let Some((ring, tiles)) = ring(f, a, homes, &written, (*iv, body, *options), out.rings.len())
+            && let Some((ring, tiles)) = ring(f, a, homes, &written, (*iv, body, *options), &out)
         {
             out.rings.insert(&raw const *s, ring);
             out.tiles.extend(tiles);
         }
     }
-    out
+    let loads = out.products.values().flat_map(|p| [p.a, p.b]).filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
+    let all = loads.into_iter().all(|l| out.tiles.contains_key(&l));
+    all.then_some(out)
 }
 
-fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, body, options): (Value, &[Stmt], LoopOptions), index: usize) -> Option<(Ring, HashMap<Value, Tile>)> {
+fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, body, options): (Value, &[Stmt], LoopOptions), all: &Ahead) -> Option<(Ring, HashMap<Value, Tile>)> {
     let plain = |s: &Stmt| match s {
         Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => false,
         Stmt::Let(v) => !f.op(*v).has_effect(),
@@ -118,7 +146,10 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         return None;
     }
     let slice = Slice::new(f, iv, body);
-    let mut ring = Ring { index, bytes: 0, stages: (asked.map_or(STAGES, |n| n as usize), asked.is_some()), asynchronous: false, needed: HashSet::new(), vars: BTreeSet::new() };
+    let (index, groups) = (all.rings.len(), !all.products.is_empty());
+    let late = copied::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
+    let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
+    let mut ring = Ring { index, bytes: 0, stages: (asked.map_or(usual, |n| n as usize), asked.is_some()), asynchronous: false, groups, late, needed: HashSet::new(), vars: BTreeSet::new() };
     let mut tiles = HashMap::new();
     for v in body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }) {
         if !copyable(f, v, written) {
@@ -134,15 +165,23 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         }
         let (vec, descending) = a.vector(f, at.index(), fast, size);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
+        let boxes = if groups { Some(copied::placed(f, a, v)?) } else { None };
+        if groups && vec * size < 4 {
+            return None;
+        }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() }).chain(dots.iter().map(|d| used(f, v, fast, *d)));
-        let tile = Tile { ring: index, fast, offset: ring.bytes, place: place(&layout.shape(), fast, size, &uses.collect::<Vec<_>>()), vec: (vec * size >= 4).then_some(vec) };
-        ring.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(ALIGN);
+        let (boxes, place) = match boxes {
+            Some((boxes, place)) => (Some(boxes), place),
+            None => (None, place(&layout.shape(), fast, size, &uses.collect::<Vec<_>>())),
+        };
+        let tile = Tile { ring: index, fast, offset: ring.bytes, place, vec: (vec * size >= 4).then_some(vec), boxes };
+        ring.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
         ring.asynchronous |= tile.vec.is_some();
         ring.needed.extend(needed);
         ring.vars.extend(vars);
         tiles.insert(v, tile);
     }
-    (!tiles.is_empty() && ring.fitting(room(f, 0)) >= 2).then_some((ring, tiles))
+    (!tiles.is_empty() && ring.fitting(room(f, 0, groups)) > ring.read()).then_some((ring, tiles))
 }
 
 /// A load of a matrix, or of a batch, that nobody writes, zero where it is not allowed.
@@ -254,9 +293,10 @@ impl<'a> Slice<'a> {
 impl Ahead {
     /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
     pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
-        let start = exchanges.next_multiple_of(ALIGN);
+        let groups = !self.products.is_empty();
+        let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
-        let stages = |r: &Ring| r.fitting(room(f, exchanges)).max(2);
+        let stages = |r: &Ring| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
         let consts = self.rings.values().map(|r| (r.index, format!("const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};", r.bytes, stages(r), i = r.index)));
         let mut consts: Vec<(usize, String)> = consts.collect();
         consts.sort();

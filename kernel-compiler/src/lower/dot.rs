@@ -9,7 +9,8 @@ use crate::layout::fetch::{Side, chunk};
 
 impl Lower<'_> {
     pub(super) fn dot(&mut self, v: Value) {
-        match self.role.pipeline().and_then(|p| p.dots.get(&v).copied()) {
+        let products = self.role.pipeline().map_or(&self.ahead.products, |p| &p.dots);
+        match products.get(&v).copied() {
             Some(product) => self.wgmma(v, product),
             None => self.by_warps(v),
         }
@@ -86,7 +87,7 @@ impl Lower<'_> {
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", self.ends_at_once(v) && !fetched);
         let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
-        let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
+        let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Copied { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
         let call = match words {
             Some(words) => format!("d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})", across(p.b)),
             None => {
@@ -107,10 +108,14 @@ impl Lower<'_> {
 
     /// The matrix in shared memory that an operand is, where it begins, and whether along the depth.
     fn matrix(&self, o: Operand) -> (Boxes, String, bool) {
-        let p = self.role.pipeline().expect("a pipeline");
+        let p = || self.role.pipeline().expect("a pipeline");
         match o {
-            Operand::Buffer { channel, buffer, along_depth } => (p.channels[channel].buffers[buffer].boxes, buffer_name(channel, buffer), along_depth),
-            Operand::Written { matrix, along_depth } => (p.written[matrix], matrix_name(matrix), along_depth),
+            Operand::Buffer { channel, buffer, along_depth } => (p().channels[channel].buffers[buffer].boxes, buffer_name(channel, buffer), along_depth),
+            Operand::Copied { load, along_depth } => {
+                let tile = &self.ahead.tiles[&load];
+                (tile.boxes.expect("a matrix of warpgroups"), format!("read{} + {}", tile.ring, tile.offset), along_depth)
+            }
+            Operand::Written { matrix, along_depth } => (p().written[matrix], matrix_name(matrix), along_depth),
             Operand::Registers => unreachable!("it is not in shared memory"),
         }
     }

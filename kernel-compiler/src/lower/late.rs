@@ -6,12 +6,17 @@ use super::pipeline::Pipeline;
 use super::*;
 use std::collections::HashSet;
 
-/// What is late in a loop.
+/// What goes on from one iteration of a loop to the next: the last product, and the variable it goes to.
 #[derive(Clone, Copy, Debug)]
-pub struct Late {
-    /// The last product of an iteration, the variable it goes to, and the channel of its operands.
+pub struct InFlight {
     pub product: Value,
     pub var: Var,
+}
+
+/// What is late in a loop, and the channel of its operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Late {
+    pub of: InFlight,
     pub channel: usize,
 }
 
@@ -42,20 +47,30 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> 
     if dots.iter().any(|d| p.dots[d].is_computed()) {
         return None;
     }
-    let acc = |d: Value| if let Op::Dot { acc, .. } = f.op(d) { *acc } else { unreachable!("a dot") };
-    let Op::ReadVar(var) = *f.op(acc(dots[0])) else { return None };
-    let chain = dots.windows(2).all(|w| acc(w[1]) == w[0] && p.chained.contains(&w[0])) && dots.last() == Some(product);
+    let chain = dots.windows(2).all(|w| accumulator(f, w[1]) == w[0] && p.chained.contains(&w[0])) && dots.last() == Some(product);
+    let of = in_flight(f, uses, body, &dots)?;
+    chain.then_some(Late { of, channel })
+}
+
+fn accumulator(f: &Func, dot: Value) -> Value {
+    if let Op::Dot { acc, .. } = f.op(dot) { *acc } else { unreachable!("a dot") }
+}
+
+/// The last of an iteration's products, of which each adds to the one before, if it does nothing else with them.
+pub fn in_flight(f: &Func, uses: &[u32], body: &[Stmt], dots: &[Value]) -> Option<InFlight> {
+    let (first, product) = (accumulator(f, *dots.first()?), *dots.last()?);
+    let Op::ReadVar(var) = *f.op(first) else { return None };
     // Nothing else in an iteration touches what is in flight.
     let mut flying: HashSet<Value> = dots.iter().copied().collect();
-    flying.insert(acc(dots[0]));
+    flying.insert(first);
     let alone = flying.iter().all(|v| uses[v.0 as usize] == 1);
     let kept = body.iter().all(|s| match s {
-        Stmt::Assign(to, v) => (*to == var) == (v == product) && (v == product || !flying.contains(v)),
+        Stmt::Assign(to, v) => (*to == var) == (*v == product) && (*v == product || !flying.contains(v)),
         Stmt::Let(v) => flying.contains(v) || !matches!(f.op(*v), Op::ReadVar(from) if *from == var),
         _ => false,
     });
     let assigned = body.iter().any(|s| matches!(s, Stmt::Assign(to, _) if *to == var));
-    (chain && alone && kept && assigned).then_some(Late { product: *product, var, channel })
+    (alone && kept && assigned).then_some(InFlight { product, var })
 }
 
 impl Lower<'_> {
@@ -63,10 +78,10 @@ impl Lower<'_> {
     pub(super) fn late_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
         let Role::Consumer(p) = self.role else { return false };
         let Some(&late) = p.late.get(&std::ptr::from_ref(s)) else { return false };
-        let (c, m) = (p.channels[late.channel].ring, self.var(late.var));
-        let site = self.site(self.f.values[late.product.0 as usize].span);
+        let (c, m) = (p.channels[late.channel].ring, self.var(late.of.var));
+        let site = self.site(self.f.values[late.of.product.0 as usize].span);
         self.line(format!("let mut used{c}: u32 = 0; let mut late{c} = false;"));
-        let outer = self.late.replace(late);
+        let outer = self.late.replace(late.of);
         self.rounds(s, |cx| cx.stmts(body));
         self.late = outer;
         self.line(format!("{m} = d::wgmma_done::<_, _, 0>({m}, {site}); {}", self.give_back(p, c)));

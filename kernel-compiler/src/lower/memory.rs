@@ -153,7 +153,13 @@ impl Lower<'_> {
         let f = self.f;
         let index = place.index();
         let regs = self.demand(index, layout);
-        let mask = mask.map(|m| self.demand(m, layout));
+        let (everywhere, mask) = match mask {
+            Some(m) => match self.mask(m, layout) {
+                Some(m) => (Some(m.all), Some(m.each)),
+                None => (None, Some(self.demand(m, layout))),
+            },
+            None => (None, None),
+        };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let n = layout.regs();
         // The widest access along the dimension on which consecutive registers lie.
@@ -181,7 +187,7 @@ impl Lower<'_> {
         // The mask goes with the bounds if it says no more of an access than of its farthest element.
         let ascends = affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
         let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
-        let (bound, mask) = if joined.is_some() { (joined, None) } else { (bound, mask) };
+        let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
         let addr = match &affine {
             Some(a) => {
                 let base = self.fresh();
@@ -201,7 +207,9 @@ impl Lower<'_> {
             if let Some(t) = inside(&far) {
                 tests.push(format!("d::all::<{}>(|g| {t})", n / vec));
             }
-            let each_one: Vec<String> = [mask.as_ref().map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
+            let one_by_one = mask.as_ref().filter(|_| everywhere.is_none());
+            tests.extend(everywhere);
+            let each_one: Vec<String> = [one_by_one.map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
             if !each_one.is_empty() {
                 tests.push(format!("d::all::<{n}>(|g| {})", each_one.join(" & ")));
             }

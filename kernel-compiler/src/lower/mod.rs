@@ -7,6 +7,7 @@
 mod affine;
 mod ahead;
 mod box_store;
+mod copied;
 mod dot;
 mod early;
 mod epilogue;
@@ -43,7 +44,7 @@ use text::*;
 pub struct Variant {
     /// Vectors, under the requirements that `analyse` states.
     pub aligned: bool,
-    /// Copies by tensor maps and products by warpgroups, in a specialised program.
+    /// For sm_90a: products by warpgroups, in a specialised program that copies by tensor maps, or else of what all threads copy.
     pub tma: bool,
 }
 
@@ -65,13 +66,18 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     }
     let f = &*spread(f).ok()?;
     let fused = if variant.tma { fused(f) } else { vec![] };
-    let pipeline = if variant.tma { Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?) } else { None };
+    let pipeline = if variant.tma { pipeline::plan(f, if variant.aligned { &fused } else { &[] }) } else { None };
     if pipeline.is_some() && !variant.aligned && epilogue::crowded(f, &fused) {
         return None;
     }
     let a = analyse(f, variant.assume());
-    let homes = assign(f, &a, pipeline.as_ref());
-    let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes) } else { Ahead::default() };
+    let products = match &pipeline {
+        Some(p) => p.dots.clone(),
+        None if variant.tma => copied::products(f, &a)?,
+        None => HashMap::new(),
+    };
+    let homes = assign(f, &a, &products);
+    let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes, products)? } else { Ahead::default() };
     let lower = |role: Role| {
         let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], limits: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, owed: vec![], late: None, advanced: BTreeSet::new() };
         cx.body();
@@ -88,6 +94,11 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
+}
+
+/// The products that warpgroups make of a function, if they do; for `tile show`.
+pub fn by_groups(f: &Func, a: &Analysis) -> HashMap<Value, pipeline::Product> {
+    pipeline::plan(f, &fused(f)).map(|p| p.dots).or_else(|| copied::products(f, a)).unwrap_or_default()
 }
 
 /// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.
@@ -127,7 +138,7 @@ struct Lower<'a> {
     memo: Vec<HashMap<(Value, Layout), Regs>>,
     affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
     /// Comparisons of a table of constants with a limit, by their text.
-    limits: HashMap<String, (String, String)>,
+    limits: HashMap<String, affine::Limit>,
     /// Layouts whose thread part is computed up front.
     layouts: Vec<Layout>,
     consts: Vec<String>,
@@ -143,7 +154,7 @@ struct Lower<'a> {
     /// What one thread has of a relaxed atomic and the others do not know yet.
     owed: Vec<(Value, Node)>,
     /// Of the loop that is being lowered.
-    late: Option<late::Late>,
+    late: Option<late::InFlight>,
     /// Variables of which a copy, some iterations ahead, is meant.
     advanced: BTreeSet<Var>,
 }

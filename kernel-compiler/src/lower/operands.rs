@@ -34,6 +34,11 @@ impl Boxes {
         self.box_bytes() * self.count
     }
 
+    /// Whether so many bytes of the rows or columns of a product, which lie across the depth, are whole boxes: an instruction takes no part.
+    pub fn is_whole(&self, bytes: usize) -> bool {
+        self.row_bytes == ROW_BYTES && bytes >= ROW_BYTES
+    }
+
     /// The byte offset of an element, as bases over the bits of its flat index.
     pub fn place(&self, size: usize) -> Vec<u32> {
         let (row, all) = (self.row_bytes as u32, self.bytes() as u32);
@@ -89,8 +94,9 @@ pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<
     out
 }
 
-fn of_product(f: &Func, dot: Value) -> Option<Sources> {
-    let Op::Dot { a, b, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
+/// How warpgroups share a product; none where its type or its extents are not for them.
+pub fn groups(f: &Func, dot: Value) -> Option<Groups> {
+    let Op::Dot { a, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
     let dtype = f.ty(a).dtype;
     let fits = match dtype {
         DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => true,
@@ -98,17 +104,18 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
         _ => false,
     };
     let groups = Groups::new(f.shape(dot), f.warps as usize)?;
-    if !fits || f.shape(a)[1] % depth(dtype) != 0 {
-        return None;
-    }
+    (fits && f.shape(a)[1] % depth(dtype) == 0).then_some(groups)
+}
+
+fn of_product(f: &Func, dot: Value) -> Option<Sources> {
+    let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
+    let (dtype, groups) = (f.ty(a).dtype, groups(f, dot)?);
     // See `Operand::through_registers`.
     let across = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
-    // Across, an instruction's rows or columns are whole boxes.
-    let whole = |load: Value, part: usize| boxes(f, load).row_bytes == ROW_BYTES && part * dtype.size() >= ROW_BYTES;
     let copied = |v: Value, side_a: bool, part: usize| {
         let (load, flipped) = source(f, v)?;
         let along_depth = flipped != side_a;
-        (along_depth || across(side_a) && whole(load, part)).then_some(Source::Copied { load, along_depth })
+        (along_depth || across(side_a) && boxes(f, load).is_whole(part * dtype.size())).then_some(Source::Copied { load, along_depth })
     };
     let of = |v: Value, side_a: bool, part: usize| match is_load(f, v) {
         true => copied(v, side_a, part),

@@ -92,6 +92,8 @@ impl Map {
 pub enum Operand {
     /// Copied; `along_depth`, if the contiguous dimension is the one that is summed over.
     Buffer { channel: usize, buffer: usize, along_depth: bool },
+    /// A load's tile that all threads have copied ahead.
+    Copied { load: Value, along_depth: bool },
     /// Computed, in the registers of the instructions: A alone.
     Registers,
     /// Computed, and written to a matrix in shared memory.
@@ -104,12 +106,12 @@ impl Operand {
     pub fn through_registers(&self, dtype: DType) -> bool {
         match self {
             Operand::Registers => true,
-            Operand::Buffer { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth && dtype.size() == 4,
+            Operand::Buffer { along_depth, .. } | Operand::Copied { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth && dtype.size() == 4,
         }
     }
 
     fn is_computed(&self) -> bool {
-        !matches!(self, Operand::Buffer { .. })
+        matches!(self, Operand::Registers | Operand::Written { .. })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A program in two roles: the producer's and the consumers' code around the same channels (see [`pipeline`](super::pipeline)).
 
 use super::dot::{buffer_name, matrix_name};
+use super::late::InFlight;
 use super::pipeline::{ALIGN, Channel, Map, Pipeline, Ring, Share};
 use super::*;
 
@@ -227,8 +228,9 @@ impl Lower<'_> {
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
         }
+        let is_late = |of: InFlight| p.late.values().any(|l| l.of.product == of.product && l.channel == channel);
         match self.late {
-            Some(l) if l.channel == channel => self.release_late(p, ring),
+            Some(of) if is_late(of) => self.release_late(p, ring),
             _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
         }
         self.advance(ring);

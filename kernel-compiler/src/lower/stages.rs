@@ -13,7 +13,7 @@ struct Copies {
 }
 
 impl Lower<'_> {
-    /// Before the loop the first stages are filled, all but one; in an iteration that one.
+    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was read before these.
     pub(super) fn staged(&mut self, s: &Stmt) {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&std::ptr::from_ref(s)];
@@ -27,19 +27,31 @@ impl Lower<'_> {
         let copies = self.copies(ring, body, (*iv, *hi, *step));
         let leave = |cond: String| Node::If { cond, then: vec![Node::Break], other: vec![] };
         let fill = vec![leave(format!("filled{n} == STAGES{n}")), Node::Line(format!("filled{n} += 1;"))];
-        self.line(format!("let mut filled{n}: u32 = 1;"));
+        self.line(format!("let mut filled{n}: u32 = {};", ring.read()));
         self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
         self.rounds(s, |cx| {
             if ring.asynchronous {
-                cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - 2 }}>({site});"));
+                cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + ring.read()));
+            }
+            if ring.groups {
+                cx.line(format!("d::proxy_fence({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
             cx.node(Node::Barrier { site });
             copies.start.iter().for_each(|node| cx.node(node.clone()));
+            let outer = std::mem::replace(&mut cx.late, ring.late);
             cx.stmts(body);
+            cx.late = outer;
+            if ring.late.is_some() {
+                cx.line(format!("d::wgmma_wait_previous({site});"));
+            }
             copies.finish.iter().for_each(|node| cx.node(node.clone()));
             cx.line(next("read", n));
         });
+        if let Some(late) = ring.late {
+            let m = self.var(late.var);
+            self.line(format!("{m} = d::wgmma_done::<_, _, 0>({m}, {site});"));
+        }
         // Others use the memory next.
         if ring.asynchronous {
             self.line(format!("d::cp_async_wait::<0>({site});"));

@@ -87,7 +87,7 @@ impl Plan<'_> {
 
     /// The products of a block, in the order in which they are waited for.
     fn ends(&self, stmts: &[Stmt]) -> Vec<End> {
-        let late = |d: &Value| self.p.late.values().any(|l| l.product == *d);
+        let late = |d: &Value| self.p.late.values().any(|l| l.of.product == *d);
         let ends = stmts.iter().enumerate().filter_map(|(i, s)| if let Stmt::Let(d) = s { (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d)) } else { None });
         let mut ends: Vec<End> = ends.map(|(i, d)| self.end(stmts, i, d)).collect();
         // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each instruction.

@@ -6,7 +6,7 @@ use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
 use super::each;
-use super::hw::{Global, Shared, Space};
+use super::hw::{self, Global, Shared, Space};
 use super::mem::{self, Words};
 use super::Mem;
 
@@ -94,17 +94,22 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
         8 => super::cp_async::<8>(off(g), addr(g), ok, site),
         _ => super::cp_async::<4>(off(g), addr(g), ok, site),
     };
-    let whole = V > 1 && full;
-    if whole || undivided::<R, V>(&ok) {
-        let mut g = 0;
-        while g < R {
-            copy(g, whole || ok(g));
-            g += V;
-        }
-        return;
+    // Apart, so that the usual way has no predicates.
+    if V > 1 && full {
+        return each_group::<R, V>(|g| copy(g, true));
     }
-    let values: [T; R] = load::<T, R, 1, false>(addr, false, &ok, |_| T::ZERO, 0, site);
-    shared_store::<T, R, V>(off, |_| true, |r| values[r], site);
+    if V > 1 {
+        cold_path();
+    }
+    if undivided::<R, V>(&ok) {
+        return each_group::<R, V>(|g| copy(g, ok(g)));
+    }
+    // One group after the other, so that this rare way takes few registers.
+    each_group::<R, V>(|g| {
+        hw::in_order();
+        let values: [T; V] = load::<T, V, 1, false>(|e| addr(g).wrapping_add((e * T::BYTES) as u64), false, |e| ok(g + e), |_| T::ZERO, 0, site);
+        shared_store::<T, V, V>(|_| off(g), |_| true, |e| values[e], site);
+    });
 }
 
 /// Stores `R` registers to the program's dynamic shared memory at byte offsets, in groups of `V` as in [`load`].
@@ -154,6 +159,16 @@ pub unsafe fn shared_load<T: Mem, const R: usize, const V: usize>(
         g += V;
     }
     out.assume_init()
+}
+
+/// The first register of each group of V.
+#[inline(always)]
+fn each_group<const R: usize, const V: usize>(f: impl Fn(usize)) {
+    let mut g = 0;
+    while g < R {
+        f(g);
+        g += V;
+    }
 }
 
 /// Whether every group is allowed as a whole or not at all: the end of a row whose length is a multiple of V.

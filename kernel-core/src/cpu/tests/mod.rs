@@ -5,5 +5,5 @@ mod tiles;
 
 /// Code that has no numbers.
 unsafe fn launch(run: crate::CpuFn, grid: [u64; 3], slots: &[u64]) {
-    unsafe { super::launch(crate::CpuCode { run, numbers: &[] }, grid, slots) }
+    unsafe { super::launch(crate::CpuCode::alone(run), grid, slots) }
 }

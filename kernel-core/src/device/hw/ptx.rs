@@ -42,6 +42,13 @@ pub fn barrier(_site: u32) {
     unsafe { nvptx::_syncthreads() }
 }
 
+/// What reads and writes memory before it stays before what does after it: nothing less keeps `ptxas` from moving it.
+#[inline(always)]
+pub fn in_order() {
+    // SAFETY: orders memory.
+    unsafe { asm!("membar.cta;", options(nostack)) }
+}
+
 /// Before compute capability 9.0 no launch begins early.
 #[inline(always)]
 pub fn grid_dependency_wait() {

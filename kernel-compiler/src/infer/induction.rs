@@ -1,0 +1,140 @@
+//! Index tiles that a loop moves along, as in `pointers += step`, are what they were before it plus a number that grows: index
+//! arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
+
+use crate::analyse::walk;
+use crate::ir::*;
+
+pub fn variables(f: &mut Func) {
+    let mut body = std::mem::take(&mut f.body);
+    // What is read elsewhere is looked for in all of it.
+    let reads = |f: &Func, body: &[Stmt]| (0..f.vars.len()).map(|i| count(f, body, Var(i as u32))).collect::<Vec<_>>();
+    let all = reads(f, &body);
+    block(f, &mut body, &all);
+    f.body = body;
+}
+
+/// Reads of a variable.
+fn count(f: &Func, body: &[Stmt], var: Var) -> usize {
+    walk(body).filter(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var))).count()
+}
+
+/// `reads` has as many as there are of each variable in all of the function.
+fn block(f: &mut Func, stmts: &mut Vec<Stmt>, reads: &[usize]) {
+    let mut out = Vec::with_capacity(stmts.len());
+    for mut s in std::mem::take(stmts) {
+        let mut after = vec![];
+        match &mut s {
+            Stmt::If { then, other, .. } => {
+                block(f, then, reads);
+                block(f, other, reads);
+            }
+            Stmt::For { body, .. } | Stmt::Loop { body } => {
+                for (i, &reads) in reads.iter().enumerate() {
+                    let var = Var(i as u32);
+                    if !moves(f, body, var) {
+                        continue;
+                    }
+                    let read_elsewhere = reads > count(f, body, var);
+                    let (by, ty, span) = begin(f, var, &mut out, body);
+                    rewrite(f, body, var, by);
+                    if read_elsewhere {
+                        let there = moved(f, var, by, (&ty, span), &mut after);
+                        after.push(Stmt::Assign(var, there));
+                    }
+                }
+                block(f, body, reads);
+            }
+            _ => {}
+        }
+        out.push(s);
+        out.append(&mut after);
+    }
+    *stmts = out;
+}
+
+/// Whether all that happens to a tile of integers in a loop is that a number is added, once.
+fn moves(f: &Func, body: &[Stmt], var: Var) -> bool {
+    let ty = &f.vars[var.0 as usize].ty;
+    let assigned = walk(body).filter(|s| matches!(s, Stmt::Assign(to, _) if *to == var)).count();
+    !ty.is_scalar() && ty.dtype.is_int() && assigned == 1 && steps(f, body, var)
+}
+
+/// Whether the assignment adds to what was read in the same block: then every time something else.
+fn steps(f: &Func, stmts: &[Stmt], var: Var) -> bool {
+    stmts.iter().enumerate().any(|(i, s)| match s {
+        Stmt::Assign(to, v) if *to == var => step(f, *v, var).is_some_and(|(read, _)| stmts[..i].iter().any(|s| matches!(s, Stmt::Let(v) if *v == read))),
+        Stmt::If { then, other, .. } => steps(f, then, var) || steps(f, other, var),
+        Stmt::For { body, .. } | Stmt::Loop { body } => steps(f, body, var),
+        _ => false,
+    })
+}
+
+/// What a variable is read as, and the number that is added to it.
+fn step(f: &Func, v: Value, var: Var) -> Option<(Value, Value)> {
+    let Op::Binary(Binary::Add, a, b) = *f.op(v) else { return None };
+    let of = |read: Value, by: Value| match (f.op(read), f.op(by)) {
+        (Op::ReadVar(from), Op::Splat(number)) if *from == var => Some((read, *number)),
+        _ => None,
+    };
+    of(a, b).or_else(|| of(b, a))
+}
+
+/// A number that is 0 before the loop.
+fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Type, proc_macro2::Span) {
+    let info = &f.vars[var.0 as usize];
+    let (ty, name) = (info.ty.clone(), format!("{} moved by", info.name));
+    let span = walk(body).find_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then(|| f.values[v.0 as usize].span) } else { None }).expect("it is assigned");
+    let by = Var(f.vars.len() as u32);
+    f.vars.push(VarInfo { name, ty: Type::scalar(ty.dtype) });
+    let zero = add(f, out, Type::scalar(ty.dtype), Op::Int(0), span);
+    out.push(Stmt::Assign(by, zero));
+    (by, ty, span)
+}
+
+fn add(f: &mut Func, out: &mut Vec<Stmt>, ty: Type, op: Op, span: proc_macro2::Span) -> Value {
+    let v = Value(f.values.len() as u32);
+    f.values.push(ValueInfo { ty, op, span });
+    out.push(Stmt::Let(v));
+    v
+}
+
+/// Where the tile is by now.
+fn moved(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Span), out: &mut Vec<Stmt>) -> Value {
+    let op = moved_op(f, var, by, (ty, span), out);
+    add(f, out, ty.clone(), op, span)
+}
+
+fn moved_op(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Span), out: &mut Vec<Stmt>) -> Op {
+    let from = add(f, out, ty.clone(), Op::ReadVar(var), span);
+    let number = add(f, out, Type::scalar(ty.dtype), Op::ReadVar(by), span);
+    let number = add(f, out, ty.clone(), Op::Splat(number), span);
+    Op::Binary(Binary::Add, from, number)
+}
+
+fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
+    let mut out = Vec::with_capacity(stmts.len());
+    // What the assignment reads is a sum once the read before it has been rewritten.
+    let steps: Vec<Option<Value>> = stmts.iter().map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then(|| step(f, *v, var).expect("a step").1) } else { None }).collect();
+    for (mut s, step) in std::mem::take(stmts).into_iter().zip(steps) {
+        match &mut s {
+            Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var) => {
+                let ValueInfo { ty, span, .. } = f.values[v.0 as usize].clone();
+                f.values[v.0 as usize].op = moved_op(f, var, by, (&ty, span), &mut out);
+            }
+            Stmt::Assign(_, v) if let Some(step) = step => {
+                let (ty, span) = (f.ty(step).clone(), f.values[v.0 as usize].span);
+                let number = add(f, &mut out, ty.clone(), Op::ReadVar(by), span);
+                let number = add(f, &mut out, ty, Op::Binary(Binary::Add, number, step), span);
+                s = Stmt::Assign(by, number);
+            }
+            Stmt::If { then, other, .. } => {
+                rewrite(f, then, var, by);
+                rewrite(f, other, var, by);
+            }
+            Stmt::For { body, .. } | Stmt::Loop { body } => rewrite(f, body, var, by),
+            _ => {}
+        }
+        out.push(s);
+    }
+    *stmts = out;
+}

@@ -1,0 +1,65 @@
+//! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
+//! pointers, of which tensor maps know nothing.
+
+use super::ahead::source;
+use super::late::{InFlight, in_flight};
+use super::operands::{self, Boxes};
+use super::pipeline::{Operand, Product};
+use crate::analyse::{Analysis, walk};
+use crate::ir::*;
+use crate::layout::dot::GROUP_ROWS;
+use crate::layout::fetch::Side;
+use std::collections::HashMap;
+
+/// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
+pub fn products(f: &Func, a: &Analysis) -> Option<HashMap<Value, Product>> {
+    let dots = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None });
+    let all: HashMap<Value, Product> = dots.map(|d| Some((d, product(f, a, d)?))).collect::<Option<_>>()?;
+    (!all.is_empty()).then_some(all)
+}
+
+fn product(f: &Func, a: &Analysis, dot: Value) -> Option<Product> {
+    let groups = operands::groups(f, dot)?;
+    let of = |side: Side, part: usize| {
+        let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
+        let (load, flipped) = source(f, if side == Side::A { left } else { right })?;
+        let (boxes, fast) = boxes(f, a, load)?;
+        let along_depth = (side == Side::A) == ((fast == 1) != flipped);
+        let size = f.ty(load).dtype.size();
+        (along_depth || size == 2 && boxes.is_whole(part * size)).then_some(Operand::Copied { load, along_depth })
+    };
+    Some(Product { groups, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, groups.n)? })
+}
+
+/// How a load's matrix lies, and its dimension of neighbours.
+fn boxes(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, usize)> {
+    let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
+    let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
+    let [rows, cols] = *shape else { return None };
+    if !rows.is_power_of_two() || !cols.is_power_of_two() {
+        return None;
+    }
+    let fast = a.order(f, place.index()).into_iter().find(|&d| shape[d] > 1)?;
+    let boxes = if fast == 1 { Boxes::new(rows, cols, size) } else { Boxes::new(cols, rows, size) };
+    (boxes.row_bytes >= 32 && boxes.rows >= 8).then_some((boxes, fast))
+}
+
+/// The same with the byte offsets of elements, as bases over the bits of their flat index.
+pub fn placed(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, Vec<u32>)> {
+    let (boxes, fast) = boxes(f, a, load)?;
+    let mut place = boxes.place(f.ty(load).dtype.size());
+    if fast == 0 {
+        place.rotate_left(f.shape(load)[0].trailing_zeros() as usize);
+    }
+    Some((boxes, place))
+}
+
+/// What a loop does nothing with but multiply: it is waited for one iteration late.
+pub fn late(f: &Func, products: &HashMap<Value, Product>, body: &[Stmt], options: LoopOptions) -> Option<InFlight> {
+    let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { products.contains_key(v).then_some(*v) } else { None }).collect();
+    let straight = body.iter().all(|s| matches!(s, Stmt::Let(_) | Stmt::Assign(..)));
+    if !straight || dots.len() != 1 || options.unroll > 1 {
+        return None;
+    }
+    in_flight(f, &super::uses(f), body, &dots)
+}
