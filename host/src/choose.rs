@@ -175,7 +175,8 @@ impl Runtime {
         let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
         let ids = desc.configs.iter().map(|c| c.id).collect();
         let mut bench = Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run)?;
-        let report = search(&mut bench)?;
+        let shipped = self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
+        let report = search(&mut bench, shipped)?;
         self.keep(file, &report);
         Ok(Err(report))
     }
@@ -254,7 +255,7 @@ impl Runtime {
             let measure = || {
                 let mut prepare = |_| Ok(());
                 let mut bench = Measure::new(self, stream, op.candidates.to_vec(), outputs, &mut prepare, &mut run)?;
-                let report = search(&mut bench)?;
+                let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)))?;
                 self.keep(&file, &report);
                 Ok(report.winner)
             };

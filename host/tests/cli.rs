@@ -186,7 +186,7 @@ fn the_backend_of_the_environment() {
 #[test]
 fn tune_prints_rows() {
     let dir = std::env::temp_dir().join(format!("tile-cli-tune-{}", std::process::id()));
-    let out = command(&["tune", "relu", "--backend", "cpu", "--size", "1000"]).env("TILE_CACHE_DIR", &dir).output().expect("tile runs");
+    let out = command(&["tune", "relu", "--backend", "cpu", "--size", "1000", "--check"]).env("TILE_CACHE_DIR", &dir).output().expect("tile runs");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     for dtype in ["f32", "f16", "bf16"] {

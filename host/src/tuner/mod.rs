@@ -150,6 +150,12 @@ impl Tuner {
         if let Some(r) = self.kernel(&mut state, label, hash).records.get(signature) {
             return Some((r.config.clone(), Source::Cached));
         }
+        drop(state);
+        self.shipped(label, signature)
+    }
+
+    /// What is shipped for this key, or for the nearest.
+    pub(crate) fn shipped(&self, label: &str, signature: &str) -> Option<(String, Source)> {
         let shipped = defaults::of(&self.device)?;
         shipped
             .exact(label, signature)
@@ -230,7 +236,7 @@ mod tests {
 
     fn report() -> Report {
         let ran = |id: &str, us| Candidate { id: id.into(), outcome: Outcome::Ran(Duration::from_micros(us)) };
-        Report { winner: 1, base: 0, candidates: vec![ran("A", 20), ran("B", 10)], took: Duration::ZERO }
+        Report { winner: 1, base: 0, shipped: None, candidates: vec![ran("A", 20), ran("B", 10)], took: Duration::ZERO }
     }
 
     #[test]

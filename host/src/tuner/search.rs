@@ -29,6 +29,8 @@ pub struct Report {
     pub winner: usize,
     /// Against which the others were measured: the default, or the first that runs.
     pub base: usize,
+    /// What would be taken without measuring: the one shipped for these sizes, or for the nearest.
+    pub shipped: Option<usize>,
     pub candidates: Vec<Candidate>,
     /// What the search took.
     pub took: Duration,
@@ -58,6 +60,11 @@ impl Report {
             _ => None,
         }
     }
+
+    /// How much longer than the winner the shipped candidate takes, as a share; none where there is none, or it cannot run.
+    pub fn shipped_loses(&self) -> Option<f64> {
+        Some(self.time(self.shipped?)?.as_secs_f64() / self.time(self.winner)?.as_secs_f64() - 1.0)
+    }
 }
 
 /// A winner is faster than the default by more than this, else the default stays.
@@ -69,16 +76,16 @@ const SCREENING_ROUNDS: usize = 3;
 const RUN_OFF_ROUNDS: usize = 7;
 
 /// Searches, and leaves the arguments as they were. Errors: those that make going on pointless, and the first
-/// candidate's where none can run.
-pub(crate) fn search(bench: &mut dyn Bench) -> Result<Report> {
-    let found = search_inner(bench);
+/// candidate's where none can run. The shipped candidate is timed as often as the best.
+pub(crate) fn search(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report> {
+    let found = search_inner(bench, shipped);
     let restored = bench.restore();
     let report = found?;
     restored?;
     Ok(report)
 }
 
-fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
+fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report> {
     let start = Instant::now();
     let n = bench.count();
     let mut rejected: Vec<Option<Outcome>> = vec![None; n];
@@ -123,6 +130,7 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
     let mut rivals: Vec<usize> = alive.iter().copied().filter(worth_it).collect();
     rivals.sort_by(|&a, &b| medians[a].total_cmp(&medians[b]));
     rivals.truncate(RIVALS);
+    rivals.extend(shipped.filter(|s| *s != base && alive.contains(s) && !rivals.contains(s)));
     let winner = if rivals.is_empty() { base } else { run_off(bench, base, &rivals, &mut times)? };
     let candidates = (0..n)
         .map(|i| Candidate {
@@ -130,7 +138,7 @@ fn search_inner(bench: &mut dyn Bench) -> Result<Report> {
             outcome: rejected[i].take().unwrap_or_else(|| Outcome::Ran(median(&mut times[i]))),
         })
         .collect();
-    Ok(Report { winner, base, candidates, took: start.elapsed() })
+    Ok(Report { winner, base, shipped, candidates, took: start.elapsed() })
 }
 
 /// All in turn, A B C, C B A, so that clocks and temperature favour none; decided by the median of a rival's ratios to the base.
@@ -235,7 +243,7 @@ mod tests {
     #[test]
     fn the_fastest_wins_and_arguments_are_restored() {
         let mut f = fake(vec![ok(1000), ok(700), ok(900)]);
-        let r = search(&mut f).unwrap();
+        let r = search(&mut f, None).unwrap();
         assert_eq!((r.winner, r.base), (1, 0));
         assert_eq!(f.output, 40);
         assert!(r.candidates.iter().all(|c| matches!(c.outcome, Outcome::Ran(_))));
@@ -248,21 +256,21 @@ mod tests {
 
     #[test]
     fn the_default_stays_within_the_margin() {
-        let steady = |us: u64| search(&mut Fake { drifts: 0, ..fake(vec![ok(1000), ok(us)]) }).unwrap().winner;
+        let steady = |us: u64| search(&mut Fake { drifts: 0, ..fake(vec![ok(1000), ok(us)]) }, None).unwrap().winner;
         assert_eq!((steady(997), steady(995)), (0, 1));
-        assert_eq!(search(&mut fake(vec![ok(1000), ok(950)])).unwrap().winner, 1);
-        assert_eq!(search(&mut fake(vec![ok(1000)])).unwrap().winner, 0);
+        assert_eq!(search(&mut fake(vec![ok(1000), ok(950)]), None).unwrap().winner, 1);
+        assert_eq!(search(&mut fake(vec![ok(1000)]), None).unwrap().winner, 0);
     }
 
     #[test]
     fn who_is_near_the_fastest_runs_off_with_it() {
         let mut f = fake(vec![ok(1000), ok(700), ok(800), ok(702)]);
-        assert_eq!(search(&mut f).unwrap().winner, 1);
+        assert_eq!(search(&mut f, None).unwrap().winner, 1);
         assert_eq!(f.log[12..18], ["c0", "c1", "c3", "c3", "c1", "c0"]);
         assert_eq!(f.log.len(), 4 * SCREENING_ROUNDS + 3 * RUN_OFF_ROUNDS);
         // More than may: the fastest of them do.
         let mut many = fake([10000, 7200, 7100, 6990, 6890, 6800].map(ok).to_vec());
-        assert_eq!(search(&mut many).unwrap().winner, 5);
+        assert_eq!(search(&mut many, None).unwrap().winner, 5);
         assert_eq!(many.log[18..22], ["c0", "c5", "c4", "c3"]);
     }
 
@@ -270,7 +278,7 @@ mod tests {
     fn what_cannot_run_is_data() {
         let late = FakeCandidate { run: Some(cannot()), ..ok(1) };
         let early = FakeCandidate { prepare: Some(cannot()), ..ok(1) };
-        let r = search(&mut fake(vec![ok(100), early, late])).unwrap();
+        let r = search(&mut fake(vec![ok(100), early, late]), None).unwrap();
         assert_eq!(r.winner, 0);
         for i in [1, 2] {
             assert!(matches!(&r.candidates[i].outcome, Outcome::Pruned(why) if why.contains("too much")));
@@ -279,16 +287,28 @@ mod tests {
 
     #[test]
     fn a_default_that_cannot_run_is_replaced() {
-        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)])).unwrap();
+        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)]), None).unwrap();
         assert_eq!((r.winner, r.base), (2, 1));
         let none = vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }];
-        assert!(matches!(search(&mut fake(none)), Err(Error::CannotLaunch { .. })));
-        assert!(search(&mut fake(vec![])).is_err());
+        assert!(matches!(search(&mut fake(none), None), Err(Error::CannotLaunch { .. })));
+        assert!(search(&mut fake(vec![]), None).is_err());
+    }
+
+    #[test]
+    fn the_shipped_one_is_timed_as_often_as_the_best() {
+        let mut f = Fake { drifts: 0, ..fake(vec![ok(1000), ok(700), ok(800), ok(770)]) };
+        let r = search(&mut f, Some(3)).unwrap();
+        assert_eq!((r.winner, r.shipped), (1, Some(3)));
+        assert_eq!(f.log[12..18], ["c0", "c1", "c3", "c3", "c1", "c0"]);
+        assert!((r.shipped_loses().unwrap() - 0.1).abs() < 1e-3);
+        // One that cannot run, or is wrong, has no time.
+        let mut f = fake(vec![ok(1000), FakeCandidate { adds: 2, ..ok(1) }]);
+        assert_eq!(search(&mut f, Some(1)).unwrap().shipped_loses(), None);
     }
 
     #[test]
     fn the_gate_rejects_wrong_answers() {
-        let r = search(&mut fake(vec![ok(100), FakeCandidate { adds: 2, ..ok(1) }, ok(50)])).unwrap();
+        let r = search(&mut fake(vec![ok(100), FakeCandidate { adds: 2, ..ok(1) }, ok(50)]), None).unwrap();
         assert_eq!(r.winner, 2);
         assert_eq!(r.candidates[1].outcome, Outcome::Wrong("42 instead of Some(41)".into()));
     }
@@ -297,7 +317,7 @@ mod tests {
     fn a_lost_device_ends_the_search() {
         let lost = Error::DeviceLost { what: "w".into(), name: "n".into(), message: "m".into() };
         let mut f = fake(vec![ok(100), FakeCandidate { run: Some(lost), ..ok(1) }]);
-        assert!(search(&mut f).unwrap_err().is_fatal());
+        assert!(search(&mut f, None).unwrap_err().is_fatal());
         assert_eq!(f.output, 40);
     }
 }

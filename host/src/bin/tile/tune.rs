@@ -25,9 +25,15 @@ pub struct Args {
     /// Also write all that is known of this operation on this device, as a file for `host/defaults`
     #[arg(long)]
     export: Option<PathBuf>,
+    /// Fail where a shipped configuration takes more than 2 % longer than the fastest
+    #[arg(long)]
+    check: bool,
     #[command(flatten)]
     backend: Backend,
 }
+
+/// What the shipped configurations may lose against those found here.
+const MAY_LOSE: f64 = 0.02;
 
 /// Results are kept in the cache (see `tile doctor`); launches use them from then on.
 pub fn main(args: Args) -> Result<bool> {
@@ -51,11 +57,14 @@ pub fn main(args: Args) -> Result<bool> {
     let bar = ProgressBar::new((dtypes.len() * sizes.len()) as u64);
     bar.set_style(ProgressStyle::with_template("{pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_secs(1));
+    let mut slow = Vec::new();
     for &dtype in &dtypes {
         for size in &sizes {
             bar.set_message(format!("{} {} {}", op.name, dtype.name(), choose::size_text(size)));
             let reports = tune(&rt, op, &Setup { dtype, size: size.clone(), seed: 1, odd: false, awkward: false })?;
             bar.suspend(|| reports.iter().for_each(|(kernel, report)| print(&lines, kernel, size, report)));
+            let loses = |(kernel, report): &(&'static KernelDesc, Report)| Some((label(kernel), report.shipped_loses().filter(|l| *l > MAY_LOSE)?));
+            slow.extend(reports.iter().filter_map(loses).map(|(kernel, l)| format!("{kernel} {}: the shipped configuration takes {:.1} % longer", choose::size_text(size), l * 100.0)));
             bar.inc(1);
         }
     }
@@ -64,7 +73,8 @@ pub fn main(args: Args) -> Result<bool> {
         let descs: Vec<_> = dtypes.iter().flat_map(|&d| op.descs(d)).collect();
         std::fs::write(&path, rt.export_defaults(&descs)).with_context(|| format!("writing {}", path.display()))?;
     }
-    Ok(true)
+    slow.iter().for_each(|s| println!("{s}"));
+    Ok(!args.check || slow.is_empty())
 }
 
 fn tune(rt: &Runtime, op: &'static Operation, setup: &Setup) -> Result<Vec<(&'static KernelDesc, Report)>> {
@@ -81,8 +91,9 @@ fn print(lines: &Lines, kernel: &KernelDesc, size: &[u64], report: &Report) {
             Outcome::Ran(t) => ms(t.as_secs_f64() * 1e3),
             other => format!("{other:?}"),
         };
-        let note = if i == report.winner { "chosen" } else { "" };
-        println!("{}", lines.line([&label(kernel), &choose::size_text(size), &c.id, &time, note]));
+        let notes = [(i == report.winner).then_some("chosen"), (Some(i) == report.shipped).then_some("shipped")];
+        let note = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        println!("{}", lines.line([&label(kernel), &choose::size_text(size), &c.id, &time, &note]));
     }
 }
 
