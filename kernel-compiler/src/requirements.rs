@@ -78,7 +78,7 @@ impl Walk<'_> {
 /// The slot that a number, or a tile of one number, is.
 fn slot_of(f: &Func, v: Value) -> Option<usize> {
     match f.op(v) {
-        Op::Slot { slot } => Some(*slot),
+        Op::Slot { slot } if f.ty(v).dtype.is_int() => Some(*slot),
         Op::Splat(x) | Op::Cast(x) => slot_of(f, *x),
         _ => None,
     }

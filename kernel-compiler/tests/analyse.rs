@@ -160,3 +160,48 @@ fn what_the_launcher_checks() {
     assert_eq!(requires("f16", row), [address(0), address(2), Require { slot: 8, test: Test::Multiple(8) }]);
     assert_eq!(requires("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
 }
+
+/// What is asked of a scalar argument.
+fn asked(body: &str, name: &str) -> Option<Test> {
+    let f = kernel("f32", body);
+    let slot = f.params.iter().find(|p| p.name == name).expect("a parameter").slot;
+    analyse(&f, Assume::Vectors).requires.iter().find(|r| r.slot == slot).map(|r| r.test)
+}
+
+#[test]
+fn strides_that_are_arguments() {
+    let matrix = |index: &str| format!("let (r, c) = (arange(32), arange(64)); let i = {index}; store(y, i, load(x, i));");
+    // Neighbours in no dimension: the last stride is 1, if any is.
+    let strided = matrix("r.expand(1) * rows + c.expand(0) * cols");
+    assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
+    let i = info(&strided);
+    assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
+    // Not where it is a stride of rows as well, nor where rows are neighbours.
+    assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+    assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+}
+
+#[test]
+fn indices_that_wrap_around() {
+    let wrapped = copy("i % n");
+    assert_eq!(asked(&wrapped, "n"), Some(Test::Multiple(4)));
+    assert_eq!(vector("f32", &wrapped), (4, false));
+    assert_eq!(vector("f32", &copy("(i + 1) % n")), (1, false));
+    // Of negative numbers the rest counts down to zero.
+    assert_eq!(along("let i = (arange(64).to::<i32>() - 32) % 16; store(y, i, load(x, i));").ascending, 1);
+}
+
+#[test]
+fn tiles_that_a_loop_moves_along() {
+    let moved = |by: &str| format!("let mut i = arange(1024); for k in 0..rows {{ store(y, i, load(x, i)); i += {by}; }}");
+    assert_eq!(vector("f32", &moved("1024")), (4, false));
+    assert_eq!(vector("f32", &moved("1024 * n")), (4, false));
+    assert_eq!(vector("f32", &moved("2")), (2, false));
+    assert_eq!(vector("f32", &moved("k")), (1, false));
+    // They are index arithmetic, of which no variable is left.
+    let f = kernel("f32", &moved("1024"));
+    assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| !kernel_compiler::analyse::walk(&f.body).any(|s| matches!(s, kernel_compiler::ir::Stmt::Assign(var, _) if var.0 as usize == i))));
+    // What the loop leaves is what is read after it.
+    let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
+    assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));
+}

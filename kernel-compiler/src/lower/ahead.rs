@@ -22,7 +22,7 @@ const ROOM: usize = 99 << 10;
 const MOST: usize = 163 << 10;
 const STAGES: usize = 3;
 /// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles repeat.
-const ROOM_OF_GROUPS: usize = 227 << 10;
+pub const ROOM_OF_GROUPS: usize = 227 << 10;
 const STAGES_OF_GROUPS: usize = 4;
 const ALIGN_OF_GROUPS: usize = 1024;
 /// The banks' width: where stages and their tiles begin.

@@ -88,7 +88,11 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
         let (rings, shared_bytes) = ahead.consts(f, exchanges);
         Lowered { consts: [rings, cx.consts].concat(), prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: cx.maps, vectors: cx.vectors, staging: cx.staging }
     };
-    let Some(p) = &pipeline else { return Some(lower(Role::Whole)) };
+    let Some(p) = &pipeline else {
+        let whole = lower(Role::Whole);
+        // By warps it needs less.
+        return (ahead.products.is_empty() || whole.shared_bytes <= ahead::ROOM_OF_GROUPS).then_some(whole);
+    };
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
