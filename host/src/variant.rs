@@ -44,6 +44,7 @@ impl Inner {
     }
 
     /// Whether tensor maps serve some variant of a kernel here.
+    #[cfg(feature = "ops")]
     pub(crate) fn takes_maps(&self, desc: &KernelDesc) -> bool {
         let mut variants = desc.configs.iter().flat_map(|c| c.variants);
         !matches!(self.backend, Backend::Cpu) && variants.any(|v| !v.maps.is_empty() && self.runs(v))
