@@ -227,6 +227,14 @@ pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then_some(*v) } else { None }).collect()
 }
 
+/// The variables that are read, as often as they are.
+pub(crate) fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Var> + 'a {
+    walk(body).filter_map(|s| match s {
+        Stmt::Let(v) => if let Op::ReadVar(var) = f.op(*v) { Some(*var) } else { None },
+        _ => None,
+    })
+}
+
 /// Parameters that the function writes.
 pub fn written(f: &Func) -> HashSet<usize> {
     let of = |s: &Stmt| match s {

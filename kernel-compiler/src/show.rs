@@ -42,7 +42,9 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
             // As a thread block of a cluster has it.
             let f = &*crate::spread::spread(&f).map_err(|(why, _)| why)?;
             let a = analyse(f, variant.assume());
-            let homes = crate::layout::assign(f, &a, &if variant.tma { crate::lower::by_groups(f, &a) } else { Default::default() });
+            let pipeline = if variant.tma { crate::lower::pipeline::plan(f, &crate::lower::fused(f)) } else { None };
+            let products = if variant.tma { crate::lower::by_groups(f, &a, pipeline.as_ref()) } else { None };
+            let homes = crate::layout::assign(f, &a, &products.unwrap_or_default());
             ir(f, |v| {
                 if f.ty(v).is_scalar() {
                     return String::new();

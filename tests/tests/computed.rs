@@ -3,7 +3,7 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::{Matrix, values};
+use tile_tests::matrix::{Matrix, near, values};
 use tile_tests::{view, view_mut};
 
 /// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
@@ -151,12 +151,6 @@ fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>
         let acc = dot(l, w.tile([0, 0], [B, B]), zeros::<f32>([B, B]));
         let r = y.tile([i, 0], [B, B]);
         z.store([i, 0], (acc + l.to::<f32>() + r.to::<f32>()).to::<f16>());
-    }
-}
-
-fn near(what: &str, found: &[f32], wanted: &[f32]) {
-    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
-        assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{what}: element {i} is {x}, not {y}");
     }
 }
 

@@ -3,7 +3,7 @@
 use kernel_core::{Call, f8e4m3, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Buffer, LaunchOptions, Runtime};
-use tile_tests::matrix::values;
+use tile_tests::matrix::{near, values};
 
 /// With pointers that move along, as one writes it in Triton. WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 two products an
 /// iteration, of which the second is of what the first one has just multiplied.
@@ -86,12 +86,6 @@ fn taken(call: &Call, config: &str) -> &'static str {
     let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
     let variant = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
     variant.entry.rsplit("__").next().expect("a name")
-}
-
-fn near(what: &str, found: &[f32], wanted: &[f32]) {
-    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
-        assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{what}: element {i} is {x}, not {y}");
-    }
 }
 
 fn with(config: &'static str) -> LaunchOptions<'static> {

@@ -2,7 +2,7 @@
 //!
 //! `acc = dot(..); acc = dot(.., acc)` is then one chain of products, without a stop in a variable between them.
 
-use crate::analyse::walk;
+use crate::analyse::{reads, walk};
 use crate::ir::*;
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ pub fn variables(f: &mut Func) {
     super::prune::dead_values(f);
     let mut body = std::mem::take(&mut f.body);
     overwritten(f, &mut body);
-    let read: HashSet<Var> = walk(&body).filter_map(|s| if let Stmt::Let(v) = s { if let Op::ReadVar(var) = f.op(*v) { Some(*var) } else { None } } else { None }).collect();
+    let read: HashSet<Var> = reads(f, &body).collect();
     unread(&mut body, &read);
     f.body = body;
 }
@@ -78,7 +78,7 @@ fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
 
 /// Removes assignments that another one in the same block follows, with no read and no way out between them.
 fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
-    let reads = |s: &Stmt, var: Var| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(r) if *r == var)));
+    let reads = |s: &Stmt, var: Var| reads(f, std::slice::from_ref(s)).any(|r| r == var);
     let leaves = |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Break | Stmt::Continue | Stmt::Return));
     // From the end: reads that an assignment was kept for are still there.
     for i in (0..stmts.len()).rev() {

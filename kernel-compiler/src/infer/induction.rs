@@ -1,40 +1,35 @@
 //! Index tiles that a loop moves along, as in `pointers += step`, are what they were before it plus a number that grows: index
 //! arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
 
-use crate::analyse::walk;
+use crate::analyse::{assigned, reads};
 use crate::ir::*;
 
 pub fn variables(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);
     // What is read elsewhere is looked for in all of it.
-    let reads = |f: &Func, body: &[Stmt]| (0..f.vars.len()).map(|i| count(f, body, Var(i as u32))).collect::<Vec<_>>();
-    let all = reads(f, &body);
+    let mut all = vec![0; f.vars.len()];
+    reads(f, &body).for_each(|var| all[var.0 as usize] += 1);
     block(f, &mut body, &all);
     f.body = body;
 }
 
-/// Reads of a variable.
-fn count(f: &Func, body: &[Stmt], var: Var) -> usize {
-    walk(body).filter(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var))).count()
-}
-
-/// `reads` has as many as there are of each variable in all of the function.
-fn block(f: &mut Func, stmts: &mut Vec<Stmt>, reads: &[usize]) {
+/// `all_reads` has as many as there are of each variable in all of the function.
+fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut s in std::mem::take(stmts) {
         let mut after = vec![];
         match &mut s {
             Stmt::If { then, other, .. } => {
-                block(f, then, reads);
-                block(f, other, reads);
+                block(f, then, all_reads);
+                block(f, other, all_reads);
             }
             Stmt::For { body, .. } | Stmt::Loop { body } => {
-                for (i, &reads) in reads.iter().enumerate() {
+                for (i, &everywhere) in all_reads.iter().enumerate() {
                     let var = Var(i as u32);
                     if !moves(f, body, var) {
                         continue;
                     }
-                    let read_elsewhere = reads > count(f, body, var);
+                    let read_elsewhere = everywhere > reads(f, body).filter(|r| *r == var).count();
                     let (by, ty, span) = begin(f, var, &mut out, body);
                     rewrite(f, body, var, by);
                     if read_elsewhere {
@@ -42,7 +37,7 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, reads: &[usize]) {
                         after.push(Stmt::Assign(var, there));
                     }
                 }
-                block(f, body, reads);
+                block(f, body, all_reads);
             }
             _ => {}
         }
@@ -55,8 +50,7 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, reads: &[usize]) {
 /// Whether all that happens to a tile of integers in a loop is that a number is added, once.
 fn moves(f: &Func, body: &[Stmt], var: Var) -> bool {
     let ty = &f.vars[var.0 as usize].ty;
-    let assigned = walk(body).filter(|s| matches!(s, Stmt::Assign(to, _) if *to == var)).count();
-    !ty.is_scalar() && ty.dtype.is_int() && assigned == 1 && steps(f, body, var)
+    !ty.is_scalar() && ty.dtype.is_int() && assigned(body, var).len() == 1 && steps(f, body, var)
 }
 
 /// Whether the assignment adds to what was read in the same block: then every time something else.
@@ -83,7 +77,7 @@ fn step(f: &Func, v: Value, var: Var) -> Option<(Value, Value)> {
 fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Type, proc_macro2::Span) {
     let info = &f.vars[var.0 as usize];
     let (ty, name) = (info.ty.clone(), format!("{} moved by", info.name));
-    let span = walk(body).find_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then(|| f.values[v.0 as usize].span) } else { None }).expect("it is assigned");
+    let span = f.values[assigned(body, var)[0].0 as usize].span;
     let by = Var(f.vars.len() as u32);
     f.vars.push(VarInfo { name, ty: Type::scalar(ty.dtype) });
     let zero = add(f, out, Type::scalar(ty.dtype), Op::Int(0), span);

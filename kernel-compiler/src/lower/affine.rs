@@ -5,6 +5,7 @@
 use super::*;
 use crate::dtype::DType;
 use crate::layout::padded;
+use crate::linear::Derived;
 
 #[derive(Clone, Debug)]
 pub struct Affine {
@@ -77,6 +78,9 @@ impl Lower<'_> {
         if f.ty(v).dtype != DType::U64 || f.ty(v).is_scalar() || !self.homes.is_cheap(v) {
             return None;
         }
+        if let Some((x, source)) = self.operand_of_shape(v, l) {
+            return Some(self.affine(x, &source.layout)?.mapped(&source.regs));
+        }
         let n = l.regs();
         match f.op(v).clone() {
             Op::Splat(s) => Some(Affine { base: scalar(s), consts: vec![0; n], strides: vec![] }),
@@ -89,10 +93,6 @@ impl Lower<'_> {
                 let base = self.bind(format!("{t} as u64 + {start}"));
                 Some(Affine { base, consts: (0..n).map(|r| i64::from(l.reg_index(r))).collect(), strides: vec![] })
             }
-            Op::Expand(x, axis) => self.affine_through(x, l.expand_source(axis)),
-            Op::Broadcast(x) => self.affine_through(x, l.broadcast_source(&padded(f.shape(x)))),
-            Op::Permute(x, perm) => self.affine_through(x, l.permute_source(&perm)),
-            Op::Reshape(x) => self.affine_through(x, l.reshape_source(&padded(f.shape(x)))),
             Op::Binary(Binary::Add, a, b) => {
                 let (a, b) = (self.affine(a, l)?, self.affine(b, l)?);
                 let base = self.bind(format!("s::add({}, {})", a.base, b.base));
@@ -126,8 +126,16 @@ impl Lower<'_> {
         }
     }
 
-    fn affine_through(&mut self, x: Value, source: crate::linear::Derived) -> Option<Affine> {
-        Some(self.affine(x, &source.layout)?.mapped(&source.regs))
+    /// What a shape operation has its elements from, in which layout and in which of its registers.
+    pub(super) fn operand_of_shape(&self, v: Value, l: &Layout) -> Option<(Value, Derived)> {
+        let f = self.f;
+        match f.op(v) {
+            Op::Expand(x, axis) => Some((*x, l.expand_source(*axis))),
+            Op::Broadcast(x) => Some((*x, l.broadcast_source(&padded(f.shape(*x))))),
+            Op::Permute(x, perm) => Some((*x, l.permute_source(perm))),
+            Op::Reshape(x) => Some((*x, l.reshape_source(&padded(f.shape(*x))))),
+            _ => None,
+        }
     }
 
     /// The scalar that a tile repeats.
@@ -196,22 +204,17 @@ impl Lower<'_> {
 
     /// A mask of comparisons with constants, of which no more is computed than is asked for; none where it is another.
     pub(super) fn mask(&mut self, mask: Value, l: &Layout) -> Option<Mask> {
-        let f = self.f;
-        let through = |cx: &mut Self, x: Value, source: crate::linear::Derived| {
-            let Mask { all, each } = cx.mask(x, &source.layout)?;
-            let of = cx.table(&source.regs);
-            Some(Mask { all, each: Regs(each.at(&of)) })
-        };
-        match f.op(mask).clone() {
+        if let Some((x, source)) = self.operand_of_shape(mask, l) {
+            let Mask { all, each } = self.mask(x, &source.layout)?;
+            let of = self.table(&source.regs);
+            return Some(Mask { all, each: Regs(each.at(&of)) });
+        }
+        match *self.f.op(mask) {
             Op::Binary(Binary::And, a, b) => {
                 let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
                 Some(Mask { all: format!("{} & {}", a.all, b.all), each: Regs(format!("({} & {})", a.each.0, b.each.0)) })
             }
             Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
-            Op::Expand(x, axis) => through(self, x, l.expand_source(axis)),
-            Op::Broadcast(x) => through(self, x, l.broadcast_source(&padded(f.shape(x)))),
-            Op::Permute(x, perm) => through(self, x, l.permute_source(&perm)),
-            Op::Reshape(x) => through(self, x, l.reshape_source(&padded(f.shape(x)))),
             _ => {
                 let each = self.compare(mask, l)?;
                 let all = self.limits.get(&each.0).map_or(each.0.clone(), |l| format!("({} < {})", l.most, l.limit));

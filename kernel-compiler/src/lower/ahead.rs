@@ -47,8 +47,6 @@ pub struct Ring {
     stages: (usize, bool),
     /// Any of the copies is asynchronous.
     pub asynchronous: bool,
-    /// The products are those of warpgroups.
-    pub groups: bool,
     /// What is waited for one iteration late: its stage is read for so long.
     pub late: Option<InFlight>,
     /// What the body computes that the copies need.
@@ -104,6 +102,12 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     }
 }
 
+/// The dimension of a load's tile along which neighbours in memory lie.
+pub fn fast(f: &Func, a: &Analysis, load: Value) -> Option<usize> {
+    let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
+    a.order(f, place.index()).into_iter().find(|&d| f.shape(load)[d] > 1)
+}
+
 pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|&e| e != 1).collect()
 }
@@ -146,10 +150,10 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         return None;
     }
     let slice = Slice::new(f, iv, body);
-    let (index, groups) = (all.rings.len(), !all.products.is_empty());
+    let (index, groups) = (all.rings.len(), all.by_groups());
     let late = copied::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
     let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
-    let mut ring = Ring { index, bytes: 0, stages: (asked.map_or(usual, |n| n as usize), asked.is_some()), asynchronous: false, groups, late, needed: HashSet::new(), vars: BTreeSet::new() };
+    let mut ring = Ring { index, bytes: 0, stages: (asked.map_or(usual, |n| n as usize), asked.is_some()), asynchronous: false, late, needed: HashSet::new(), vars: BTreeSet::new() };
     let mut tiles = HashMap::new();
     for v in body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }) {
         if !copyable(f, v, written) {
@@ -158,7 +162,7 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         let (Some(dots), Some((needed, vars))) = (products(f, v), slice.of(v)) else { continue };
         let (size, layout) = (f.ty(v).dtype.size(), homes.of(v));
         let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
-        let fast = a.order(f, at.index()).into_iter().find(|&d| f.shape(v)[d] > 1)?;
+        let fast = fast(f, a, v)?;
         // Fragments have their neighbours in a matrix, not across a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
@@ -291,9 +295,14 @@ impl<'a> Slice<'a> {
 }
 
 impl Ahead {
+    /// Whether warpgroups multiply what is copied.
+    pub fn by_groups(&self) -> bool {
+        !self.products.is_empty()
+    }
+
     /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
     pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
-        let groups = !self.products.is_empty();
+        let groups = self.by_groups();
         let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
         let stages = |r: &Ring| r.fitting(room(f, exchanges, groups)).max(1 + r.read());

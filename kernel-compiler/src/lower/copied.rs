@@ -1,11 +1,11 @@
 //! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
 //! pointers, of which tensor maps know nothing.
 
-use super::ahead::source;
+use super::ahead::{fast, source};
 use super::late::{InFlight, in_flight};
 use super::operands::{self, Boxes};
 use super::pipeline::{Operand, Product};
-use crate::analyse::{Analysis, walk};
+use crate::analyse::Analysis;
 use crate::ir::*;
 use crate::layout::dot::GROUP_ROWS;
 use crate::layout::fetch::Side;
@@ -13,9 +13,7 @@ use std::collections::HashMap;
 
 /// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
 pub fn products(f: &Func, a: &Analysis) -> Option<HashMap<Value, Product>> {
-    let dots = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None });
-    let all: HashMap<Value, Product> = dots.map(|d| Some((d, product(f, a, d)?))).collect::<Option<_>>()?;
-    (!all.is_empty()).then_some(all)
+    operands::of_all(f, |d| product(f, a, d))
 }
 
 fn product(f: &Func, a: &Analysis, dot: Value) -> Option<Product> {
@@ -33,13 +31,12 @@ fn product(f: &Func, a: &Analysis, dot: Value) -> Option<Product> {
 
 /// How a load's matrix lies, and its dimension of neighbours.
 fn boxes(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, usize)> {
-    let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
     let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
     let [rows, cols] = *shape else { return None };
     if !rows.is_power_of_two() || !cols.is_power_of_two() {
         return None;
     }
-    let fast = a.order(f, place.index()).into_iter().find(|&d| shape[d] > 1)?;
+    let fast = fast(f, a, load)?;
     let boxes = if fast == 1 { Boxes::new(rows, cols, size) } else { Boxes::new(cols, rows, size) };
     (boxes.row_bytes >= 32 && boxes.rows >= 8).then_some((boxes, fast))
 }

@@ -87,12 +87,11 @@ impl Lower<'_> {
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", self.ends_at_once(v) && !fetched);
         let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
-        let across = |o: Operand| matches!(o, Operand::Buffer { along_depth: false, .. } | Operand::Copied { along_depth: false, .. } | Operand::Written { along_depth: false, .. });
         let call = match words {
-            Some(words) => format!("d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})", across(p.b)),
+            Some(words) => format!("d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})", p.b.lies_across()),
             None => {
                 let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
-                format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", across(p.a), across(p.b))
+                format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", p.a.lies_across(), p.b.lies_across())
             }
         };
         self.begun(v, &layout, call);

@@ -71,11 +71,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
         return None;
     }
     let a = analyse(f, variant.assume());
-    let products = match &pipeline {
-        Some(p) => p.dots.clone(),
-        None if variant.tma => copied::products(f, &a)?,
-        None => HashMap::new(),
-    };
+    let products = if variant.tma { by_groups(f, &a, pipeline.as_ref())? } else { HashMap::new() };
     let homes = assign(f, &a, &products);
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes, products)? } else { Ahead::default() };
     let lower = |role: Role| {
@@ -91,7 +87,7 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let Some(p) = &pipeline else {
         let whole = lower(Role::Whole);
         // By warps it needs less.
-        return (ahead.products.is_empty() || whole.shared_bytes <= ahead::ROOM_OF_GROUPS).then_some(whole);
+        return (!ahead.by_groups() || whole.shared_bytes <= ahead::ROOM_OF_GROUPS).then_some(whole);
     };
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
@@ -100,9 +96,9 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
 }
 
-/// The products that warpgroups make of a function, if they do; for `tile show`.
-pub fn by_groups(f: &Func, a: &Analysis) -> HashMap<Value, pipeline::Product> {
-    pipeline::plan(f, &fused(f)).map(|p| p.dots).or_else(|| copied::products(f, a)).unwrap_or_default()
+/// The products that warpgroups make: those of a pipeline, else of what all warps copy.
+pub fn by_groups(f: &Func, a: &Analysis, pipeline: Option<&pipeline::Pipeline>) -> Option<HashMap<Value, pipeline::Product>> {
+    pipeline.map(|p| p.dots.clone()).or_else(|| copied::products(f, a))
 }
 
 /// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.

@@ -73,8 +73,13 @@ pub struct Sources {
 
 /// The operands of all products of a function; none if one cannot be made by warpgroups.
 pub fn sources(f: &Func) -> Option<HashMap<Value, Sources>> {
+    of_all(f, |d| of_product(f, d))
+}
+
+/// What `of` says of each product of a function; none if it has none, or if `of` says nothing of one.
+pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Option<T>) -> Option<HashMap<Value, T>> {
     let dots = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None });
-    let all: HashMap<Value, Sources> = dots.map(|d| Some((d, of_product(f, d)?))).collect::<Option<_>>()?;
+    let all: HashMap<Value, T> = dots.map(|d| Some((d, of(d)?))).collect::<Option<_>>()?;
     (!all.is_empty()).then_some(all)
 }
 

@@ -104,9 +104,14 @@ impl Operand {
     /// Tensor cores take elements that lie across from shared memory only where they have two bytes: others, of A, through
     /// registers.
     pub fn through_registers(&self, dtype: DType) -> bool {
+        matches!(self, Operand::Registers) || self.lies_across() && dtype.size() == 4
+    }
+
+    /// Whether it is in shared memory, and its contiguous dimension is not the depth.
+    pub fn lies_across(&self) -> bool {
         match self {
-            Operand::Registers => true,
-            Operand::Buffer { along_depth, .. } | Operand::Copied { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth && dtype.size() == 4,
+            Operand::Registers => false,
+            Operand::Buffer { along_depth, .. } | Operand::Copied { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth,
         }
     }
 

@@ -33,7 +33,7 @@ impl Lower<'_> {
             if ring.asynchronous {
                 cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + ring.read()));
             }
-            if ring.groups {
+            if cx.ahead.by_groups() {
                 cx.line(format!("d::proxy_fence({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.

@@ -35,25 +35,12 @@ impl Lower<'_> {
         {
             return c;
         }
+        if let Some((x, source)) = self.operand_of_shape(v, l) {
+            return self.through(x, source);
+        }
         match f.op(v).clone() {
             Op::Splat(s) => Regs(scalar(s)),
             Op::Arange { start } => self.arange(start, l),
-            Op::Expand(x, axis) => {
-                let source = l.expand_source(axis);
-                self.through(x, source)
-            }
-            Op::Broadcast(x) => {
-                let source = l.broadcast_source(&padded(f.shape(x)));
-                self.through(x, source)
-            }
-            Op::Permute(x, perm) => {
-                let source = l.permute_source(&perm);
-                self.through(x, source)
-            }
-            Op::Reshape(x) => {
-                let source = l.reshape_source(&padded(f.shape(x)));
-                self.through(x, source)
-            }
             op if op.is_elementwise() && (self.homes.is_cheap(v) || self.homes.of(v) == l) => self.elementwise(v, l),
             Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
             op => {
