@@ -1,4 +1,4 @@
-//! Tensor maps: what a kernel takes after its slots to copy boxes of its views in one step each.
+//! Tensor maps: what a kernel takes after its slots to copy boxes of its arrays in one step each.
 
 use crate::error::Error;
 use kernel_core::{DType, KernelDesc, MapDesc, ParamKind};
@@ -11,7 +11,7 @@ pub(crate) const MAX_MAPS: usize = 8;
 /// One map's geometry, the fastest dimension first, as the hardware wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    /// The view's name, for messages.
+    /// The array's name, for messages.
     pub name: &'static str,
     pub dtype: DType,
     pub base: u64,
@@ -24,31 +24,29 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Of a view as its slots have it; `None` where the descriptor is none of a view of 1 to 5 dimensions.
+    /// Of an array as the slots have it; `None` where the descriptor is none of 1 to 5 dimensions, or not of these slots.
     pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Option<Geometry> {
-        let param = desc.params.get(map.param)?;
-        let (ParamKind::View { rank } | ParamKind::ViewMut { rank }) = param.kind else { return None };
-        if !(1..=MAX_RANK).contains(&rank) || map.extents.len() != rank {
+        let (param, rank) = (desc.params.get(map.param)?, map.dims.len());
+        let all = map.dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.slots).chain([&param.slot]);
+        if !(1..=MAX_RANK).contains(&rank) || all.max()? >= &slots.len() || param.kind == ParamKind::Scalar {
             return None;
         }
-        let of_view = slots.get(param.slot..param.slot + 1 + 2 * rank)?;
-        let (dims, strides) = of_view[1..].split_at(rank);
         let size = param.dtype.size() as u64;
         let mut g = Geometry {
             name: param.name,
             dtype: param.dtype,
-            base: of_view[0],
+            base: slots[param.slot],
             rank,
             dims: [1; MAX_RANK],
             strides: [0; MAX_RANK - 1],
             extents: [1; MAX_RANK],
             swizzle: map.swizzle,
         };
-        for d in 0..rank {
-            g.dims[d] = dims[rank - 1 - d];
-            g.extents[d] = map.extents[rank - 1 - d];
+        for (d, dim) in map.dims.iter().rev().enumerate() {
+            g.dims[d] = dim.extent.of(slots);
+            g.extents[d] = dim.boxed;
             if d > 0 {
-                g.strides[d - 1] = strides[rank - 1 - d].wrapping_mul(size);
+                g.strides[d - 1] = dim.stride.of(slots).wrapping_mul(size);
             }
         }
         Some(g)
@@ -64,7 +62,7 @@ pub(crate) fn malformed(desc: &KernelDesc) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::ParamDesc;
+    use kernel_core::{MapDim, Number, ParamDesc};
 
     #[test]
     fn the_fastest_dimension_comes_first() {
@@ -74,12 +72,15 @@ mod tests {
         ];
         let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, configs: &[], bundle: None };
         let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
-        let map = MapDesc { param: 1, extents: &[1, 16, 64], swizzle: 128 };
+        const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
+            MapDim { extent: Number { times: 1, slots: extent }, stride: Number { times: 1, slots: stride }, boxed }
+        }
+        let map = MapDesc { param: 1, dims: &[dim(&[2], &[5], 1), dim(&[3], &[6], 16), dim(&[4], &[7], 64)], swizzle: 128 };
         let g = Geometry::of(&desc, &map, &slots).unwrap();
         assert_eq!((g.base, g.rank, g.dims[..3].to_vec()), (0x1000, 3, vec![64, 30, 2]));
         assert_eq!((g.strides[..2].to_vec(), g.extents[..3].to_vec()), (vec![256, 8192], vec![64, 16, 1]));
         assert_eq!(Geometry::of(&desc, &MapDesc { param: 0, ..map }, &slots), None);
-        assert_eq!(Geometry::of(&desc, &MapDesc { extents: &[16, 64], ..map }, &slots), None);
+        assert_eq!(Geometry::of(&desc, &MapDesc { dims: &[], ..map }, &slots), None);
         assert_eq!(Geometry::of(&desc, &map, &slots[..5]), None);
     }
 }

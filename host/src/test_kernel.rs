@@ -1,6 +1,6 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
-use kernel_core::{Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
+use kernel_core::{Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, Number, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
@@ -8,7 +8,8 @@ const PARAMS: &[ParamDesc] = &[
 ];
 
 const fn aligned(slot: usize) -> Require {
-    Require { slot, test: Test::Multiple(16) }
+    const SLOTS: &[usize] = &[0, 1, 2];
+    Require { of: Number { times: 1, slots: SLOTS.split_at(slot).1.split_at(1).0 }, test: Test::Multiple(16) }
 }
 
 const VARIANTS: &[VariantDesc] = &[

@@ -63,8 +63,8 @@ impl Inner {
     pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Error {
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
-        let why = match general.and_then(|v| v.requires.iter().find(|r| !r.test.holds(slots[r.slot]))) {
-            Some(r) => requirement(desc, *r, slots[r.slot]),
+        let why = match general.and_then(|v| v.requires.iter().find(|r| !r.holds(slots))) {
+            Some(r) => requirement(desc, *r, slots),
             None if matches!(self.backend, Backend::Emulator(_)) => return Error::NotEmulated { kernel: desc.name, config: config.id },
             None => {
                 let mut targets: Vec<_> = config.variants.iter().filter_map(|v| v.only).collect();
@@ -77,13 +77,16 @@ impl Inner {
 }
 
 /// ``stride 0 of `a` is 4099 and must be a multiple of 8``.
-fn requirement(desc: &KernelDesc, r: Require, found: u64) -> String {
+fn requirement(desc: &KernelDesc, r: Require, slots: &[u64]) -> String {
     let must = match r.test {
         Test::Multiple(by) => format!("be a multiple of {by}"),
         Test::Equal(to) => format!("be {to}"),
         Test::Within(lo, hi) => format!("lie between {lo} and {hi}"),
+        Test::AtMost(slot) => format!("be at most {}, {}", slot_name(desc, slot), slots[slot]),
     };
-    format!("{} is {found} and must {must}", slot_name(desc, r.slot))
+    let constant = (r.of.times != 1).then(|| r.of.times.to_string());
+    let name: Vec<String> = constant.into_iter().chain(r.of.slots.iter().map(|&s| slot_name(desc, s))).collect();
+    format!("{} is {} and must {must}", name.join(" times "), r.of.of(slots))
 }
 
 fn slot_name(desc: &KernelDesc, slot: usize) -> String {
@@ -101,7 +104,7 @@ fn slot_name(desc: &KernelDesc, slot: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::{DType, ParamDesc};
+    use kernel_core::{DType, Number, ParamDesc};
 
     #[test]
     fn requirements_name_what_is_wrong() {
@@ -119,10 +122,12 @@ mod tests {
                 "the length of `x`", "`n`"
             ]
         );
-        let text = |slot, test, found| requirement(&desc, Require { slot, test }, found);
-        assert_eq!(text(3, Test::Multiple(8), 4099), "stride 0 of `a` is 4099 and must be a multiple of 8");
-        assert_eq!(text(4, Test::Equal(1), 2), "stride 1 of `a` is 2 and must be 1");
-        assert_eq!(text(7, Test::Within(1, 9), 0), "`n` is 0 and must lie between 1 and 9");
+        let slots = [0, 20, 30, 4099, 2, 0, 50, 0];
+        let text = |slots_of, test| requirement(&desc, Require { of: Number { times: 1, slots: slots_of }, test }, &slots);
+        assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
+        assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
+        assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");
+        assert_eq!(text(&[1, 2], Test::AtMost(6)), "extent 0 of `a` times extent 1 of `a` is 600 and must be at most the length of `x`, 50");
     }
 
     #[test]

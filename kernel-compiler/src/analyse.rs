@@ -124,21 +124,6 @@ impl Info {
     }
 }
 
-/// The launcher's check of a slot before it takes a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Require {
-    pub slot: usize,
-    pub test: Test,
-}
-
-/// As `kernel_core::Test`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
-    Multiple(u64),
-    Equal(u64),
-    Within(u64, u64),
-}
-
 /// What the launcher vouches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
@@ -159,7 +144,7 @@ pub struct Analysis {
 impl Analysis {
     /// The one value that a slot may have.
     pub fn known(&self, slot: usize) -> Option<u64> {
-        self.requires.iter().find_map(|r| if let Test::Equal(n) = r.test { (r.slot == slot).then_some(n) } else { None })
+        self.requires.iter().find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
     }
 
     pub fn info(&self, f: &Func, v: Value) -> Info {
@@ -202,8 +187,9 @@ pub fn analyse(f: &Func, assume: Assume) -> Analysis {
     if assume == Assume::Nothing {
         return learn(f, vec![], false);
     }
-    let mut requires = requirements(f, |r| learn(f, r, true));
+    let mut requires = requirements(f, |r| learn(f, [r, f.requires.clone()].concat(), true));
     requires.retain(|r| assume == Assume::Vectors || matches!(r.test, Test::Equal(_)));
+    requires.extend(f.requires.iter().filter(|r| !requires.contains(r)).cloned().collect::<Vec<_>>());
     learn(f, requires, assume == Assume::Vectors)
 }
 
@@ -321,12 +307,13 @@ impl Context<'_> {
         match self.f.op(v) {
             Op::Int(n) => Info::uniform(shape, Congruence::new(LARGEST, *n as u64)),
             Op::Slot { slot } => {
-                let known = self.requires.iter().find(|r| r.slot == *slot).map(|r| r.test);
-                Info::uniform(shape, match known {
-                    Some(Test::Multiple(by)) => Congruence::new(by, 0),
-                    Some(Test::Equal(n)) => Congruence::new(LARGEST, n),
-                    _ => Congruence::new(1, 0),
-                })
+                let of = |r: &Require| match r.test {
+                    Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
+                    Test::Equal(n) => Congruence::new(LARGEST, n),
+                    _ => Congruence::UNKNOWN,
+                };
+                let known = self.requires.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
+                Info::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
             }
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;

@@ -73,6 +73,8 @@ pub struct Func {
     pub ctas: u32,
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
     pub early: Option<Vec<usize>>,
+    /// Without which it does not mean what the kernel says: see [`windows`](crate::windows).
+    pub requires: Vec<Require>,
 }
 
 impl Func {
@@ -143,8 +145,8 @@ pub enum Stmt {
     /// Compute a value here.
     Let(Value),
     Assign(Var, Value),
-    /// `tile` as in [`Op::Load`].
-    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, tile: Option<Vec<Value>>, span: Span },
+    /// `window` as in [`Op::Load`].
+    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, window: Option<Window>, span: Span },
     If { cond: Value, then: Vec<Stmt>, other: Vec<Stmt> },
     For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt>, options: LoopOptions },
     Loop { body: Vec<Stmt> },
@@ -173,7 +175,7 @@ impl Stmt {
     pub fn uses_mut(&mut self) -> Vec<&mut Value> {
         match self {
             Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![v],
-            Stmt::Store { place, value, mask, tile, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().chain(tile.iter_mut().flatten()).collect(),
+            Stmt::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().chain(window.iter_mut().flat_map(|w| &mut w.at)).collect(),
             Stmt::For { lo, hi, step, .. } => vec![lo, hi, step],
             Stmt::Let(_) | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => vec![],
         }
@@ -207,6 +209,88 @@ impl Place {
             Place::Slice { index, .. } | Place::Raw { index, .. } => index,
         }
     }
+}
+
+/// A part of an array in memory as it stands: of what lies outside, zeros are loaded, and nothing is stored. Its last dimensions are those
+/// of the tile; in dimensions of the array before them it is at one index.
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub dims: Vec<Dim>,
+    /// Where it begins, in each of them.
+    pub at: Vec<Value>,
+}
+
+/// Of an array in memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dim {
+    pub extent: Number,
+    /// In elements; of the last dimension it is 1.
+    pub stride: Number,
+}
+
+impl fmt::Debug for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}/{:?}", self.extent, self.stride)
+    }
+}
+
+/// What the launcher knows: a constant times some slots.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number {
+    pub times: u64,
+    pub slots: Vec<usize>,
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let constant = (self.times != 1 || self.slots.is_empty()).then(|| self.times.to_string());
+        let factors: Vec<String> = constant.into_iter().chain(self.slots.iter().map(|s| format!("s{s}"))).collect();
+        f.write_str(&factors.join("·"))
+    }
+}
+
+impl Number {
+    pub fn slot(slot: usize) -> Number {
+        Number { times: 1, slots: vec![slot] }
+    }
+
+    pub fn constant(n: u64) -> Number {
+        Number { times: n, slots: vec![] }
+    }
+
+    pub fn times(&self, o: &Number) -> Number {
+        let mut slots = [self.slots.as_slice(), &o.slots].concat();
+        slots.sort_unstable();
+        Number { times: self.times * o.times, slots }
+    }
+
+    /// The slot that it is.
+    pub fn as_slot(&self) -> Option<usize> {
+        if let (1, &[slot]) = (self.times, &self.slots[..]) { Some(slot) } else { None }
+    }
+}
+
+/// The launcher's check of a number before it takes a variant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Require {
+    pub of: Number,
+    pub test: Test,
+}
+
+impl Require {
+    pub fn slot(slot: usize, test: Test) -> Require {
+        Require { of: Number::slot(slot), test }
+    }
+}
+
+/// As `kernel_core::Test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    Multiple(u64),
+    Equal(u64),
+    Within(u64, u64),
+    /// At most what is in a slot.
+    AtMost(usize),
 }
 
 /// Cache hint; the numbers are the device library's.
@@ -253,8 +337,8 @@ pub enum Op {
     Reduce { value: Value, axis: usize, combine: Combine },
     /// Index of the first largest or smallest along the axis.
     ArgReduce { value: Value, axis: usize, largest: bool },
-    /// `tile` holds the offsets if this is a view's tile as it stands, zero outside: `place` and `mask` say the same by element.
-    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, tile: Option<Vec<Value>> },
+    /// `window`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
+    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option<Window> },
     /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
     Dot { a: Value, b: Value, acc: Value, precision: Precision },
     /// `values` as [`Atomic::values`] says; what it gives is the old value.
@@ -435,7 +519,7 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
             Op::Binary(_, a, b) => vec![*a, *b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, tile, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().chain(tile.iter().flatten().copied()).collect(),
+            Op::Load { place, mask, other, window, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().chain(window.iter().flat_map(|w| w.at.iter().copied())).collect(),
             Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
             Op::Atomic { place, values, mask, .. } => [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect(),
         }
@@ -449,7 +533,7 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, tile, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()].into_iter().flatten().chain(tile.iter_mut().flatten()).collect(),
+            Op::Load { place, mask, other, window, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()].into_iter().flatten().chain(window.iter_mut().flat_map(|w| &mut w.at)).collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
             Op::Atomic { place, values, mask, .. } => [place.index_mut()].into_iter().chain(values).chain(mask).collect(),
         }

@@ -1,7 +1,7 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] (→ [`spread`]) → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
+//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] (→ [`windows`] → [`spread`]) → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
 
 pub mod analyse;
 pub mod ast;
@@ -19,9 +19,11 @@ pub mod parse;
 mod requirements;
 mod show;
 pub mod spread;
+pub mod windows;
 
 use diag::Diagnostics;
 pub use emit::device::{DeviceUnit, EntryMeta};
+pub use emit::named_variant;
 pub use emit::host::{Emulate, HostOptions};
 pub use infer::BUILTINS;
 use proc_macro2::TokenStream;

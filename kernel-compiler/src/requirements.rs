@@ -1,6 +1,6 @@
 //! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks at every call.
 
-use crate::analyse::{Analysis, Require, Test, VECTOR_BYTES, assigned, walk};
+use crate::analyse::{Analysis, VECTOR_BYTES, assigned, walk};
 use crate::ast::ParamKind;
 use crate::ir::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,10 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Require>) -> Analysis) -> Vec<R
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| of.index(p.index(), true, false));
     let sizes = of.slots.iter().filter(|_| by > 1).map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
-    let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).collect();
-    let list = |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Require { slot, test }).collect::<Vec<_>>();
+    // What is asked for already, such as another stride to be 1.
+    let fixed = f.requires.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
+    let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
+    let list = |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Require::slot(slot, test)).collect::<Vec<_>>();
     let a = learn(list(&all));
     // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1, if any is.
     let apart = |p: &Place| f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1);

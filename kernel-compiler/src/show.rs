@@ -19,6 +19,8 @@ pub enum Stage {
     Cpu,
 }
 
+const NO_VARIANT: &str = "the kernel has no such variant";
+
 /// Shows a kernel of a file's text: of the instance with these types (`f16`; none: the first) and configuration (its id;
 /// none: the default), in one of its variants.
 pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
@@ -40,11 +42,10 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
         Stage::Ir => ir(&f, |_| String::new()),
         Stage::Layout => {
             // As a thread block of a cluster has it.
-            let f = &*crate::spread::spread(&f).map_err(|(why, _)| why)?;
+            let seen = variant.way.seen(&f).ok_or(NO_VARIANT)?;
+            let f = &*crate::spread::spread(&seen).map_err(|(why, _)| why)?;
             let a = analyse(f, variant.assume());
-            let pipeline = if variant.tma { crate::lower::pipeline::plan(f, &crate::lower::fused(f)) } else { None };
-            let products = if variant.tma { crate::lower::by_groups(f, &a, pipeline.as_ref()) } else { None };
-            let homes = crate::layout::assign(f, &a, &products.unwrap_or_default());
+            let homes = crate::layout::assign(f, &a, &crate::lower::products(f, &a, variant.way));
             ir(f, |v| {
                 if f.ty(v).is_scalar() {
                     return String::new();
@@ -56,7 +57,7 @@ pub fn show(file_text: &str, kernel: &str, types: Option<&str>, config: Option<&
                 t
             })
         }
-        Stage::Rust => crate::lower::lower(&f, variant, false).ok_or("the kernel has no such variant")?.text(),
+        Stage::Rust => crate::lower::lower(&f, variant, false).ok_or(NO_VARIANT)?.text(),
         Stage::Cpu => crate::emit::numbers::plain(&crate::emit::cpu::body(&f)),
         Stage::Ast => unreachable!("shown above"),
     })

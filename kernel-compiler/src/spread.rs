@@ -228,14 +228,14 @@ impl Parts {
                     let v = *v;
                     match self.f.op(v).clone() {
                         Op::Arange { .. } => self.arange(v, &mut out),
-                        Op::Load { tile: Some(mut at), place, mask, other, hint } => {
-                            self.offset(v, &mut at, &mut out);
-                            self.f.values[v.0 as usize].op = Op::Load { tile: Some(at), place, mask, other, hint };
+                        Op::Load { window: Some(mut window), place, mask, other, hint } => {
+                            self.offset(v, &mut window.at, &mut out);
+                            self.f.values[v.0 as usize].op = Op::Load { window: Some(window), place, mask, other, hint };
                         }
                         _ => {}
                     }
                 }
-                Stmt::Store { value, tile: Some(at), .. } => self.offset(*value, at, &mut out),
+                Stmt::Store { value, window: Some(window), .. } => self.offset(*value, &mut window.at, &mut out),
                 Stmt::If { then, other, .. } => {
                     *then = self.block(then);
                     *other = self.block(other);
@@ -261,9 +261,12 @@ impl Parts {
         self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, spread);
     }
 
-    /// The offsets of a view's tile.
+    /// The offsets of a tile's window.
     fn offset(&mut self, tile: Value, at: &mut [Value], out: &mut Vec<Stmt>) {
         let Some(d) = self.parted(tile) else { return };
+        let rank = self.f.shape(tile).len();
+        let outer = at.len() - rank;
+        let at = &mut at[outer..];
         let dtype = self.f.ty(at[d]).dtype;
         let start = self.start(self.f.shape(tile)[d], dtype, tile);
         let moved = self.value(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), tile);

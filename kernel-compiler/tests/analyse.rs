@@ -3,7 +3,8 @@
 mod common;
 
 use common::{indices, kernel, masks};
-use kernel_compiler::analyse::{Along, Assume, Info, Require, Test, analyse};
+use kernel_compiler::analyse::{Along, Assume, Info, analyse};
+use kernel_compiler::ir::{Require, Test};
 
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> Info {
@@ -152,12 +153,12 @@ fn data_is_unknown() {
 fn what_the_launcher_checks() {
     // x: slots 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
     let requires = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).requires;
-    let address = |slot| Require { slot, test: Test::Multiple(16) };
+    let address = |slot| Require::slot(slot, Test::Multiple(16));
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(requires("f32", f32s), [address(0), address(2)]);
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
-    assert_eq!(requires("f32", row), [address(0), address(2), Require { slot: 8, test: Test::Multiple(4) }], "n moves no address");
-    assert_eq!(requires("f16", row), [address(0), address(2), Require { slot: 8, test: Test::Multiple(8) }]);
+    assert_eq!(requires("f32", row), [address(0), address(2), Require::slot(8, Test::Multiple(4))], "n moves no address");
+    assert_eq!(requires("f16", row), [address(0), address(2), Require::slot(8, Test::Multiple(8))]);
     assert_eq!(requires("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
 }
 
@@ -165,7 +166,7 @@ fn what_the_launcher_checks() {
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
     let slot = f.params.iter().find(|p| p.name == name).expect("a parameter").slot;
-    analyse(&f, Assume::Vectors).requires.iter().find(|r| r.slot == slot).map(|r| r.test)
+    analyse(&f, Assume::Vectors).requires.iter().find(|r| r.of.as_slot() == Some(slot)).map(|r| r.test)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where kernels wait that begin while the launch before them ends.
 
-use kernel_compiler::lower::Variant;
+use kernel_compiler::lower::{Variant, Way};
+use kernel_compiler::windows::Transposed;
 use kernel_compiler::{Stage, show};
 
 const WAIT: &str = "d::grid_dependency_wait();";
@@ -11,7 +12,7 @@ fn lowered(early: &str, body: &str, tma: bool) -> String {
          pub fn k<const B: usize>(x: &[f32], w: &[f32], y: &mut [f32], a: View<f16, 2>, mut c: ViewMut<f32, 2>, n: usize) {{ {body} }}",
         if tma { 90 } else { 80 }
     );
-    show(&text, "k", None, None, Variant { aligned: true, tma }, Stage::Rust).expect("lowers")
+    show(&text, "k", None, None, Variant { aligned: true, way: if tma { Way::Maps(Transposed::default()) } else { Way::Warps } }, Stage::Rust).expect("lowers")
 }
 
 /// The accesses to global memory and the waits, in order: a letter each, `!` for a wait.

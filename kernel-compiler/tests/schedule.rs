@@ -3,7 +3,7 @@
 mod common;
 
 use kernel_compiler::lower::schedule::schedule;
-use kernel_compiler::lower::{Access, Act, Node, Variant, lower};
+use kernel_compiler::lower::{Access, Act, Node, Variant, Way, lower};
 
 fn exchange(name: &str, bytes: usize) -> Node {
     Node::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), site: 0 }
@@ -135,7 +135,7 @@ fn ways_that_end_bring_nothing() {
 /// Barriers in the lowered code of a kernel over `x: &[f32]`, `y: &mut [f32]`.
 fn barriers(body: &str) -> usize {
     let f = common::kernel("f32", body);
-    let counts = [true, false].map(|aligned| lower(&f, Variant { aligned, tma: false }, false).expect("for any kernel").text().matches("d::barrier(").count());
+    let counts = [true, false].map(|aligned| lower(&f, Variant { aligned, way: Way::Warps }, false).expect("for any kernel").text().matches("d::barrier(").count());
     assert_eq!(counts[0], counts[1], "both variants");
     counts[0]
 }
@@ -162,7 +162,7 @@ fn barriers_of_whole_kernels() {
 #[test]
 fn one_warp_reduces_without_shared_memory() {
     let f = common::func("#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }");
-    let lowered = lower(&f, Variant { aligned: true, tma: false }, false).expect("for any kernel");
+    let lowered = lower(&f, Variant { aligned: true, way: Way::Warps }, false).expect("for any kernel");
     assert_eq!((lowered.shared_bytes, lowered.text().matches("d::barrier(").count()), (0, 0));
     assert_eq!(lowered.text().matches("d::shuffle_xor(").count(), 5);
 }

@@ -178,15 +178,43 @@ pub struct VariantDesc {
 
 impl VariantDesc {
     pub fn admits(&self, slots: &[u64]) -> bool {
-        self.requires.iter().all(|r| r.test.holds(slots[r.slot]))
+        self.requires.iter().all(|r| r.holds(slots))
     }
 }
 
-/// What a slot must satisfy (an address in bytes, an extent or stride in elements).
+/// What a launch knows of a call: a constant times some slots (an address in bytes, an extent or stride in elements).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    pub times: u64,
+    pub slots: &'static [usize],
+}
+
+impl Number {
+    /// The largest number where it is larger.
+    #[inline]
+    pub fn of(&self, slots: &[u64]) -> u64 {
+        self.slots.iter().fold(self.times, |n, &s| n.saturating_mul(slots[s]))
+    }
+}
+
+/// What a number must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Require {
-    pub slot: usize,
+    pub of: Number,
     pub test: Test,
+}
+
+impl Require {
+    #[inline]
+    pub fn holds(&self, slots: &[u64]) -> bool {
+        let n = self.of.of(slots);
+        match self.test {
+            Test::Multiple(by) => n.is_multiple_of(by),
+            Test::Equal(to) => n == to,
+            Test::Within(lo, hi) => lo <= n && n <= hi,
+            Test::AtMost(slot) => n <= slots[slot],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,28 +223,29 @@ pub enum Test {
     Equal(u64),
     /// Both ends included.
     Within(u64, u64),
+    /// At most what is in another slot.
+    AtMost(usize),
 }
 
-impl Test {
-    pub const fn holds(self, v: u64) -> bool {
-        match self {
-            Test::Multiple(by) => v.is_multiple_of(by),
-            Test::Equal(to) => v == to,
-            Test::Within(lo, hi) => lo <= v && v <= hi,
-        }
-    }
-}
-
-/// How boxes of a view are copied to shared memory in one step each (a CUDA tensor map). Base, extents and strides are
-/// those of the view's slots.
+/// How boxes of an array are copied to shared memory, or from it, in one step each (a CUDA tensor map).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDesc {
-    /// The view, as an index into [`KernelDesc::params`].
+    /// The view, slice or pointer that the array begins at, as an index into [`KernelDesc::params`].
     pub param: usize,
-    /// Extents of a box in the order of the view's dimensions, the contiguous one last.
-    pub extents: &'static [u32],
+    /// The contiguous dimension last.
+    pub dims: &'static [MapDim],
     /// Bytes of the swizzle pattern: 0 (none), 32, 64 or 128.
     pub swizzle: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapDim {
+    /// Of the array: a box has zeros beyond it, and nothing is stored there.
+    pub extent: Number,
+    /// In elements; of the last dimension it is 1.
+    pub stride: Number,
+    /// Extent of a box.
+    pub boxed: u32,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,5 @@
-//! Products whose operands are loaded through pointers and slices: warpgroups take them from tiles that all threads copy ahead.
+//! Products whose operands are loaded through pointers and slices, in loops that are not to be specialised: warpgroups take them from tiles
+//! that all threads copy ahead.
 
 use kernel_core::{Call, f8e4m3, f16};
 use kernel_macros::tile_kernel;
@@ -35,7 +36,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     if WAY == 1 {
         let mut a_ptrs = a.add((rows % m).expand(1) * stride_am + offs_k.expand(0) * stride_ak);
         let mut b_ptrs = b.add(offs_k.expand(1) * stride_bk + (columns % n).expand(0) * stride_bn);
-        for i in 0..cdiv(k, BK) {
+        for i in (0..cdiv(k, BK)).warp_specialise(false) {
             let x = load(a_ptrs).mask(offs_k.expand(0) < k - i * BK).other(0.0);
             let y = load(b_ptrs).mask(offs_k.expand(1) < k - i * BK).other(0.0);
             acc = dot(x, y, acc);
@@ -45,7 +46,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     } else {
         let mut a_ptrs = a.add(rows.expand(1) * stride_am + offs_k.expand(0) * stride_ak);
         let mut b_ptrs = b.add(offs_k.expand(1) * stride_bk + columns.expand(0) * stride_bn);
-        for start in (0..k).step_by(BK) {
+        for start in (0..k).step_by(BK).warp_specialise(false) {
             let left = k - start;
             let x = load(a_ptrs).mask((rows.expand(1) < m) & (offs_k.expand(0) < left)).other(0.0);
             let y = load(b_ptrs).mask((offs_k.expand(1) < left) & (columns.expand(0) < n)).other(0.0);
@@ -72,7 +73,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
 fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
     let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
     let mut acc = zeros::<f32>([BM, BN]);
-    for start in (0..k).step_by(BK) {
+    for start in (0..k).step_by(BK).warp_specialise(false) {
         let depth = start + arange(BK);
         let x = load(a, rows.expand(1) * k + depth.expand(0)).mask(broadcast(depth.expand(0), [BM, BK]) < k);
         let y = load(b, columns.expand(1) * k + depth.expand(0)).mask(broadcast(depth.expand(0), [BN, BK]) < k);
@@ -99,7 +100,7 @@ fn runtimes() -> [Runtime; 3] {
 #[test]
 fn through_pointers() {
     // Extents, the length of a row of A and of B, and which variant that is for.
-    let cases = [([128, 128, 128], [128, 128], "tma"), ([136, 200, 104], [104, 200], "tma"), ([72, 40, 100], [104, 48], "tma"), ([8, 8, 3], [8, 8], "tma"), ([70, 50, 33], [33, 50], "general")];
+    let cases = [([128, 128, 128], [128, 128], "groups"), ([136, 200, 104], [104, 200], "groups"), ([72, 40, 100], [104, 48], "groups"), ([8, 8, 3], [8, 8], "groups"), ([70, 50, 33], [33, 50], "general")];
     for config in pointers::DESCS[0].configs {
         for ([m, n, k], [lda, ldb], variant) in cases {
             if config.consts.contains(&("WAY", 1)) && n % 8 != 0 {
@@ -130,14 +131,14 @@ where
     (T,): slices::Types,
 {
     for config in <(T,) as slices::Types>::DESC.configs {
-        for ([m, n, k], variant) in [([128, 64, 128], "tma"), ([80, 48, 208], "tma"), ([33, 17, 40], "general")] {
+        for ([m, n, k], variant) in [([128, 64, 128], "groups"), ([80, 48, 208], "groups"), ([33, 17, 40], "general")] {
             let what = format!("{} {m}x{n}x{k}", config.id);
             let (a, b) = (values(m * k, 1, of), values(n * k, 2, of));
             let run = |rt: &Runtime| {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let mut z = Buffer::<f32>::zeros(rt, m * n).unwrap();
                 let call = slices::<T>(&x, &y, &mut z, m as u64, n as u64, k as u64);
-                if variant == "tma" {
+                if variant == "groups" {
                     assert_eq!(taken(&call, config.id), variant, "{what}");
                 }
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));

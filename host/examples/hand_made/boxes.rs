@@ -2,7 +2,7 @@
 
 use super::leak;
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, MapDesc, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu};
+use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu};
 use tile_host::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -10,8 +10,12 @@ const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 5 },
 ];
 
-const fn require(slot: usize, test: Test) -> Require {
-    Require { slot, test }
+const fn slot(slot: &'static [usize]) -> Number {
+    Number { times: 1, slots: slot }
+}
+
+const fn require(of: &'static [usize], test: Test) -> Require {
+    Require { of: slot(of), test }
 }
 
 const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
@@ -24,13 +28,17 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
         entry: "add_boxes",
         only: Some("sm_90a"),
         requires: &[
-            require(0, Test::Multiple(16)),
-            require(1, Test::Within(1, 1 << 32)),
-            require(2, Test::Within(1, 1 << 32)),
-            require(3, Test::Multiple(4)),
-            require(4, Test::Equal(1)),
+            require(&[0], Test::Multiple(16)),
+            require(&[1], Test::Within(1, 1 << 32)),
+            require(&[2], Test::Within(1, 1 << 32)),
+            require(&[3], Test::Multiple(4)),
+            require(&[4], Test::Equal(1)),
         ],
-        maps: &[MapDesc { param: 0, extents: &[8, 32], swizzle: 0 }],
+        maps: &[MapDesc {
+            param: 0,
+            dims: &[MapDim { extent: slot(&[1]), stride: slot(&[3]), boxed: 8 }, MapDim { extent: slot(&[2]), stride: slot(&[4]), boxed: 32 }],
+            swizzle: 0,
+        }],
         emulated: None,
     }],
 }];

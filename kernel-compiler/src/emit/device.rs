@@ -5,7 +5,9 @@ use crate::ast::Config;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
 use crate::ir::Func;
-use crate::lower::{Lowered, Variant, lower};
+use crate::lower::{Lowered, Variant, Way, lower};
+use crate::windows::{Transposed, describe};
+use std::borrow::Cow;
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
@@ -47,18 +49,25 @@ kernel_core::device_prelude!();
 /// The variants of an instance, the best first: by warpgroups, where all products can have their operands as these take them, and
 /// by warps; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
-    let pair = |tma: bool| {
-        let lowered = |aligned: bool| {
-            let v = Variant { aligned, tma };
-            lower(func, v, sites).map(|l| (v, l))
-        };
-        let aligned = lowered(true).filter(|(_, l)| l.vectors || l.maps.iter().any(|m| m.stores));
-        aligned.into_iter().chain(lowered(false)).collect::<Vec<_>>()
+    let lowered = |way: Way, aligned: bool| {
+        let v = Variant { aligned, way };
+        lower(func, v, sites).map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
     };
-    let mut out = if matches!(config.arch, 0 | 90) { pair(true) } else { vec![] };
-    // Those without tensor maps are for whole vectors alone.
-    if config.arch != 90 || out.iter().all(|(_, l)| l.maps.is_empty()) {
-        out.extend(pair(false));
+    let pair = |way: Way| [true, false].into_iter().filter_map(move |aligned| lowered(way, aligned));
+    // Windows that are found in index arithmetic may ask for more than arguments have.
+    let found = matches!(describe(func, Transposed::default()), Some(Cow::Owned(_)));
+    let mut out = vec![];
+    if matches!(config.arch, 0 | 90) {
+        let [as_written, transposed @ ..] = Transposed::ALL.map(Way::Maps);
+        out.extend(pair(as_written));
+        out.extend(transposed.into_iter().filter_map(|way| lowered(way, true)));
+        if found || out.is_empty() {
+            out.extend(pair(Way::Groups));
+        }
+    }
+    // Views that tensor maps do not take are for other configurations.
+    if config.arch != 90 || found || out.iter().all(|(v, _)| v.way == Way::Groups) {
+        out.extend(pair(Way::Warps));
     }
     out
 }
@@ -72,12 +81,13 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         for (variant, lowered) in variants(&func, i.config, false) {
-            let unit = &mut out[usize::from(variant.tma)];
+            let by_groups = variant.way != Way::Warps;
+            let unit = &mut out[usize::from(by_groups)];
             let name = entry_name(&k.name, &i.types, i.config, variant);
             let maps: String = (0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n")).collect();
             let body = lowered.text();
             unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
-            let min_blocks = if variant.tma { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
+            let min_blocks = if by_groups { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
             unit.entries.push(EntryMeta { name, threads: lowered.threads, shared_bytes: lowered.shared_bytes as u32, min_blocks, ctas: i.config.ctas, maps: lowered.maps.len() as u32 });
         }
     }

@@ -6,10 +6,10 @@ use super::{config_id, cpu, device, entry_name, grid, types_id};
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
 use super::device::TMA_TARGET;
-use crate::analyse::Test;
 use crate::dtype::DType;
 use crate::instance::Kernel;
-use crate::ir::Func;
+use crate::ir::{Func, Number, Test};
+use crate::lower::Way;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -180,6 +180,11 @@ fn param_descs(f: &Func) -> TokenStream {
     quote! { #(#each),* }
 }
 
+fn number(n: &Number) -> TokenStream {
+    let (times, slots) = (n.times, &n.slots);
+    quote! { __k::Number { times: #times, slots: &[#(#slots),*] } }
+}
+
 /// The configuration's descriptor; its functions go to `code`.
 fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, cpu: TokenStream, emulated: bool, (t, c): (usize, usize), code: &mut Code, d: &Diagnostics) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
@@ -189,13 +194,14 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
     for (i, (variant, lowered)) in device::variants(func, config, true).into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
         let requires = lowered.requires.iter().map(|r| {
-            let slot = r.slot;
+            let of = number(&r.of);
             let test = match r.test {
                 Test::Multiple(by) => quote! { Multiple(#by) },
                 Test::Equal(to) => quote! { Equal(#to) },
                 Test::Within(lo, hi) => quote! { Within(#lo, #hi) },
+                Test::AtMost(slot) => quote! { AtMost(#slot) },
             };
-            quote! { __k::Require { slot: #slot, test: __k::Test::#test } }
+            quote! { __k::Require { of: #of, test: __k::Test::#test } }
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
@@ -224,13 +230,17 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
         } else {
             quote! { ::core::option::Option::None }
         };
-        let only = match variant.tma {
-            true => quote! { ::core::option::Option::Some(#TMA_TARGET) },
-            false => quote! { ::core::option::Option::None },
+        let only = match variant.way {
+            Way::Groups | Way::Maps(_) => quote! { ::core::option::Option::Some(#TMA_TARGET) },
+            Way::Warps => quote! { ::core::option::Option::None },
         };
         let maps = lowered.maps.iter().map(|m| {
-            let (param, extents, swizzle) = (m.param, m.extents.iter().map(|&e| e as u32), m.swizzle as u32);
-            quote! { __k::MapDesc { param: #param, extents: &[#(#extents),*], swizzle: #swizzle } }
+            let (param, swizzle) = (m.param, m.swizzle as u32);
+            let dims = m.dims.iter().zip(&m.extents).map(|(d, &boxed)| {
+                let (extent, stride, boxed) = (number(&d.extent), number(&d.stride), boxed as u32);
+                quote! { __k::MapDim { extent: #extent, stride: #stride, boxed: #boxed } }
+            });
+            quote! { __k::MapDesc { param: #param, dims: &[#(#dims),*], swizzle: #swizzle } }
         });
         variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, requires: &[#(#requires),*], maps: &[#(#maps),*], emulated: #emulation } });
     }

@@ -11,7 +11,8 @@ use crate::dtype::DType;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
 use crate::ir::Func;
-use crate::lower::{Variant, pipeline};
+use crate::lower::{Variant, Way, pipeline};
+use crate::windows::{Transposed, describe};
 use crate::spread::{Refused, spread};
 
 /// One instance, of which there is code: a program that a configuration spreads over thread blocks can be.
@@ -27,9 +28,10 @@ pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diag
 }
 
 fn spreads(f: &Func) -> std::result::Result<(), Refused> {
-    let part = spread(f)?;
+    let f = describe(f, Transposed::default()).expect("as it is written");
+    let part = spread(&f)?;
     let fed = pipeline::plan(&part, &[]).is_some();
-    if fed { Ok(()) } else { Err(("its products are not those of warpgroups: of tiles of views, of 64 rows at least for each block, copied by a producer", None)) }
+    if fed { Ok(()) } else { Err(("its products are not those of warpgroups: of windows of matrices, of 64 rows at least for each block, copied by a producer", None)) }
 }
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
@@ -62,11 +64,25 @@ pub fn entry_name(kernel: &str, types: &[(String, DType)], config: &Config, v: V
         name.push_str("__");
         name.push_str(&types_id(types).replace(',', "_"));
     }
-    let variant = match (v.tma, v.aligned) {
-        (false, true) => "aligned",
-        (false, false) => "general",
-        (true, true) => "tma",
-        (true, false) => "tma_general",
+    format!("{name}__{}__{}", config_id(config).replace('=', "").replace(',', "_"), variant_name(v))
+}
+
+fn variant_name(v: Variant) -> String {
+    let (way, lies) = match v.way {
+        Way::Warps if v.aligned => return "aligned".into(),
+        Way::Warps => return "general".into(),
+        Way::Groups => ("groups", ""),
+        Way::Maps(Transposed { a: false, b: false }) => ("tma", ""),
+        Way::Maps(Transposed { a: false, b: true }) => ("tma", "_nt"),
+        Way::Maps(Transposed { a: true, b: false }) => ("tma", "_tn"),
+        Way::Maps(Transposed { a: true, b: true }) => ("tma", "_tt"),
     };
-    format!("{name}__{}__{variant}", config_id(config).replace('=', "").replace(',', "_"))
+    format!("{way}{lies}{}", if v.aligned { "" } else { "_general" })
+}
+
+/// The variant whose entry has this name.
+pub fn named_variant(entry: &str) -> Option<Variant> {
+    let name = entry.rsplit("__").next()?;
+    let ways = [Way::Warps, Way::Groups].into_iter().chain(Transposed::ALL.map(Way::Maps));
+    ways.flat_map(|way| [true, false].map(|aligned| Variant { aligned, way })).find(|&v| variant_name(v) == name)
 }

@@ -102,11 +102,11 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                Ok(Val::Run(self.push(Op::Load { place, mask, other, hint: c.options.hint, tile: None }, Type { dtype, shape }, c.span)))
+                Ok(Val::Run(self.push(Op::Load { place, mask, other, hint: c.options.hint, window: None }, Type { dtype, shape }, c.span)))
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
-                self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, tile: None, span: c.span });
+                self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, window: None, span: c.span });
                 Ok(Val::Unit)
             }
             (_, given) if atomic_op(name).is_some_and(|op| op.values().len() == given.len()) => {
@@ -257,10 +257,13 @@ impl Infer<'_> {
         }
         let (index, mask) = (self.spread(index, &shape, span), self.spread(mask, &shape, span));
         let place = Place::Raw { param, index };
+        // Extents are behind the address, strides behind them.
+        let number = |k: usize| Number::slot(p.slot + 1 + k);
+        let whole = Window { dims: (0..rank).map(|d| Dim { extent: number(d), stride: number(rank + d) }).collect(), at: starts };
         match value {
             Some(value) => {
-                let tile = c.options.mask.is_none().then_some(starts);
-                self.emit(Stmt::Store { place, value, mask: Some(mask), hint: c.options.hint, tile, span });
+                let window = c.options.mask.is_none().then_some(whole);
+                self.emit(Stmt::Store { place, value, mask: Some(mask), hint: c.options.hint, window, span });
                 Ok(Val::Unit)
             }
             None => {
@@ -271,8 +274,8 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                let tile = (c.options.mask.is_none() && other.is_none()).then_some(starts);
-                Ok(Val::Run(self.push(Op::Load { place, mask: Some(mask), other, hint: c.options.hint, tile }, Type { dtype: p.dtype, shape }, span)))
+                let window = (c.options.mask.is_none() && other.is_none()).then_some(whole);
+                Ok(Val::Run(self.push(Op::Load { place, mask: Some(mask), other, hint: c.options.hint, window }, Type { dtype: p.dtype, shape }, span)))
             }
         }
     }

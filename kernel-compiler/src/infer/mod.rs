@@ -44,7 +44,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
         }
         done?;
         let early = kernel.early.as_ref().map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
-        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages, ctas: config.ctas, early };
+        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages, ctas: config.ctas, early, requires: vec![] };
         induction::variables(&mut func);
         forward::variables(&mut func);
         prune::dead_values(&mut func);

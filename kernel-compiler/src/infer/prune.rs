@@ -27,7 +27,7 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
             Stmt::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
             Stmt::Let(_) | Stmt::Break | Stmt::Continue | Stmt::Return => {}
             Stmt::Assign(_, v) | Stmt::Print { value: v, .. } | Stmt::Assert { cond: v, .. } => mark(f, *v, live),
-            Stmt::Store { place, value, mask, tile, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().chain(tile.iter().flatten().copied()).for_each(|v| mark(f, v, live)),
+            Stmt::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().chain(window.iter().flat_map(|w| w.at.iter().copied())).for_each(|v| mark(f, v, live)),
             Stmt::If { cond, then, other } => {
                 mark(f, *cond, live);
                 mark_effects(f, then, live);

@@ -1,10 +1,10 @@
-//! Stores of accumulators to a view: a warpgroup's part goes through shared memory in chunks of 64 rows and 128 bytes. Where
+//! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows and 128 bytes. Where
 //! tensor maps take the view they are copied out while the next one, or the next tile, is computed, clipped at the view's ends by
 //! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
 
 use super::dot::buffer_name;
 use super::epilogue::Piece;
-use super::pipeline::Map;
+use super::pipeline::{Map, of_matrix};
 use super::*;
 use crate::layout::dot::{GROUP_ROWS, Groups};
 
@@ -32,7 +32,7 @@ impl Lower<'_> {
     /// Whether a statement is such a store, and has been made.
     pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
-        let Stmt::Store { place, value, tile: Some(tile), hint, span, .. } = s else { return false };
+        let Stmt::Store { place, value, window: Some(window), hint, span, .. } = s else { return false };
         let value = matrix(f, *value);
         let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
@@ -93,8 +93,8 @@ impl Lower<'_> {
             self.put_chunk(size, t, &words, &buffer, &at, site);
             self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
             match boxes {
-                true => self.copy_out((place, tile, *hint), &group, q, size, &buffer, site),
-                false => self.write_out((place, tile, *hint), &group, (q, &buffer), &lane, site),
+                true => self.copy_out((place, window, *hint), &group, q, size, &buffer, site),
+                false => self.write_out((place, window, *hint), &group, (q, &buffer), &lane, site),
             }
         }
         if copied.is_some() {
@@ -118,16 +118,15 @@ impl Lower<'_> {
         self.line(format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[r], {site});"));
     }
 
-    fn copy_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
-        let mut extents = vec![1; tile.len()];
-        extents[tile.len() - 2..].copy_from_slice(&[GROUP_ROWS, ROW / size]);
-        let map = Map { param: place.param(), extents, swizzle: ROW, stores: true };
+    fn copy_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
+        let extents = of_matrix(window.dims.len(), GROUP_ROWS, ROW / size);
+        let map = Map { param: place.param(), dims: window.dims.clone(), extents, swizzle: ROW, stores: true };
         let map = map.among(&mut self.maps);
-        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(tile, q, size).join(", ")));
+        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(&window.at, q, size).join(", ")));
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
-    fn write_out(&mut self, (place, tile, hint): (&Place, &[Value], Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
+    fn write_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
         let across = ROW / size / 32;
@@ -136,14 +135,13 @@ impl Lower<'_> {
         let in_chunk = self.const_table("u32", (0..regs).map(|r| (((of(r).0 & 7) << 4) ^ (of(r).1 * size)).to_string()).collect());
         let rows = self.const_table("u64", (0..regs).map(|r| of(r).0.to_string()).collect());
         let cols = self.const_table("u64", (0..regs).map(|r| of(r).1.to_string()).collect());
-        let mut origin = group.origin(tile, q, size);
+        let mut origin = group.origin(&window.at, q, size);
         let rank = origin.len();
         let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
         self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, ({lane} & 31) as u64);"));
         let (below, left) = (self.fresh(), self.fresh());
-        // Extents are behind the address, strides behind them; the last is 1.
-        let (extent, stride) = (|d: usize| format!("a{}", slot + 1 + d), |d: usize| format!("a{}", slot + 1 + rank + d));
+        let (extent, stride) = (|d: usize| number(&window.dims[d].extent), |d: usize| number(&window.dims[d].stride));
         let inside: Vec<String> = origin.iter().enumerate().map(|(d, o)| format!("{o} < {}", extent(d))).collect();
         let before: String = origin.iter().enumerate().map(|(d, o)| format!(".wrapping_add({o}.wrapping_mul({}))", stride(d))).collect();
         let rows_left = format!("d::limit({}, {r0})", extent(rank - 2));
@@ -177,9 +175,9 @@ impl Part {
     }
 
     /// Where a chunk begins in the view.
-    fn origin(&self, tile: &[Value], q: usize, size: usize) -> Vec<String> {
+    fn origin(&self, at: &[Value], q: usize, size: usize) -> Vec<String> {
         let (m, c) = (q / self.chunks, q % self.chunks);
-        let [before @ .., rows, cols] = tile else { unreachable!("a matrix") };
+        let [before @ .., rows, cols] = at else { unreachable!("a matrix") };
         let row = format!("s::add({}, ({} * {} + {}) as u64)", scalar(*rows), self.row, self.rows, m * GROUP_ROWS);
         let col = format!("s::add({}, ({} * {} + {}) as u64)", scalar(*cols), self.col, self.cols, c * ROW / size);
         before.iter().map(|&o| scalar(o)).chain([row, col]).collect()

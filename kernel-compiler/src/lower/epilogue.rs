@@ -24,7 +24,7 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     let products: HashSet<Var> = walk(&f.body).filter_map(|s| if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }).collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
-            let Stmt::Store { value, tile: Some(_), .. } = s else { continue };
+            let Stmt::Store { value, window: Some(_), .. } = s else { continue };
             let value = matrix(f, *value);
             if part(f, value).is_none() {
                 continue;
@@ -86,7 +86,7 @@ impl Collect<'_> {
             _ => false,
         };
         let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
-        let is_load = matches!(f.op(v), Op::Load { tile: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
+        let is_load = matches!(f.op(v), Op::Load { window: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar() || !alone || takes_copied || self.copied.contains(&v) || !(is_load || f.op(v).is_elementwise()) {
             return;

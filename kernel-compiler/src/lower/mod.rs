@@ -31,11 +31,12 @@ use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
 use crate::spread::spread;
+use crate::windows::{Transposed, describe};
 pub use program::{Access, Act, Lowered, Node};
 use roles::Role;
 use ahead::Ahead;
-use epilogue::Fused;
-pub use epilogue::fused;
+use epilogue::{Fused, fused};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use text::*;
 
@@ -44,16 +45,36 @@ use text::*;
 pub struct Variant {
     /// Vectors, under the requirements that `analyse` states.
     pub aligned: bool,
-    /// For sm_90a: products by warpgroups, in a specialised program that copies by tensor maps, or else of what all threads copy.
-    pub tma: bool,
+    pub way: Way,
+}
+
+/// How products are made, and who copies for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By warps, on every target.
+    Warps,
+    /// By warpgroups, for sm_90a alone, of what all threads copy.
+    Groups,
+    /// By warpgroups, in a specialised program that copies by tensor maps, of operands that lie so.
+    Maps(Transposed),
+}
+
+impl Way {
+    /// The function as it is lowered so; none where there is nothing to lower.
+    pub fn seen(self, f: &Func) -> Option<Cow<'_, Func>> {
+        match self {
+            Way::Maps(transposed) => describe(f, transposed),
+            _ => Some(Cow::Borrowed(f)),
+        }
+    }
 }
 
 impl Variant {
     pub fn assume(self) -> Assume {
-        match (self.aligned, self.tma) {
+        match (self.aligned, self.way) {
             (true, _) => Assume::Vectors,
-            (false, true) => Assume::Rows,
-            (false, false) => Assume::Nothing,
+            (false, Way::Groups | Way::Maps(_)) => Assume::Rows,
+            (false, Way::Warps) => Assume::Nothing,
         }
     }
 }
@@ -61,17 +82,25 @@ impl Variant {
 /// Lowers one instance for one variant; none where the variant is not for it. With `sites`, steps carry the kernel's
 /// source line for the emulator.
 pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
-    if f.ctas > 1 && !variant.tma {
+    if f.ctas > 1 && !matches!(variant.way, Way::Maps(_)) {
         return None;
     }
+    let f = &*variant.way.seen(f)?;
     let f = &*spread(f).ok()?;
-    let fused = if variant.tma { fused(f) } else { vec![] };
-    let pipeline = if variant.tma { pipeline::plan(f, if variant.aligned { &fused } else { &[] }) } else { None };
-    if pipeline.is_some() && !variant.aligned && epilogue::crowded(f, &fused) {
+    let fused = if let Way::Maps(_) = variant.way { fused(f) } else { vec![] };
+    let pipeline = match variant.way {
+        Way::Maps(_) => Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?),
+        _ => None,
+    };
+    if !variant.aligned && epilogue::crowded(f, &fused) {
         return None;
     }
     let a = analyse(f, variant.assume());
-    let products = if variant.tma { by_groups(f, &a, pipeline.as_ref())? } else { HashMap::new() };
+    let products = match variant.way {
+        Way::Warps => HashMap::new(),
+        Way::Groups => copied::products(f, &a)?,
+        Way::Maps(_) => pipeline.as_ref()?.dots.clone(),
+    };
     let homes = assign(f, &a, &products);
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes, products)? } else { Ahead::default() };
     let lower = |role: Role| {
@@ -96,9 +125,14 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
 }
 
-/// The products that warpgroups make: those of a pipeline, else of what all warps copy.
-pub fn by_groups(f: &Func, a: &Analysis, pipeline: Option<&pipeline::Pipeline>) -> Option<HashMap<Value, pipeline::Product>> {
-    pipeline.map(|p| p.dots.clone()).or_else(|| copied::products(f, a))
+/// The products that warpgroups make, of a function [as it is seen](Way::seen), and spread; for `tile show`.
+pub fn products(f: &Func, a: &Analysis, way: Way) -> HashMap<Value, pipeline::Product> {
+    let products = match way {
+        Way::Warps => None,
+        Way::Groups => copied::products(f, a),
+        Way::Maps(_) => pipeline::plan(f, &fused(f)).map(|p| p.dots),
+    };
+    products.unwrap_or_default()
 }
 
 /// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.

@@ -159,7 +159,7 @@ fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
 
 /// Whether a load is of a tile that tensor maps can copy.
 fn is_copied(f: &Func, load: Value) -> bool {
-    let Op::Load { tile: Some(_), place, .. } = f.op(load) else { return false };
+    let Op::Load { window: Some(_), place, .. } = f.op(load) else { return false };
     let shape = f.shape(load);
     let matrix = squeezed(shape);
     let fits = shape.iter().all(|e| e.is_power_of_two()) && matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && matrix[0] >= 8;

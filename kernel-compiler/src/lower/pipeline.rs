@@ -1,11 +1,11 @@
-//! Warp specialisation: tiles of views that feed products are copied ahead of them, by warps of their own.
+//! Warp specialisation: windows of arrays that feed products are copied ahead of them, by warps of their own.
 //!
 //! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
 //! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make a
 //! *channel*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
-use crate::analyse::{Require, Test, walk};
+use crate::analyse::walk;
 use crate::dtype::DType;
 use crate::ir::*;
 use super::epilogue::Fused;
@@ -16,7 +16,7 @@ use crate::layout::dot::Groups;
 use crate::spread::depends_on_rank;
 use std::collections::{HashMap, HashSet};
 
-/// A view's tile in shared memory.
+/// A window of an array in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     pub load: Value,
@@ -71,9 +71,11 @@ type Span = Vec<(usize, usize, usize)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub param: usize,
+    pub dims: Vec<Dim>,
+    /// Of a box.
     pub extents: Vec<usize>,
     pub swizzle: usize,
-    /// Boxes are copied to the view.
+    /// Boxes are copied to the array.
     pub stores: bool,
 }
 
@@ -164,7 +166,7 @@ impl Product {
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function of which every product takes at least one operand from a view; none for any other.
+/// The plan for a function of which every product takes at least one operand from a window; none for any other.
 ///
 /// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
 /// are computed of, are left to the consumers where the producer cannot say where they lie.
@@ -213,28 +215,32 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     accumulators.filter(|&var| starts(var)).collect()
 }
 
-/// What tensor maps ask of the views, beside what is asked already.
+/// Extents of a box that is a matrix of an array of `rank` dimensions.
+pub fn of_matrix(rank: usize, rows: usize, cols: usize) -> Vec<usize> {
+    (2..rank).map(|_| 1).chain([rows, cols]).collect()
+}
+
+/// What tensor maps ask of the arrays, beside what is asked already; what they ask of constants is seen to.
 pub fn requires(f: &Func, maps: &[Map], mut known: Vec<Require>) -> Vec<Require> {
     for m in maps {
         let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
-        let rank = m.extents.len();
-        let (dims, strides) = (param.slot + 1, param.slot + 1 + rank);
-        let mut add = |slot: usize, test: Test| {
-            let r = Require { slot, test };
-            if !known.contains(&r) {
+        let mut add = |of: &Number, test: Test| {
+            let r = Require { of: of.clone(), test };
+            if !of.slots.is_empty() && !known.contains(&r) {
                 known.push(r);
             }
         };
-        add(param.slot, Test::Multiple(16));
-        (0..rank).for_each(|d| add(dims + d, Test::Within(1, i32::MAX as u64)));
-        (0..rank - 1).for_each(|d| {
-            add(strides + d, Test::Multiple(16 / size));
-            add(strides + d, Test::Within(1, (1 << 39) / size));
+        add(&Number::slot(param.slot), Test::Multiple(16));
+        m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
+        let (last, others) = m.dims.split_last().expect("a dimension");
+        others.iter().for_each(|d| {
+            add(&d.stride, Test::Multiple(16 / size));
+            add(&d.stride, Test::Within(1, (1 << 39) / size));
         });
-        add(strides + rank - 1, Test::Equal(1));
+        add(&last.stride, Test::Equal(1));
         if m.stores {
             // The hardware clips rows to 16 bytes, no finer.
-            add(dims + rank - 1, Test::Multiple(16 / size));
+            add(&last.extent, Test::Multiple(16 / size));
         }
     }
     known
@@ -242,8 +248,8 @@ pub fn requires(f: &Func, maps: &[Map], mut known: Vec<Require>) -> Vec<Require>
 
 /// How the thread blocks share the copies of a tile, if it is the same for all of them.
 fn share(f: &Func, load: Value, boxes: &Boxes) -> Option<Share> {
-    let (ctas, Op::Load { tile: Some(at), .. }) = (f.ctas as usize, f.op(load)) else { return None };
-    if ctas == 1 || at.iter().any(|&o| depends_on_rank(f, o)) {
+    let (ctas, Op::Load { window: Some(window), .. }) = (f.ctas as usize, f.op(load)) else { return None };
+    if ctas == 1 || window.at.iter().any(|&o| depends_on_rank(f, o)) {
         return None;
     }
     if boxes.count.is_multiple_of(ctas) {
@@ -417,16 +423,12 @@ impl Pipeline {
     }
 
     fn add(&mut self, f: &Func, channel: usize, load: Value) {
-        let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
-        let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
+        let Op::Load { place, window: Some(Window { dims, .. }), .. } = f.op(load) else { unreachable!("a window") };
+        let size = f.ty(load).dtype.size();
         let boxes = operands::boxes(f, load);
-        let mut extents = shape.to_vec();
-        *extents.last_mut().expect("a tile") = boxes.row_bytes / size;
         let share = share(f, load, &boxes);
-        if share == Some(Share::Rows) {
-            extents[shape.len() - 2] /= f.ctas as usize;
-        }
-        let map = Map { param: place.param(), extents, swizzle: boxes.row_bytes, stores: false };
+        let parts = if share == Some(Share::Rows) { f.ctas as usize } else { 1 };
+        let map = Map { param: place.param(), dims: dims.clone(), extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size), swizzle: boxes.row_bytes, stores: false };
         let map = map.among(&mut self.maps);
         let c = &mut self.channels[channel];
         let offset = c.buffers.last().map_or(0, |b| b.offset + b.boxes.bytes().next_multiple_of(ALIGN));
@@ -437,7 +439,7 @@ impl Pipeline {
 
     /// What the producer must compute to say what is copied, and when; none where that depends on data.
     fn slice(&mut self, f: &Func) -> Option<()> {
-        let mut todo: Vec<Value> = self.loads.keys().flat_map(|l| if let Op::Load { tile: Some(t), .. } = f.op(*l) { t.clone() } else { vec![] }).collect();
+        let mut todo: Vec<Value> = self.loads.keys().flat_map(|l| if let Op::Load { window: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] }).collect();
         loop {
             while let Some(v) = todo.pop() {
                 if !self.needed.insert(v) {

@@ -1,7 +1,7 @@
 //! The structured thread-level program of one instance.
 
 use super::pipeline::Map;
-use crate::analyse::Require;
+use crate::ir::Require;
 
 /// A step of a thread.
 #[derive(Clone, Debug)]

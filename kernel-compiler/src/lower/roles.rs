@@ -166,7 +166,7 @@ impl Lower<'_> {
 
     fn copy(&mut self, v: Value, p: &Pipeline, channel: usize, buffer: usize) {
         let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
-        let Op::Load { tile: Some(at), hint, .. } = f.op(v) else { unreachable!("a view's tile") };
+        let Op::Load { window: Some(Window { at, .. }), hint, .. } = f.op(v) else { unreachable!("a window") };
         let (c, b, ring) = (&p.channels[channel], &p.channels[channel].buffers[buffer], p.channels[channel].ring);
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.boxes.bytes()).sum();

@@ -1,12 +1,21 @@
 //! Pieces of Rust text.
 
 use crate::dtype::DType;
-use crate::ir::{Atomic, Value};
+use crate::ir::{Atomic, Number, Value};
 use crate::linear::terms;
 
 /// The name of a scalar, or of a tile's registers.
 pub fn scalar(v: Value) -> String {
     format!("v{}", v.0)
+}
+
+/// What the launcher knows, in a kernel.
+pub fn number(n: &Number) -> String {
+    let slots: Vec<String> = n.slots.iter().map(|s| format!("a{s}")).collect();
+    match (n.times, &slots[..]) {
+        (1, [first, others @ ..]) => others.iter().fold(first.clone(), |t, s| format!("{t}.wrapping_mul({s})")),
+        (times, slots) => slots.iter().fold(format!("{times}u64"), |t, s| format!("{t}.wrapping_mul({s})")),
+    }
 }
 
 pub fn each(body: &str) -> String {

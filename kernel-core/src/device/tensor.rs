@@ -53,10 +53,11 @@ pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, 
     hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site)
 }
 
-/// As the hardware wants them. Extents are below 2^31, so that what lies beyond stays outside.
+/// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it. Extents are below
+/// 2^31, so that what lies beyond stays outside.
 #[inline(always)]
 fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
-    super::each(|d| at[RANK - 1 - d].min(i32::MAX as u64) as i32)
+    super::each(|d| (at[RANK - 1 - d] as i64).clamp(i32::MIN as i64, i32::MAX as i64) as i32)
 }
 
 /// How a matrix lies in shared memory, beside where: the upper bits of its descriptor. All in bytes.

@@ -3,7 +3,7 @@
 use crate::{choose, disassembler};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use kernel_compiler::lower::Variant;
+use kernel_compiler::lower::{Variant, Way};
 use kernel_core::bundle::Bundle;
 use kernel_core::{ConfigDesc, KernelDesc};
 use std::process::Command;
@@ -86,8 +86,7 @@ fn compiled(desc: &KernelDesc, config: &ConfigDesc, general: bool, stage: kernel
 /// By the end of the entry's name.
 fn variant(config: &ConfigDesc, general: bool) -> Variant {
     let chosen = if general { config.variants.last() } else { config.variants.first() };
-    let name = chosen.and_then(|v| v.entry.rsplit("__").next()).unwrap_or_default();
-    Variant { aligned: matches!(name, "tma" | "aligned"), tma: name.starts_with("tma") }
+    chosen.and_then(|v| kernel_compiler::named_variant(v.entry)).unwrap_or(Variant { aligned: false, way: Way::Warps })
 }
 
 fn source(desc: &KernelDesc) -> Result<&'static str> {

@@ -1,0 +1,251 @@
+//! Matrices given by pointers, strides and masks: what is a window of one is copied by tensor maps, as a view's tile is.
+
+use kernel_core::{Call, Element, bf16, f16};
+use kernel_macros::tile_kernel;
+use tile_host::{Buffer, LaunchOptions, Runtime};
+use tile_tests::matrix::{near, values};
+
+/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices computed anew for every step.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3], warps = [4]),
+    tune(BM = [128], BN = [128], BK = [32], WAY = [0, 1], warps = [8]),
+    grid = [cdiv(m, BM) * cdiv(n, BN)],
+    emulate = [0, 1, 2, 3, 4, 5],
+)]
+unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f16,
+    m: usize,
+    n: usize,
+    k: usize,
+    stride_am: usize,
+    stride_ak: usize,
+    stride_bk: usize,
+    stride_bn: usize,
+    stride_cm: usize,
+    stride_cn: usize,
+) {
+    let pid = program_id(0);
+    let (num_pid_m, num_pid_n) = (cdiv(m, BM), cdiv(n, BN));
+    let num_pid_in_group = 2 * num_pid_n;
+    let first_pid_m = pid / num_pid_in_group * 2;
+    let group_size_m = min(num_pid_m - first_pid_m, 2);
+    let pid_m = first_pid_m + pid % num_pid_in_group % group_size_m;
+    let pid_n = pid % num_pid_in_group / group_size_m;
+    let (rows, columns) = (pid_m * BM + arange(BM), pid_n * BN + arange(BN));
+    let offs_k = arange(BK);
+    let mut acc = zeros::<f32>([BM, BN]);
+    let wrapped = WAY == 1;
+    let (offs_am, offs_bn) = if wrapped { (rows % m, columns % n) } else { (rows, columns) };
+    if WAY == 3 {
+        for start in range(0, k, BK) {
+            let depth = start + offs_k;
+            let x = load(a.add(rows.expand(1) * stride_am).add(depth.expand(0) * stride_ak)).mask((depth.expand(0) < k) & (rows.expand(1) < m));
+            let y = load(b.add(stride_bk * depth.expand(1) + stride_bn * columns.expand(0))).mask((columns.expand(0) < n) & (depth.expand(1) < k));
+            acc = dot(x, y, acc);
+        }
+    } else {
+        let mut a_ptrs = a.add(offs_am.expand(1) * stride_am + offs_k.expand(0) * stride_ak);
+        let mut b_ptrs = b.add(offs_k.expand(1) * stride_bk + offs_bn.expand(0) * stride_bn);
+        for i in 0..cdiv(k, BK) {
+            let left = k - i * BK;
+            if WAY == 0 {
+                let x = load(a_ptrs).mask((rows.expand(1) < m) & (offs_k.expand(0) < left)).other(0.0);
+                let y = load(b_ptrs).mask((offs_k.expand(1) < left) & (columns.expand(0) < n)).other(0.0);
+                acc = dot(x, y, acc);
+            } else if WAY == 1 {
+                let x = load(a_ptrs).mask(offs_k.expand(0) < left).other(0.0);
+                let y = load(b_ptrs).mask(offs_k.expand(1) < left).other(0.0);
+                acc = dot(x, y, acc);
+            } else {
+                let x = load(a_ptrs).mask(rows.expand(1) < m).other(0.0);
+                let y = load(b_ptrs).mask(columns.expand(0) < n).other(0.0);
+                acc = dot(x, y, acc);
+            }
+            a_ptrs += BK * stride_ak;
+            b_ptrs += BK * stride_bk;
+        }
+    }
+    let c_ptrs = c.add(rows.expand(1) * stride_cm + columns.expand(0) * stride_cn);
+    store(c_ptrs, acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+/// Slices, whose rows are as long as an argument says, of another type; a batch of matrices one after the other.
+#[tile_kernel(
+    types(T = [bf16, f16]),
+    tune(BM = [64], BN = [128], BK = [64], warps = [4]),
+    grid = [cdiv(m, BM), cdiv(n, BN)],
+    emulate = [0],
+)]
+fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: i32, n: i32, k: i32) {
+    let (m, n, k) = (m.to::<usize>(), n.to::<usize>(), k.to::<usize>());
+    let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
+    let mut acc = zeros::<f32>([BM, BN]);
+    for start in (0..k).step_by(BK) {
+        let depth = start + arange(BK);
+        let x = load(a, rows.expand(1) * k + depth.expand(0)).mask((rows.expand(1) < m) & (depth.expand(0) < k));
+        let y = load(b, columns.expand(1) * k + depth.expand(0)).mask((columns.expand(1) < n) & (depth.expand(0) < k));
+        acc = dot(x, trans(y), acc);
+    }
+    store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By WAY of what is no window: 1 rows
+/// below the first one, under a mask; 2 a mask of something else, too; 3 a mask that begins one column late.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [32], WAY = [0, 1, 2, 3], warps = [4]),
+    grid = [cdiv(m, BM), cdiv(n, BN), batch],
+    emulate = [0, 1, 2, 3],
+)]
+unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f32,
+    batch: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    stride_a: usize,
+    stride_c: usize,
+) {
+    let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
+    let from = if WAY == 1 { rows - 1 } else { rows };
+    let mut acc = zeros::<f32>([BM, BN]);
+    for start in range(0, k, BK) {
+        let depth = start + arange(BK);
+        let a_ptrs = a.add(program_id(2) * stride_a + from.expand(1) * k + depth.expand(0));
+        let b_ptrs = b.add(depth.expand(1) * n + columns.expand(0));
+        let inside = (depth.expand(0) < k) & (from.expand(1) < m);
+        let x = if WAY == 2 {
+            load(a_ptrs).mask(inside & (depth.expand(0) != 5))
+        } else if WAY == 3 {
+            load(a_ptrs).mask((from.expand(1) < m) & (depth.expand(0) + 1 < k))
+        } else {
+            load(a_ptrs).mask(inside)
+        };
+        acc = dot(x, load(b_ptrs).mask((depth.expand(1) < k) & (columns.expand(0) < n)), acc);
+    }
+    store(c.add(program_id(2) * stride_c + rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+/// The end of the name of the first variant that takes the call.
+fn taken(call: &Call, config: &str) -> &'static str {
+    let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
+    let variant = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
+    variant.entry.rsplit("__").next().expect("a name")
+}
+
+fn with(config: &'static str) -> LaunchOptions<'static> {
+    LaunchOptions { config: Some(config), ..Default::default() }
+}
+
+fn runtimes() -> [Runtime; 3] {
+    [Runtime::cpu(), Runtime::emulator(7), Runtime::emulator(8)]
+}
+
+/// On the CPU and on the emulated SM, by the variant that is expected.
+fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&Runtime, &dyn Fn(&Call)) -> Vec<f32>) {
+    let check = |call: &Call| {
+        if let Some(v) = variant {
+            assert_eq!(taken(call, config), v, "{what}");
+        }
+    };
+    let [cpu, seeds @ ..] = runtimes();
+    let wanted = run(&cpu, &check);
+    assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
+    seeds.iter().for_each(|rt| near(what, &run(rt, &check), &wanted));
+}
+
+#[test]
+fn through_pointers() {
+    let masked = |way: i64| way == 0 || way == 3;
+    // Extents, what the rows of A, B and C are padded by, whether A and B are transposed, the variant where all is masked and where rows and columns
+    // wrap around.
+    let cases = [
+        ([128, 128, 128], [0, 0, 0], [false, false], "tma", "tma"),
+        ([128, 256, 64], [8, 16, 24], [false, true], "tma_nt", "tma_nt"),
+        ([256, 128, 96], [8, 16, 24], [true, false], "tma_tn", "tma_tn"),
+        ([128, 128, 72], [0, 0, 0], [true, true], "tma_tt", "tma_tt"),
+        ([136, 200, 104], [0, 8, 0], [false, false], "tma", "groups"),
+        ([72, 40, 104], [0, 8, 8], [false, true], "tma_nt", "general"),
+        ([128, 128, 128], [0, 0, 1], [false, false], "tma_general", "tma_general"),
+        ([70, 50, 33], [0, 0, 0], [false, false], "general", "general"),
+    ];
+    for config in product::DESCS[0].configs {
+        let way = config.consts.iter().find(|c| c.0 == "WAY").expect("it has one").1;
+        for ([m, n, k], pad, transposed, all_masked, wraps) in cases {
+            let what = format!("{} {m}x{n}x{k} {transposed:?}", config.id);
+            // What is read beside the depth belongs to the matrices, and is none of them.
+            let deep: usize = if way == 2 { usize::next_multiple_of(k, 64) } else { k };
+            let matrix = |rows: usize, columns: usize, t: bool, pad: usize| if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) };
+            let ((of_a, am, ak), (of_b, bk, bn)) = (matrix(m, deep, transposed[0], pad[0]), matrix(deep, n, transposed[1], pad[1]));
+            let (a, b) = (values(of_a, 1, f16::from_f32), values(of_b, 2, f16::from_f32));
+            let expected = match way {
+                2 if k % 64 != 0 => None,
+                w if masked(w) => Some(all_masked),
+                _ => Some(wraps).filter(|_| way == 1),
+            };
+            same(&what, expected, config.id, |rt, check| {
+                let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+                let ldc = n + pad[2];
+                let z = Buffer::<f16>::zeros(rt, m * ldc).unwrap();
+                let [m, n, k, am, ak, bk, bn, ldc] = [m, n, k, am, ak, bk, bn, ldc].map(|x| x as u64);
+                // SAFETY: the matrices are as large as is said.
+                let call = unsafe { product(x.raw(), y.raw(), z.raw(), m, n, k, am, ak, bk, bn, ldc, 1) };
+                check(&call);
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
+            });
+        }
+    }
+}
+
+fn of_slices<T: Element>(of: impl Fn(f32) -> T + Copy)
+where
+    (T,): slices::Types,
+{
+    for config in <(T,) as slices::Types>::DESC.configs {
+        // The last slice is too short for what its extents claim: what lies outside is not there.
+        for ([m, n, k], missing, variant) in [([128, 128, 128], 0, "tma"), ([72, 40, 208], 0, "tma"), ([33, 17, 40], 0, "groups"), ([128, 128, 64], 8, "groups")] {
+            let what = format!("{} {m}x{n}x{k}", config.id);
+            let (a, b) = (values(m * k - missing, 1, of), values(n * k, 2, of));
+            same(&what, (n % 4 == 0).then_some(variant), config.id, |rt, check| {
+                let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+                let mut z = Buffer::<f32>::zeros(rt, m * n).unwrap();
+                let call = slices::<T>(&x, &y, &mut z, m as i32, n as i32, k as i32);
+                check(&call);
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                z.to_vec().unwrap()
+            });
+        }
+    }
+}
+
+#[test]
+fn through_slices() {
+    of_slices(bf16::from_f32);
+    of_slices(f16::from_f32);
+}
+
+#[test]
+fn in_batches() {
+    for config in batches::DESCS[0].configs {
+        let window = config.consts.contains(&("WAY", 0)) || config.consts.contains(&("WAY", 1));
+        for [batch, m, n, k] in [[3, 72, 96, 64], [2, 128, 64, 40]] {
+            let what = format!("{} {batch}x{m}x{n}x{k}", config.id);
+            let (stride_a, stride_c) = (m * k + 16, m * n + 8);
+            let (a, b) = (values(batch * stride_a, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
+            same(&what, Some(if window { "tma" } else { "groups" }), config.id, |rt, check| {
+                let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+                let z = Buffer::<f32>::zeros(rt, batch * stride_c).unwrap();
+                let [batch, m, n, k, stride_a, stride_c] = [batch, m, n, k, stride_a, stride_c].map(|x| x as u64);
+                // SAFETY: the matrices are as large as is said.
+                let call = unsafe { batches(x.raw(), y.raw(), z.raw(), batch, m, n, k, stride_a, stride_c) };
+                check(&call);
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                z.to_vec().unwrap()
+            });
+        }
+    }
+}
