@@ -75,7 +75,8 @@ mod tests {
         const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
             MapDim { extent: Number { times: 1, slots: extent }, stride: Number { times: 1, slots: stride }, boxed }
         }
-        let map = MapDesc { param: 1, dims: &[dim(&[2], &[5], 1), dim(&[3], &[6], 16), dim(&[4], &[7], 64)], swizzle: 128 };
+        const DIMS: &[MapDim] = &[dim(&[2], &[5], 1), dim(&[3], &[6], 16), dim(&[4], &[7], 64)];
+        let map = MapDesc { param: 1, dims: DIMS, swizzle: 128 };
         let g = Geometry::of(&desc, &map, &slots).unwrap();
         assert_eq!((g.base, g.rank, g.dims[..3].to_vec()), (0x1000, 3, vec![64, 30, 2]));
         assert_eq!((g.strides[..2].to_vec(), g.extents[..3].to_vec()), (vec![256, 8192], vec![64, 16, 1]));
