@@ -17,6 +17,7 @@ pub mod lower;
 pub mod module;
 pub mod parse;
 mod requirements;
+mod rotate;
 mod show;
 pub mod spread;
 pub mod windows;

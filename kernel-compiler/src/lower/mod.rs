@@ -30,6 +30,7 @@ use crate::analyse::{Analysis, Assume, analyse};
 use crate::ir::*;
 use crate::layout::{Homes, assign};
 use crate::linear::Layout;
+use crate::rotate::rotate;
 use crate::spread::spread;
 use crate::windows::{Transposed, describe};
 pub use program::{Access, Act, Lowered, Node};
@@ -85,8 +86,13 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     if f.ctas > 1 && !matches!(variant.way, Way::Maps(_)) {
         return None;
     }
-    let f = &*variant.way.seen(f)?;
-    let f = &*spread(f).ok()?;
+    let f = variant.way.seen(f)?;
+    let f = spread(&f).ok()?;
+    let rotated = if let Way::Maps(_) = variant.way { rotate(&f) } else { None };
+    rotated.and_then(|f| lower_as_it_is(&f, variant, sites)).or_else(|| lower_as_it_is(&f, variant, sites))
+}
+
+fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let fused = if let Way::Maps(_) = variant.way { fused(f) } else { vec![] };
     let pipeline = match variant.way {
         Way::Maps(_) => Some(pipeline::plan(f, if variant.aligned { &fused } else { &[] })?),

@@ -1,0 +1,231 @@
+//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in the next one,
+//! behind the first of that. Tensor cores then have both at once, and multiply the one while what is between them is computed of the
+//! other; as written each would wait for the other.
+//!
+//! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
+//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
+//! acc = dot(p, v(last), acc)`.
+
+use crate::analyse::walk;
+use crate::dtype::DType;
+use crate::ir::*;
+use std::collections::{HashMap, HashSet};
+
+/// 32-bit registers of a thread for both products' results and what lives between them; beyond it they spill.
+const MAX_REGISTERS: usize = 176;
+
+/// The function with its loops of this kind rotated; none where there is none.
+pub fn rotate(f: &Func) -> Option<Func> {
+    let mut cx = Rotate { f: f.clone(), rotated: false };
+    let body = std::mem::take(&mut cx.f.body);
+    cx.f.body = cx.block(body);
+    cx.rotated.then_some(cx.f)
+}
+
+struct Rotate {
+    f: Func,
+    rotated: bool,
+}
+
+/// A loop that can be rotated.
+struct Plan {
+    first: Value,
+    second: Value,
+    left: Value,
+    /// The variable that the second product adds to, and what it adds to.
+    sums: (Var, Value),
+    /// What only the second product needs, in the order of the body.
+    alone: HashSet<Value>,
+    /// What its right operand is made of, of what the body computes, in that order.
+    right: Vec<Value>,
+}
+
+impl Rotate {
+    fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = vec![];
+        for s in stmts {
+            match s {
+                Stmt::For { iv, lo, hi, step, body, options } => match self.plan(iv, &body) {
+                    Some(plan) => self.rotated((iv, lo, hi, step), body, options, &plan, &mut out),
+                    None => {
+                        let body = self.block(body);
+                        out.push(Stmt::For { iv, lo, hi, step, body, options });
+                    }
+                },
+                Stmt::Loop { body } => {
+                    let body = self.block(body);
+                    out.push(Stmt::Loop { body });
+                }
+                Stmt::If { cond, then, other } => {
+                    let (then, other) = (self.block(then), self.block(other));
+                    out.push(Stmt::If { cond, then, other });
+                }
+                s => out.push(s),
+            }
+        }
+        out
+    }
+
+    fn plan(&self, iv: Value, body: &[Stmt]) -> Option<Plan> {
+        let f = &self.f;
+        let simple = |s: &Stmt| match s {
+            Stmt::Let(v) => !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. }),
+            Stmt::Assign(..) => true,
+            _ => false,
+        };
+        if !body.iter().all(simple) {
+            return None;
+        }
+        let lets: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
+        let inside: HashSet<Value> = lets.iter().copied().collect();
+        let [first, second] = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::Dot { .. })).collect::<Vec<_>>()[..] else { return None };
+        let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
+        let of = |v: Value| self.made_of(v, &inside);
+        // It is what the first one gives that the second one takes, and nothing else between them.
+        let (left, right, sums) = (of(a), of(b), of(acc));
+        if !left.contains(&first) || right.contains(&first) || of(first).contains(&second) {
+            return None;
+        }
+        let given: Vec<(usize, Var)> = body.iter().enumerate().filter_map(|(i, s)| if let Stmt::Assign(var, v) = s { (*v == second).then_some((i, *var)) } else { None }).collect();
+        let ([(_, var)], true) = (&given[..], used_once(f, body, second)) else { return None };
+        let assigned = |var: Var| body.iter().filter(|s| matches!(s, Stmt::Assign(to, _) if *to == var)).count();
+        let at = |v: Value| body.iter().position(|s| matches!(s, Stmt::Let(w) if *w == v)).expect("it is in the body");
+        let reads: Vec<Value> = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::ReadVar(of) if of == var)).collect();
+        // The sums are this product's alone, and the first product does not take them.
+        let theirs = reads.iter().all(|r| at(*r) > at(first) && sums.contains(r)) && reads.len() <= 1 && assigned(*var) == 1;
+        if !theirs || right.iter().any(|v| reads.contains(v)) {
+            return None;
+        }
+        // The right operand is loaded, by indices, and not of what an earlier iteration has made a tile of.
+        let cheap = |v: &Value| match f.op(*v) {
+            Op::Load { .. } => true,
+            Op::ReadVar(_) => f.ty(*v).is_scalar(),
+            Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
+            _ => f.ty(*v).is_scalar() || f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || f.op(*v).is_view() || matches!(f.op(*v), Op::Splat(_) | Op::Float(_)),
+        };
+        if !right.iter().all(cheap) || !right.iter().any(|v| matches!(f.op(*v), Op::Load { .. })) || !inside.contains(&a) {
+            return None;
+        }
+        let threads = f.warps as usize * 32;
+        let registers = |v: Value| f.shape(v).iter().product::<usize>() * f.ty(v).dtype.size() / 4 / threads;
+        if registers(first) + registers(a) + registers(second) > MAX_REGISTERS {
+            return None;
+        }
+        let right: Vec<Value> = lets.iter().copied().filter(|v| right.contains(v)).collect();
+        let alone = alone(f, body, second, &right);
+        // What is loaded for both stays where it is.
+        if right.iter().any(|v| matches!(f.op(*v), Op::Load { .. }) && !alone.contains(v)) || right.contains(&iv) {
+            return None;
+        }
+        Some(Plan { first, second, left: a, sums: (*var, acc), alone, right })
+    }
+
+    /// A value and what it is made of, of what the body computes.
+    fn made_of(&self, v: Value, inside: &HashSet<Value>) -> HashSet<Value> {
+        let (mut todo, mut seen) = (vec![v], HashSet::new());
+        while let Some(v) = todo.pop() {
+            if inside.contains(&v) && seen.insert(v) {
+                todo.extend(self.f.op(v).operands());
+            }
+        }
+        seen
+    }
+
+    fn rotated(&mut self, (iv, lo, hi, step): (Value, Value, Value, Value), body: Vec<Stmt>, options: LoopOptions, plan: &Plan, out: &mut Vec<Stmt>) {
+        self.rotated = true;
+        let span = self.f.values[plan.second.0 as usize].span;
+        // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
+        let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
+        let left: Vec<(Value, Var)> = [iv, plan.left].into_iter().chain(read).map(|v| (v, self.variable(v))).collect();
+        let (sums, scaled) = plan.sums;
+        let one: Vec<Stmt> = body.into_iter().filter(|s| !matches!(s, Stmt::Let(v) if plan.alone.contains(v)) && !matches!(s, Stmt::Assign(_, v) if *v == plan.second)).collect();
+        let at = one.iter().position(|s| matches!(s, Stmt::Let(v) if *v == plan.first)).expect("the first product");
+        let is_read = matches!(self.f.op(scaled), Op::ReadVar(of) if *of == sums);
+        let keep = |values: &dyn Fn(Value) -> Value| {
+            let scaled = (!is_read).then(|| Stmt::Assign(sums, values(scaled)));
+            scaled.into_iter().chain(left.iter().map(|(v, var)| Stmt::Assign(*var, values(*v)))).collect::<Vec<_>>()
+        };
+        // The first iteration, up to its second product.
+        let mut map = HashMap::from([(iv, lo)]);
+        let mut then: Vec<Stmt> = one.iter().map(|s| self.copied(s, &mut map)).collect();
+        then.extend(keep(&|v| map.get(&v).copied().unwrap_or(v)));
+        let next = self.value(Op::Binary(Binary::Add, lo, step), self.f.ty(iv).clone(), span, &mut then);
+        let mut rest = one;
+        rest.extend(keep(&|v| v));
+        let product = self.second(plan, &left, span);
+        rest.splice(at + 1..at + 1, product);
+        then.push(Stmt::For { iv, lo: next, hi, step, body: rest, options });
+        let product = self.second(plan, &left, span);
+        then.extend(product);
+        let cond = self.value(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
+        out.push(Stmt::If { cond, then, other: vec![] });
+    }
+
+    /// The second product of the iteration before.
+    fn second(&mut self, plan: &Plan, left: &[(Value, Var)], span: proc_macro2::Span) -> Vec<Stmt> {
+        let (mut out, mut map) = (vec![], HashMap::new());
+        for &(v, var) in left {
+            let ty = self.f.ty(v).clone();
+            map.insert(v, self.value(Op::ReadVar(var), ty, span, &mut out));
+        }
+        for &v in &plan.right {
+            if !map.contains_key(&v) {
+                let s = self.copied(&Stmt::Let(v), &mut map);
+                out.push(s);
+            }
+        }
+        let Op::Dot { a, b, precision, .. } = *self.f.op(plan.second) else { unreachable!("a dot") };
+        let ty = self.f.ty(plan.second).clone();
+        let acc = self.value(Op::ReadVar(plan.sums.0), ty.clone(), span, &mut out);
+        let (a, b) = (map[&a], map.get(&b).copied().unwrap_or(b));
+        let made = self.value(Op::Dot { a, b, acc, precision }, ty, span, &mut out);
+        out.push(Stmt::Assign(plan.sums.0, made));
+        out
+    }
+
+    /// A statement with values of its own.
+    fn copied(&mut self, s: &Stmt, map: &mut HashMap<Value, Value>) -> Stmt {
+        match s {
+            Stmt::Let(v) => {
+                let mut info = self.f.values[v.0 as usize].clone();
+                info.op.operands_mut().into_iter().for_each(|o| *o = map.get(o).copied().unwrap_or(*o));
+                let new = Value(self.f.values.len() as u32);
+                self.f.values.push(info);
+                map.insert(*v, new);
+                Stmt::Let(new)
+            }
+            Stmt::Assign(var, v) => Stmt::Assign(*var, map.get(v).copied().unwrap_or(*v)),
+            _ => unreachable!("only these are in such a loop"),
+        }
+    }
+
+    fn variable(&mut self, v: Value) -> Var {
+        let var = Var(self.f.vars.len() as u32);
+        self.f.vars.push(VarInfo { name: "of the iteration before".into(), ty: self.f.ty(v).clone() });
+        var
+    }
+
+    fn value(&mut self, op: Op, ty: Type, span: proc_macro2::Span, out: &mut Vec<Stmt>) -> Value {
+        let v = Value(self.f.values.len() as u32);
+        self.f.values.push(ValueInfo { ty, op, span });
+        out.push(Stmt::Let(v));
+        v
+    }
+}
+
+/// Whether nothing but one assignment takes a value.
+fn used_once(f: &Func, body: &[Stmt], v: Value) -> bool {
+    walk(body).flat_map(|s| f.taken_by(s)).filter(|t| *t == v).count() == 1
+}
+
+/// The second product, and of what its right operand is made of what nobody else takes; but for what variables hold.
+fn alone(f: &Func, body: &[Stmt], second: Value, right: &[Value]) -> HashSet<Value> {
+    let mut alone = HashSet::from([second]);
+    for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
+        let others = body.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w)));
+        if !others {
+            alone.insert(v);
+        }
+    }
+    alone
+}

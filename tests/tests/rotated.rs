@@ -1,0 +1,135 @@
+//! Loops in which one product takes what another gives, written straight on: the second is made behind the first one of the next iteration.
+
+use kernel_core::f16;
+use kernel_macros::tile_kernel;
+use tile_host::{Buffer, LaunchOptions, Runtime};
+use tile_tests::matrix::{Matrix, near, values};
+use tile_tests::{view, view_mut};
+
+/// Attention through pointers, as one writes it in Triton: heads one after the other.
+#[tile_kernel(
+    tune(BLOCK_M = [64], BLOCK_N = [64], HEAD_DIM = [64], warps = [4]),
+    tune(BLOCK_M = [128], BLOCK_N = [32], HEAD_DIM = [64], warps = [8]),
+    grid = [cdiv(n_ctx, BLOCK_M), heads],
+    emulate = [0, 1],
+)]
+unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: usize>(
+    q: *const f16,
+    k: *const f16,
+    v: *const f16,
+    o: *mut f16,
+    scale: f32,
+    heads: usize,
+    n_ctx: usize,
+    n_keys: usize,
+    stride_h: usize,
+    stride_m: usize,
+) {
+    let base = program_id(1) * stride_h;
+    let offs_m = program_id(0) * BLOCK_M + arange(BLOCK_M);
+    let (offs_n, offs_d) = (arange(BLOCK_N), arange(HEAD_DIM));
+    let query = load(q.add(base + offs_m.expand(1) * stride_m + offs_d.expand(0))).mask(offs_m.expand(1) < n_ctx);
+    let mut k_ptrs = k.add(base + offs_n.expand(1) * stride_m + offs_d.expand(0));
+    let mut v_ptrs = v.add(base + offs_n.expand(1) * stride_m + offs_d.expand(0));
+    let mut m_i = full([BLOCK_M], -1e30);
+    let mut l_i = zeros::<f32>([BLOCK_M]);
+    let mut acc = zeros::<f32>([BLOCK_M, HEAD_DIM]);
+    for start_n in range(0, n_keys, BLOCK_N) {
+        let keys = load(k_ptrs).mask((start_n + offs_n).expand(1) < n_keys);
+        let s = dot(query, trans(keys), zeros::<f32>([BLOCK_M, BLOCK_N])) * (scale * 1.442695);
+        let s = where_((start_n + offs_n).expand(0) < n_keys, s, -1e30);
+        let m_ij = maximum(m_i, max(s, 1));
+        let p = exp2(s - m_ij.expand(1));
+        let alpha = exp2(m_i - m_ij);
+        l_i = l_i * alpha + sum(p, 1);
+        acc = acc * alpha.expand(1);
+        let values = load(v_ptrs).mask((start_n + offs_n).expand(1) < n_keys);
+        acc = dot(p.to::<f16>(), values, acc);
+        m_i = m_ij;
+        k_ptrs += BLOCK_N * stride_m;
+        v_ptrs += BLOCK_N * stride_m;
+    }
+    let result = where_(l_i.expand(1) > 0.0, acc / l_i.expand(1), 7.0);
+    store(o.add(base + offs_m.expand(1) * stride_m + offs_d.expand(0)), result.to::<f16>()).mask(offs_m.expand(1) < n_ctx);
+}
+
+/// `relu(x a) b` of views, in blocks of the middle dimension. WAY: 0 nothing but that; 1 the sums are doubled in every step; 2 and 3 are not to be rotated:
+/// the second product's right operand is what the first one has, too, or the sums are looked at before the first product.
+#[tile_kernel(
+    tune(B = [64], WAY = [0, 1, 2, 3], warps = [4]),
+    grid = [cdiv(y.dim(0), 64)],
+    emulate = [0, 1, 2, 3],
+)]
+fn in_blocks<const B: usize, const WAY: usize>(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f32, 2>) {
+    let row = program_id(0) * 64;
+    let left = x.tile([row, 0], [64, 64]);
+    let mut acc = zeros::<f32>([64, 64]);
+    let mut seen = 0.0;
+    for i in range(0, a.dim(0), B) {
+        if WAY == 3 {
+            seen += max(max(acc, 1), 0);
+        }
+        let block = a.tile([i, 0], [B, 64]);
+        let h = maximum(dot(left, trans(block), zeros::<f32>([64, B])), 0.0).to::<f16>();
+        if WAY == 1 {
+            acc = acc * 2.0;
+        }
+        if WAY == 2 {
+            acc = dot(h, block, acc);
+        } else {
+            acc = dot(h, b.tile([i, 0], [B, 64]), acc);
+        }
+    }
+    y.store([row, 0], acc + seen);
+}
+
+fn with(config: &'static str) -> LaunchOptions<'static> {
+    LaunchOptions { config: Some(config), ..Default::default() }
+}
+
+fn seeds() -> [Runtime; 2] {
+    [7, 8].map(Runtime::emulator)
+}
+
+#[test]
+fn attention_straight_on() {
+    for config in attention::DESCS[0].configs {
+        // No keys, one block of them, several, and a part of one.
+        for (queries, keys) in [(64, 0), (70, 20), (128, 192), (130, 100)] {
+            let (heads, d) = (2, 64);
+            let stride_h = usize::max(queries, keys) * d;
+            let [q, k, v] = [1, 2, 3].map(|seed| values(heads * stride_h, seed, f16::from_f32));
+            let what = format!("{} {queries} {keys}", config.id);
+            let run = |rt: &Runtime| -> Vec<f32> {
+                let [q, k, v] = [&q, &k, &v].map(|x| Buffer::from_slice(rt, x).unwrap());
+                let o = Buffer::<f16>::zeros(rt, heads * stride_h).unwrap();
+                // SAFETY: heads are as large as is said.
+                let call = unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads as u64, queries as u64, keys as u64, stride_h as u64, d as u64) };
+                let taken = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
+                assert!(keys == 0 || taken.entry.ends_with("__tma"), "{what}: {}", taken.entry);
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                o.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
+            };
+            let wanted = run(&Runtime::cpu());
+            assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
+        }
+    }
+}
+
+#[test]
+fn products_of_products() {
+    for config in in_blocks::DESCS[0].configs {
+        for middle in [64, 100, 256] {
+            let (x, a, b) = (Matrix::new([100, 64], 64, 1, f16::from_f32), Matrix::new([middle, 64], 72, 2, f16::from_f32), Matrix::new([middle, 64], 64, 3, f16::from_f32));
+            let what = format!("{} {middle}", config.id);
+            let run = |rt: &Runtime| {
+                let mut y = Matrix::new([100, 64], 64, 0, |_| f32::NAN);
+                rt.launch_with(rt.stream(), in_blocks(view!(x), view!(a), view!(b), view_mut!(y)), &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                y.data
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
+        }
+    }
+}
