@@ -107,6 +107,14 @@ impl Func {
         }
     }
 
+    /// A new value, defined behind these statements.
+    pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
+        let v = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { ty, op, span });
+        out.push(Stmt::Let(v));
+        v
+    }
+
     /// Whether it is a constant of zeros.
     pub fn is_zeros(&self, v: Value) -> bool {
         match self.op(v) {
@@ -258,10 +266,11 @@ impl Number {
         Number { times: n, slots: vec![] }
     }
 
-    pub fn times(&self, o: &Number) -> Number {
+    /// None where the constant overflows.
+    pub fn times(&self, o: &Number) -> Option<Number> {
         let mut slots = [self.slots.as_slice(), &o.slots].concat();
         slots.sort_unstable();
-        Number { times: self.times * o.times, slots }
+        Some(Number { times: self.times.checked_mul(o.times)?, slots })
     }
 
     /// The slot that it is.

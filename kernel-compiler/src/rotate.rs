@@ -45,7 +45,7 @@ impl Rotate {
         let mut out = vec![];
         for s in stmts {
             match s {
-                Stmt::For { iv, lo, hi, step, body, options } => match self.plan(iv, &body) {
+                Stmt::For { iv, lo, hi, step, body, options } => match self.plan(&body) {
                     Some(plan) => self.rotated((iv, lo, hi, step), body, options, &plan, &mut out),
                     None => {
                         let body = self.block(body);
@@ -66,7 +66,7 @@ impl Rotate {
         out
     }
 
-    fn plan(&self, iv: Value, body: &[Stmt]) -> Option<Plan> {
+    fn plan(&self, body: &[Stmt]) -> Option<Plan> {
         let f = &self.f;
         let simple = |s: &Stmt| match s {
             Stmt::Let(v) => !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. }),
@@ -83,17 +83,17 @@ impl Rotate {
         let of = |v: Value| self.made_of(v, &inside);
         // It is what the first one gives that the second one takes, and nothing else between them.
         let (left, right, sums) = (of(a), of(b), of(acc));
-        if !left.contains(&first) || right.contains(&first) || of(first).contains(&second) {
+        if !left.contains(&first) || right.contains(&first) {
             return None;
         }
-        let given: Vec<(usize, Var)> = body.iter().enumerate().filter_map(|(i, s)| if let Stmt::Assign(var, v) = s { (*v == second).then_some((i, *var)) } else { None }).collect();
-        let ([(_, var)], true) = (&given[..], used_once(f, body, second)) else { return None };
+        let given: Vec<Var> = body.iter().filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None }).collect();
+        let ([var], true) = (&given[..], used_once(f, body, second)) else { return None };
         let assigned = |var: Var| body.iter().filter(|s| matches!(s, Stmt::Assign(to, _) if *to == var)).count();
         let at = |v: Value| body.iter().position(|s| matches!(s, Stmt::Let(w) if *w == v)).expect("it is in the body");
-        let reads: Vec<Value> = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::ReadVar(of) if of == var)).collect();
+        let reads: Vec<Value> = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::ReadVar(read) if read == var)).collect();
         // The sums are this product's alone, and the first product does not take them.
         let theirs = reads.iter().all(|r| at(*r) > at(first) && sums.contains(r)) && reads.len() <= 1 && assigned(*var) == 1;
-        if !theirs || right.iter().any(|v| reads.contains(v)) {
+        if !theirs {
             return None;
         }
         // The right operand is loaded, by indices, and not of what an earlier iteration has made a tile of.
@@ -114,7 +114,7 @@ impl Rotate {
         let right: Vec<Value> = lets.iter().copied().filter(|v| right.contains(v)).collect();
         let alone = alone(f, body, second, &right);
         // What is loaded for both stays where it is.
-        if right.iter().any(|v| matches!(f.op(*v), Op::Load { .. }) && !alone.contains(v)) || right.contains(&iv) {
+        if right.iter().any(|v| matches!(f.op(*v), Op::Load { .. }) && !alone.contains(v)) {
             return None;
         }
         Some(Plan { first, second, left: a, sums: (*var, acc), alone, right })
@@ -149,7 +149,8 @@ impl Rotate {
         let mut map = HashMap::from([(iv, lo)]);
         let mut then: Vec<Stmt> = one.iter().map(|s| self.copied(s, &mut map)).collect();
         then.extend(keep(&|v| map.get(&v).copied().unwrap_or(v)));
-        let next = self.value(Op::Binary(Binary::Add, lo, step), self.f.ty(iv).clone(), span, &mut then);
+        let of_iv = self.f.ty(iv).clone();
+        let next = self.f.push(Op::Binary(Binary::Add, lo, step), of_iv, span, &mut then);
         let mut rest = one;
         rest.extend(keep(&|v| v));
         let product = self.second(plan, &left, span);
@@ -157,7 +158,7 @@ impl Rotate {
         then.push(Stmt::For { iv, lo: next, hi, step, body: rest, options });
         let product = self.second(plan, &left, span);
         then.extend(product);
-        let cond = self.value(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
+        let cond = self.f.push(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
         out.push(Stmt::If { cond, then, other: vec![] });
     }
 
@@ -166,7 +167,7 @@ impl Rotate {
         let (mut out, mut map) = (vec![], HashMap::new());
         for &(v, var) in left {
             let ty = self.f.ty(v).clone();
-            map.insert(v, self.value(Op::ReadVar(var), ty, span, &mut out));
+            map.insert(v, self.f.push(Op::ReadVar(var), ty, span, &mut out));
         }
         for &v in &plan.right {
             if !map.contains_key(&v) {
@@ -176,9 +177,9 @@ impl Rotate {
         }
         let Op::Dot { a, b, precision, .. } = *self.f.op(plan.second) else { unreachable!("a dot") };
         let ty = self.f.ty(plan.second).clone();
-        let acc = self.value(Op::ReadVar(plan.sums.0), ty.clone(), span, &mut out);
+        let acc = self.f.push(Op::ReadVar(plan.sums.0), ty.clone(), span, &mut out);
         let (a, b) = (map[&a], map.get(&b).copied().unwrap_or(b));
-        let made = self.value(Op::Dot { a, b, acc, precision }, ty, span, &mut out);
+        let made = self.f.push(Op::Dot { a, b, acc, precision }, ty, span, &mut out);
         out.push(Stmt::Assign(plan.sums.0, made));
         out
     }
@@ -203,13 +204,6 @@ impl Rotate {
         let var = Var(self.f.vars.len() as u32);
         self.f.vars.push(VarInfo { name: "of the iteration before".into(), ty: self.f.ty(v).clone() });
         var
-    }
-
-    fn value(&mut self, op: Op, ty: Type, span: proc_macro2::Span, out: &mut Vec<Stmt>) -> Value {
-        let v = Value(self.f.values.len() as u32);
-        self.f.values.push(ValueInfo { ty, op, span });
-        out.push(Stmt::Let(v));
-        v
     }
 }
 

@@ -29,7 +29,7 @@ fn number(n: &Number) -> String {
     const NAMES: [&str; 11] = ["a", "x", "len", "out", "m", "n", "k", "s", "t", "batch", "short"];
     let constant = match n.times {
         1 if !n.slots.is_empty() => None,
-        n if n == 1 << 30 => Some("any".into()),
+        n if n == (1 << 31) - 128 => Some("any".into()),
         n => Some(n.to_string()),
     };
     constant.into_iter().chain(n.slots.iter().map(|&s| NAMES[s].to_string())).collect::<Vec<_>>().join("·")
@@ -59,10 +59,10 @@ fn window(begin: &str, load: &str) -> (Option<String>, Vec<String>) {
     found(&looped(begin, &format!("sum += {load}.to::<f32>();")), Transposed::default())
 }
 
-/// With nothing asked for.
+/// With nothing asked for but that a depth is a number of columns.
 fn plain(begin: &str, load: &str) -> Option<String> {
     let (window, asks) = window(begin, load);
-    assert_eq!(asks, [""; 0], "{load}");
+    assert!(asks.iter().all(|a| a == "0 <= k <= 2147483647"), "{load}: {asks:?}");
     window
 }
 
@@ -86,6 +86,32 @@ fn rows_of_a_stride() {
     assert_eq!(plain("", "load(a.add((rows * rows).expand(1) * s + depth.expand(0)))"), None);
     assert_eq!(plain("", "load(a.add((rows - 1).expand(1) * s + depth.expand(0)))"), None, "what is before is in memory, too");
     assert_eq!(plain("", "load(a.add((rows - 1).expand(1) * s + depth.expand(0))).mask((rows - 1).expand(1) < m)").as_deref(), Some("m/s any/1"));
+}
+
+/// Without a mask in a dimension what is below 0 there is in memory.
+#[test]
+fn negative_begins() {
+    let from = |begin: &str| window(begin, "load(a.add((from + i).expand(1) * s + depth.expand(0))).mask(depth.expand(0) < k)");
+    assert_eq!(from("let from = program_id(0) * 64;"), (Some("any/s k/1".into()), vec![]));
+    assert_eq!(from("let from = n * 64;"), (Some("any/s k/1".into()), vec![format!("0 <= n <= {}", (1 << 30) / 64)]));
+    assert_eq!(from("let from = program_id(0) % n;"), (Some("any/s k/1".into()), vec![]));
+    assert_eq!(from("let from = min(program_id(0) - n, 8);"), (Some("any/s k/1".into()), vec![]));
+    for negative in [
+        "let from = program_id(0) + 18446744073709551608;",
+        "let from = (-short).to::<usize>();",
+        "let from = (short * 64).to::<usize>();",
+        "let mut from = program_id(0) * 64; if n > 0 { from = from - 8; }",
+        "let from = max(program_id(0) - n, 8);",
+        "let from = load(x, 0).to::<usize>();",
+        "let from = m * n;",
+    ] {
+        assert_eq!(from(negative), (None, vec![]), "{negative}");
+    }
+    let small = "load(a.add((short.to::<usize>() + i).expand(1) * s + depth.expand(0))).mask((depth.expand(0) < k) & ((short.to::<usize>() + i).expand(1) < m))";
+    assert_eq!(window("", small), (Some("m/s k/1".into()), vec!["0 <= short <= 2147483647".into()]), "it has no sign as a slot");
+    // What is left of a depth is no number beyond all numbers.
+    let back = "let back = j - 8; let mut p = a.add(rows.expand(1) * s + back.expand(0));";
+    assert_eq!(window(back, "load(p).mask(back.expand(0) < k - start).to::<f32>(); p += 32; sum += zeros::<f32>([64, 32])").0, None);
 }
 
 #[test]
@@ -112,6 +138,19 @@ fn pointers_that_move_along() {
     assert_eq!(by_numbers("arange(32).expand(0) < k - i * 32").as_deref(), Some("any/s k/1"));
     assert_eq!(by_numbers("arange(32).expand(0) < k - i * 16"), None);
     assert_eq!(by_numbers("arange(32).expand(0) < k + 1 - i * 32"), None);
+    let ends = |end: &str| found(&common::func(&format!(
+        "#[tile_kernel(grid = [1])]
+         pub unsafe fn k(a: *const f16, x: &[f16], out: *mut f32, m: usize, n: usize, k: usize, s: usize) {{
+             let mut p = a.add(arange(64).expand(1) * s + arange(32).expand(0));
+             let mut sum = zeros::<f32>([64, 32]);
+             for i in range(0, {end}, 32) {{
+                 sum += load(p).mask(arange(32).expand(0) < k - i).to::<f32>();
+                 p += 32;
+             }}
+             store(out.add(arange(64).expand(1) * 32 + arange(32).expand(0)), sum);
+         }}")), Transposed::default()).0;
+    assert_eq!([ends("k"), ends("min(program_id(0) * 64 + 64, k)")], [Some("any/s k/1".into()), Some("any/s k/1".into())]);
+    assert_eq!([ends("n"), ends("max(n, k)")], [None, None]);
 }
 
 #[test]
@@ -122,8 +161,8 @@ fn strides_that_are_arguments() {
         let windows: Vec<String> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { if let Op::Load { window, .. } = f.op(*v) { window.as_ref().map(text) } else { None } } else { None }).collect();
         Some((windows[0].clone(), f.requires.iter().map(|r| format!("{} {:?}", number(&r.of), r.test)).collect::<Vec<_>>()))
     };
-    assert_eq!(of(false, false), Some(("any/s any/t".into(), vec!["t Equal(1)".into()])));
-    assert_eq!(of(true, false), Some(("any/t any/s".into(), vec!["s Equal(1)".into()])));
+    assert_eq!(of(false, false), Some(("any/s any/t".into(), vec!["k Within(0, 2147483647)".into(), "t Equal(1)".into()])));
+    assert_eq!(of(true, false), Some(("any/t any/s".into(), vec!["k Within(0, 2147483647)".into(), "s Equal(1)".into()])));
     assert_eq!([of(false, true), of(true, true)], [None, None], "the right one's strides leave nothing open");
 }
 
@@ -140,8 +179,14 @@ fn more_dimensions() {
     let at = |begin: &str| format!("load(a.add({begin} + rows.expand(1) * s + depth.expand(0))){MASK}");
     assert_eq!(plain("", &at("program_id(2) * batch")).as_deref(), Some("any/batch m/s k/1"));
     assert_eq!(plain("", &at("program_id(2) * m * t + program_id(1) * batch")).map(|t| t.split(' ').count()), Some(4));
-    assert_eq!(plain("", &at("program_id(2) * 100")), None, "in which dimension?");
+    // One matrix after the other, of as many rows as there are, or of a constant length.
+    assert_eq!(plain("", &at("program_id(2) * m * s")).as_deref(), Some("any/m·s m/s k/1"));
+    assert_eq!(plain("", &at("program_id(2) * 4096")).as_deref(), Some("any/4096 m/s k/1"));
+    assert_eq!(plain("", "load(a.add(program_id(2) * m * 64 + rows.expand(1) * 64 + j.expand(0))).mask(rows.expand(1) < m)").as_deref(), Some("any/64·m m/64 any/1"));
+    assert_eq!(plain("", &at("program_id(2) * 100")), None, "no multiple of 16 bytes");
+    assert_eq!(plain("", &at("program_id(2) * 8")), None, "in which dimension?");
     assert_eq!(plain("", &at("batch")), None);
+    assert_eq!(plain("", &at("(program_id(2) - n) * batch")), None, "it may be negative");
 }
 
 #[test]

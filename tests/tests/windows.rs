@@ -1,6 +1,6 @@
 //! Matrices given by pointers, strides and masks: what is a window of one is copied by tensor maps, as a view's tile is.
 
-use kernel_core::{Call, Element, bf16, f16};
+use kernel_core::{Call, Element, RawArg, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Buffer, LaunchOptions, Runtime};
 use tile_tests::matrix::{near, values};
@@ -129,6 +129,57 @@ unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: 
     store(c.add(program_id(2) * stride_c + rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
+/// Windows that begin below their matrix, or where it is not sure that they do not: there is memory before a pointer, where no mask is. By WAY: 0 elements
+/// and 2 rows before it; 1 lanes that are never loaded; 3 and 4 arguments with signs; 5 a row that depends on a branch; 6 an offset of more rows than there can be.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3, 4, 5, 6], warps = [4], arch = [90]),
+    grid = [cdiv(m, BM), cdiv(n, BN)],
+    emulate = [0, 1, 2, 3, 4, 5, 6],
+)]
+unsafe fn beginnings<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f32,
+    m: usize,
+    n: usize,
+    k: usize,
+    stride: usize,
+    offset: usize,
+    small: i16,
+    shift: i32,
+) {
+    let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
+    let mut acc = zeros::<f32>([BM, BN]);
+    let mut a_ptrs = a.add(rows.expand(1) * stride + (arange(BK) - 8).expand(0));
+    for start in range(0, k, BK) {
+        let depth = start + arange(BK);
+        let x = if WAY == 0 {
+            load(a.add(rows.expand(1) * stride + depth.expand(0)).add(-8i32))
+        } else if WAY == 1 {
+            load(a_ptrs).mask((arange(BK) - 8).expand(0) < k - start)
+        } else if WAY == 2 {
+            load(a.add((rows + (-shift).to::<usize>()).expand(1) * stride + depth.expand(0))).mask(depth.expand(0) < k)
+        } else if WAY == 3 {
+            let from = small.to::<usize>() + rows;
+            load(a.add(from.expand(1) * stride + depth.expand(0))).mask((from.expand(1) < m) & (depth.expand(0) < k))
+        } else if WAY == 4 {
+            load(a.add(((small.to::<usize>() * 8 + rows) % m).expand(1) * stride + depth.expand(0))).mask(depth.expand(0) < k)
+        } else if WAY == 5 {
+            let mut from = program_id(0) * BM;
+            if shift > 0 {
+                from = from - 8;
+            }
+            load(a.add((from + arange(BM)).expand(1) * stride + depth.expand(0))).mask(depth.expand(0) < k)
+        } else {
+            load(a.add(offset + rows.expand(1) * stride + depth.expand(0))).mask(rows.expand(1) < m)
+        };
+        let y = load(b.add(depth.expand(1) * n + columns.expand(0))).mask((depth.expand(1) < k) & (columns.expand(0) < n));
+        acc = dot(x, y, acc);
+        a_ptrs += BK;
+    }
+    store(c.add(rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
 /// The end of the name of the first variant that takes the call.
 fn taken(call: &Call, config: &str) -> &'static str {
     let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
@@ -247,5 +298,24 @@ fn in_batches() {
                 z.to_vec().unwrap()
             });
         }
+    }
+}
+
+#[test]
+fn below_the_matrix() {
+    let [m, n, k, stride] = [320, 64, 128, 192];
+    let front = 16 * stride;
+    let (a, b) = (values(front + (m + 64) * stride, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
+    for config in beginnings::DESCS[0].configs {
+        same(config.id, None, config.id, |rt, _| {
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            let z = Buffer::<f32>::zeros(rt, m * n).unwrap();
+            let (raw, far) = (x.raw(), if config.consts.contains(&("WAY", 6)) { 1u64 << 31 } else { 0 });
+            let from = RawArg::new((raw.ptr + 2 * front as u64).wrapping_sub(2 * far), raw.place);
+            // SAFETY: 16 rows are before what `from` and `far` point at, and 64 behind the last one.
+            let call = unsafe { beginnings(from, y.raw(), z.raw(), m as u64, n as u64, k as u64, stride as u64, far, -8, 8) };
+            rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            z.to_vec().unwrap()
+        });
     }
 }

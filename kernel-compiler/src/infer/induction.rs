@@ -80,28 +80,21 @@ fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Ty
     let span = f.values[assigned(body, var)[0].0 as usize].span;
     let by = Var(f.vars.len() as u32);
     f.vars.push(VarInfo { name, ty: Type::scalar(ty.dtype) });
-    let zero = add(f, out, Type::scalar(ty.dtype), Op::Int(0), span);
+    let zero = f.push(Op::Int(0), Type::scalar(ty.dtype), span, out);
     out.push(Stmt::Assign(by, zero));
     (by, ty, span)
-}
-
-fn add(f: &mut Func, out: &mut Vec<Stmt>, ty: Type, op: Op, span: proc_macro2::Span) -> Value {
-    let v = Value(f.values.len() as u32);
-    f.values.push(ValueInfo { ty, op, span });
-    out.push(Stmt::Let(v));
-    v
 }
 
 /// Where the tile is by now.
 fn moved(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Span), out: &mut Vec<Stmt>) -> Value {
     let op = moved_op(f, var, by, (ty, span), out);
-    add(f, out, ty.clone(), op, span)
+    f.push(op, ty.clone(), span, out)
 }
 
 fn moved_op(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Span), out: &mut Vec<Stmt>) -> Op {
-    let from = add(f, out, ty.clone(), Op::ReadVar(var), span);
-    let number = add(f, out, Type::scalar(ty.dtype), Op::ReadVar(by), span);
-    let number = add(f, out, ty.clone(), Op::Splat(number), span);
+    let from = f.push(Op::ReadVar(var), ty.clone(), span, out);
+    let number = f.push(Op::ReadVar(by), Type::scalar(ty.dtype), span, out);
+    let number = f.push(Op::Splat(number), ty.clone(), span, out);
     Op::Binary(Binary::Add, from, number)
 }
 
@@ -117,8 +110,8 @@ fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
             }
             Stmt::Assign(_, v) if let Some(step) = step => {
                 let (ty, span) = (f.ty(step).clone(), f.values[v.0 as usize].span);
-                let number = add(f, &mut out, ty.clone(), Op::ReadVar(by), span);
-                let number = add(f, &mut out, ty, Op::Binary(Binary::Add, number, step), span);
+                let number = f.push(Op::ReadVar(by), ty.clone(), span, &mut out);
+                let number = f.push(Op::Binary(Binary::Add, number, step), ty, span, &mut out);
                 s = Stmt::Assign(by, number);
             }
             Stmt::If { then, other, .. } => {

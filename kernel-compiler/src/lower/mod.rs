@@ -126,6 +126,9 @@ fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     };
     let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
+    if out.maps.len() > pipeline::MAX_MAPS {
+        return None;
+    }
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
     Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })

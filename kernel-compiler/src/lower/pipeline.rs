@@ -163,6 +163,9 @@ impl Product {
     }
 }
 
+/// As many as the launcher has room for.
+pub const MAX_MAPS: usize = 8;
+
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 

@@ -4,6 +4,7 @@
 //! matrix of m × n, which tensor maps copy, pointers that move along in a loop and indices that wrap around included. What has to
 //! hold for that beside what is written is asked of the launch.
 
+mod begins;
 mod place;
 mod sums;
 
@@ -59,7 +60,9 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
         return Some(Cow::Borrowed(f));
     }
     let requires: BTreeSet<Require> = loads.values().chain(stores.iter().flatten()).flat_map(|found| found.requires.iter().cloned()).collect();
-    let mut out = Rewrite { f: f.clone(), loads, stores: stores.into_iter(), wraps: sums.wraps(), begins: HashMap::new() };
+    let wrapped = loads.values().chain(stores.iter().flatten()).flat_map(|found| &found.at).flat_map(Sum::atoms).filter_map(|a| if let Atom::Wrapped(v) = a { Some(v) } else { None });
+    let wraps = wrapped.map(|v| (v, sums.wrap(v))).collect();
+    let mut out = Rewrite { f: f.clone(), loads, stores: stores.into_iter(), wraps, begins: HashMap::new() };
     out.f.requires.extend(requires);
     let body = std::mem::take(&mut out.f.body);
     out.f.body = out.block(body);
@@ -145,7 +148,7 @@ impl Rewrite {
         let mut turned = |v: Value| {
             let ty = self.f.ty(v);
             let ty = Type::tile(ty.dtype, [ty.shape[1], ty.shape[0]]);
-            self.value(Op::Permute(v, vec![1, 0]), ty, span, out)
+            self.f.push(Op::Permute(v, vec![1, 0]), ty, span, out)
         };
         let index = turned(place.index());
         let mask = mask.map(&mut turned);
@@ -155,7 +158,7 @@ impl Rewrite {
         };
         let shape = [ty.shape[1], ty.shape[0]];
         // Zeros are what there is without.
-        let load = self.value(Op::Load { place, mask, other: None, hint, window }, Type::tile(ty.dtype, shape), span, out);
+        let load = self.f.push(Op::Load { place, mask, other: None, hint, window }, Type::tile(ty.dtype, shape), span, out);
         self.f.values[v.0 as usize].op = Op::Permute(load, vec![1, 0]);
     }
 
@@ -173,7 +176,7 @@ impl Rewrite {
         for (atoms, &n) in terms {
             let mut factors: Vec<Value> = atoms.iter().map(|&a| self.atom(a, span, out)).collect();
             if n.abs() != 1 || factors.is_empty() {
-                factors.push(self.scalar(Op::Int(n.abs()), span, out));
+                factors.push(self.scalar(Op::Int(i128::from(n.unsigned_abs() as u64)), span, out));
             }
             let product = factors.into_iter().reduce(|a, b| self.scalar(Op::Binary(Binary::Mul, a, b), span, out)).expect("a factor");
             let op = if n < 0 { Binary::Sub } else { Binary::Add };
@@ -200,13 +203,6 @@ impl Rewrite {
     }
 
     fn scalar(&mut self, op: Op, span: Span, out: &mut Vec<Stmt>) -> Value {
-        self.value(op, Type::scalar(DType::U64), span, out)
-    }
-
-    fn value(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
-        let v = Value(self.f.values.len() as u32);
-        self.f.values.push(ValueInfo { ty, op, span });
-        out.push(Stmt::Let(v));
-        v
+        self.f.push(op, Type::scalar(DType::U64), span, out)
     }
 }

@@ -1,9 +1,10 @@
 //! One access: the array that it is a window of, and where in it.
 
+use super::begins::Begins;
 use super::*;
 
 /// An extent that nothing is beyond: of what no mask limits.
-const UNLIMITED: u64 = 1 << 30;
+const UNLIMITED: u64 = (1 << 31) - 128;
 /// Dimensions of an array that tensor maps take.
 const MAX_RANK: usize = 5;
 
@@ -26,76 +27,86 @@ impl Found {
     }
 }
 
+/// What a mask says of one dimension: `begin + lane < end`.
+struct Limit {
+    dim: usize,
+    begin: Sum,
+    end: Sum,
+}
+
 /// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
 /// leave that open.
 pub fn find(f: &Func, sums: &Sums, place: &Place, mask: Option<Value>, flipped: bool) -> Option<Found> {
     let (index, size) = (place.index(), f.params[place.param()].dtype.size() as u64);
     let shape: &[usize; 2] = f.shape(index).try_into().ok()?;
-    let sum = sums.of(index)?;
-    let strides = strides(&sum)?;
-    let one = Number::constant(1);
-    let (unit, slot) = match [0, 1].map(|d| strides[d] == one) {
-        [_, true] => (1, None),
-        [true, _] => (0, None),
-        _ => {
-            let d = if flipped { 0 } else { 1 };
-            (d, Some(strides[d].as_slot()?))
-        }
-    };
+    let mut begins = Begins::new(f, sums);
+    let index = sums.of(index)?;
+    let strides = strides(&index)?;
+    let (unit, slot) = neighbours(&strides, flipped)?;
     // From here on that stride is 1.
-    let known = |s: Sum| if let Some(slot) = slot { s.with_one(slot) } else { s };
-    let other = 1 - unit;
-    let stride = known(of_number(&strides[other])).number()?;
-    if stride == one || stride.slots.is_empty() && !is_stride(stride.times, size) {
+    let known = |s: &Sum| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
+    let rows = 1 - unit;
+    let stride = known(&Sum::of(&strides[rows])).number().filter(|s| *s != Number::constant(1) && is_stride(s, size))?;
+    let mut limits = vec![];
+    for (a, b) in compared(f, sums, mask)? {
+        begins.signs(&[&a, &b]);
+        let (dim, begin) = known(&a).lane()?;
+        limits.push(Limit { dim, begin, end: known(&b) });
+    }
+    begins.signs(&[&index]);
+    let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
+    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)?;
+    let mut extents = [None, None];
+    for l in &limits {
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)?;
+        if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
+            return None;
+        }
+    }
+    for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
+        match begins.wrap(begin) {
+            // All of the tile is inside, or none of it wraps around.
+            Some(w) if w.length == shape[d] && extents[d].is_none() => extents[d] = Some(Number::slot(w.extent)),
+            Some(_) => return None,
+            // Without a limit an index below the first one is in memory, too.
+            None if extents[d].is_none() && !begins.counts_up(begin) => return None,
+            None => {}
+        }
+    }
+    if !at.before.iter().all(|(_, begin)| begins.counts_up(begin)) {
         return None;
     }
-    let mut requires: Vec<Require> = slot.map(|s| Require::slot(s, Test::Equal(1))).into_iter().collect();
-    let mut at = Origin::of(&known(sum), &stride, size)?;
-    let mut limits: [Option<Number>; 2] = [None, None];
-    for (a, b) in limits_of(f, sums, mask)? {
-        let (d, begin) = known(a).lane()?;
-        let extent = limit(f, sums, &begin, &known(b), if d == unit { &at.column } else { &at.row })?;
-        if limits[d].as_ref().is_some_and(|l| *l != extent) {
-            return None;
-        }
-        limits[d] = Some(extent);
-    }
-    let wraps = sums.wraps();
-    for (d, begin) in [(unit, &at.column), (other, &at.row)] {
-        let all: Vec<Wrap> = begin.atoms().filter_map(|a| if let Atom::Wrapped(v) = a { Some(wraps[&v].clone()) } else { None }).collect();
-        // All of the tile is inside, or none of it wraps around.
-        requires.extend(all.iter().map(|w| Require::slot(w.extent, Test::Multiple(w.length as u64))));
-        match &all[..] {
-            [] => {}
-            [w] if begin.0.len() == 1 && w.length == shape[d] && limits[d].is_none() => limits[d] = Some(Number::slot(w.extent)),
-            _ => return None,
-        }
-        // Without a limit an index below the first one is in memory, too.
-        if limits[d].is_none() && !begin.counts_up() {
-            return None;
-        }
-    }
-    let limited = limits.iter().all(Option::is_some);
-    let [columns, rows] = [unit, other].map(|d| limits[d].clone().unwrap_or(Number::constant(UNLIMITED)));
+    let limited = extents.iter().all(Option::is_some);
+    let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
+    let mut requires: Vec<Require> = slot.map(|s| Require::slot(s, Test::Equal(1))).into_iter().chain(begins.requires).collect();
     if let Place::Slice { param, .. } = place {
         if !limited || !at.before.is_empty() {
             return None;
         }
         requires.extend(inside(&rows, &columns, &stride, f.params[*param].slot + 1)?);
     }
-    let before = std::mem::take(&mut at.before);
-    let (outer, mut begins): (Vec<Dim>, Vec<Sum>) = before.into_iter().map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin)).unzip();
-    let dims = [outer, vec![Dim { extent: rows, stride }, Dim { extent: columns, stride: slot.map_or(one, Number::slot) }]].concat();
-    begins.extend([at.row, at.column]);
-    let signed = |slot: &usize| f.params.iter().any(|p| p.slot == *slot && p.kind == crate::ast::ParamKind::Scalar && p.dtype.is_signed());
-    let slots: BTreeSet<usize> = begins.iter().flat_map(Sum::atoms).filter_map(|a| if let Atom::Slot(s) = a { Some(s) } else { None }).chain(dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.slots.clone())).collect();
-    requires.extend(slots.iter().filter(|s| signed(s)).map(|&s| Require::slot(s, Test::Within(0, i32::MAX as u64))));
-    (dims.len() <= MAX_RANK).then_some(Found { dims, at: begins, across: unit == 0, chosen: slot.is_some(), requires })
+    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Sum>) = at.before.into_iter().map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin)).unzip();
+    dims.extend([Dim { extent: rows, stride }, Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) }]);
+    at_dims.extend([at.row, at.column]);
+    (dims.len() <= MAX_RANK).then_some(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), requires })
 }
 
-/// What a tensor map takes.
-fn is_stride(stride: u64, size: u64) -> bool {
-    (stride * size).is_multiple_of(16) && stride * size < 1 << 40
+/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that open.
+fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
+    let one = Number::constant(1);
+    match [strides[0] == one, strides[1] == one] {
+        [_, true] => Some((1, None)),
+        [true, _] => Some((0, None)),
+        _ => {
+            let d = if flipped { 0 } else { 1 };
+            Some((d, Some(strides[d].as_slot()?)))
+        }
+    }
+}
+
+/// Whether a tensor map takes it; of slots the launcher sees to that.
+fn is_stride(stride: &Number, size: u64) -> bool {
+    !stride.slots.is_empty() || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
 }
 
 /// Elements from one index to the next, in either dimension.
@@ -116,10 +127,6 @@ fn strides(index: &Sum) -> Option<[Number; 2]> {
     Some([rows?, columns?])
 }
 
-fn of_number(n: &Number) -> Sum {
-    Sum([(n.slots.iter().map(|&s| Atom::Slot(s)).collect(), i128::from(n.times))].into())
-}
-
 /// Where a tile begins.
 struct Origin {
     row: Sum,
@@ -129,28 +136,36 @@ struct Origin {
 }
 
 impl Origin {
-    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows; what has other slots as
-    /// factors along a dimension of its own; all else along the columns.
-    fn of(index: &Sum, stride: &Number, size: u64) -> Option<Origin> {
+    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what has no slots along the columns,
+    /// unless their mask knows nothing of it, or it is more than a tile's width; all else, such as a batch's number times its stride, moves along a
+    /// dimension of its own. `masks` have where those of rows and columns begin.
+    fn of(sums: &Sums, index: &Sum, stride: &Number, [row, column]: [Option<&Sum>; 2], width: usize, size: u64) -> Option<Origin> {
         let mut at = Origin { row: Sum::default(), column: Sum::default(), before: vec![] };
+        // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
+        let belongs = |mask: &Sum, t: &[Atom], n: i128| mask.0.get(t) == Some(&n) || matches!(t, [Atom::Scalar(v)] if sums.end(*v).is_some());
         for (t, &n) in index.0.iter().filter(|(t, _)| !t.iter().any(|a| matches!(a, Atom::Lane(_)))) {
-            let term = |t: Vec<Atom>, n: i128| Sum([(t, n)].into());
             let slots: Vec<usize> = t.iter().filter_map(|a| if let Atom::Slot(s) = a { Some(*s) } else { None }).collect();
             let others: Vec<Atom> = t.iter().copied().filter(|a| !matches!(a, Atom::Slot(_))).collect();
-            if let Some(rest) = without(t, &stride.slots).filter(|_| n % i128::from(stride.times) == 0) {
-                at.row = at.row.add(&term(rest, n / i128::from(stride.times)));
-            } else if slots.is_empty() || others.is_empty() {
+            let term = |t: Vec<Atom>, n: i128| Sum([(t, n)].into());
+            let times = i128::from(stride.times);
+            if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
+                let free = rest.iter().all(|a| !matches!(a, Atom::Slot(_)));
+                if others.is_empty() || row.map_or(free, |mask| belongs(mask, &rest, n / times)) {
+                    at.row = at.row.add(&term(rest, n / times));
+                    continue;
+                }
+            } else if others.is_empty() || slots.is_empty() && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n))) {
                 at.column = at.column.add(&term(t.clone(), n));
-            } else {
-                let stride = Number { times: 1, slots };
-                let begin = term(others, n);
-                if !begin.counts_up() || size > 16 {
-                    return None;
-                }
-                match at.before.iter_mut().find(|(s, _)| *s == stride) {
-                    Some((_, sum)) => *sum = sum.add(&begin),
-                    None => at.before.push((stride, begin)),
-                }
+                continue;
+            }
+            let stride = Number { times: u64::try_from(n).ok()?, slots };
+            if !is_stride(&stride, size) {
+                return None;
+            }
+            let begin = term(others, 1);
+            match at.before.iter_mut().find(|(s, _)| *s == stride) {
+                Some((_, sum)) => *sum = sum.add(&begin),
+                None => at.before.push((stride, begin)),
             }
         }
         Some(at)
@@ -167,7 +182,7 @@ fn without(t: &[Atom], slots: &[usize]) -> Option<Vec<Atom>> {
 }
 
 /// The comparisons that a mask is made of, each as an index and what it is below.
-fn limits_of(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum)>> {
+fn compared(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum)>> {
     let Some(mask) = mask else { return Some(vec![]) };
     // Lanes of a comparison, seen from the mask.
     fn collect(f: &Func, sums: &Sums, v: Value, dims: &[usize], out: &mut Vec<(Sum, Sum)>) -> Option<()> {
@@ -196,16 +211,13 @@ fn limits_of(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum
     Some(out)
 }
 
-/// The extent of a dimension by a mask, `begin + lane < end`, of a tile that begins at `at`.
-fn limit(f: &Func, sums: &Sums, begin: &Sum, end: &Sum, at: &Sum) -> Option<Number> {
-    let ahead = at.sub(begin);
-    let extent = end.add(&ahead).number()?;
-    let constant = |n: &Number| n.slots.is_empty() && !(1..=i32::MAX as u64).contains(&n.times);
-    if constant(&extent) {
-        return None;
-    }
-    // `lane < extent - ahead` is `ahead + lane < extent` unless the difference is negative.
-    (ahead.0.is_empty() || ahead.counts_up() && reaches(f, sums, &ahead, &of_number(&extent))).then_some(extent)
+/// The extent of a dimension by a mask, of a tile that begins at `at`.
+fn extent(f: &Func, sums: &Sums, limit: &Limit, at: &Sum, begins: &mut Begins) -> Option<Number> {
+    let ahead = at.sub(&limit.begin);
+    let extent = limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
+    // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
+    let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Sum::of(&extent));
+    (ahead.0.is_empty() || counted() && begins.counts_up(&limit.begin)).then_some(extent)
 }
 
 /// Whether what a loop has counted is never beyond an extent that the loop ends at.
@@ -214,9 +226,14 @@ fn reaches(f: &Func, sums: &Sums, counted: &Sum, extent: &Sum) -> bool {
     let [Atom::Scalar(iv)] = t[..] else { return false };
     let Some(end) = sums.end(iv) else { return false };
     match by {
-        1 => sums.of(end).as_ref() == Some(extent),
+        1 => at_most(f, sums, end, extent),
         by => parts(f, sums, end).is_some_and(|(whole, of)| of == by && whole == *extent),
     }
+}
+
+/// Whether a number is an extent, or the smaller one of that and another.
+fn at_most(f: &Func, sums: &Sums, v: Value, extent: &Sum) -> bool {
+    sums.of(v).as_ref() == Some(extent) || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
 }
 
 /// `cdiv(n, of)`: in parts of so many, how many there are.
@@ -246,5 +263,5 @@ fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Optio
         (false, None) if stride.slots.is_empty() => vec![Require { of: columns.clone(), test: Test::Within(0, stride.times) }],
         _ => return None,
     };
-    Some([narrow, vec![Require { of: rows.times(stride), test: Test::AtMost(len) }]].concat())
+    Some([narrow, vec![Require { of: rows.times(stride)?, test: Test::AtMost(len) }]].concat())
 }

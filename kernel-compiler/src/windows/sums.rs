@@ -115,6 +115,10 @@ impl Sum {
         }
     }
 
+    pub fn of(n: &Number) -> Sum {
+        Sum([(n.slots.iter().map(|&s| Atom::Slot(s)).collect(), i128::from(n.times))].into())
+    }
+
     /// What the launcher knows, if it is.
     pub fn number(&self) -> Option<Number> {
         let (t, n) = self.0.iter().next().filter(|_| self.0.len() == 1)?;
@@ -129,7 +133,7 @@ impl Sum {
         Some((d, self.sub(&Sum::atom(Atom::Lane(d)))))
     }
 
-    /// Whether nothing is subtracted.
+    /// Whether nothing is subtracted; atoms may still be negative numbers that have wrapped around.
     pub fn counts_up(&self) -> bool {
         self.0.values().all(|&n| n > 0)
     }
@@ -146,11 +150,18 @@ struct Counter {
     inside: HashSet<Value>,
 }
 
+#[derive(Clone, Copy)]
+struct Loop {
+    lo: Value,
+    hi: Value,
+    step: Value,
+}
+
 /// The sums of a function's values.
 pub struct Sums<'a> {
     f: &'a Func,
-    /// First index, end and step of each loop, by its variable.
-    loops: HashMap<Value, (Value, Value, Value)>,
+    /// By their variables.
+    loops: HashMap<Value, Loop>,
     counters: HashMap<Var, Counter>,
     memo: RefCell<HashMap<Value, Option<Sum>>>,
     wraps: RefCell<HashMap<Value, Wrap>>,
@@ -167,7 +178,7 @@ impl<'a> Sums<'a> {
         for (i, s) in stmts.iter().enumerate() {
             match s {
                 Stmt::For { iv, lo, hi, step, body, .. } => {
-                    self.loops.insert(*iv, (*lo, *hi, *step));
+                    self.loops.insert(*iv, Loop { lo: *lo, hi: *hi, step: *step });
                     if !body.iter().any(continues) {
                         self.counters(&stmts[..i], *iv, body);
                     }
@@ -202,14 +213,14 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The wraps that sums name.
-    pub fn wraps(&self) -> HashMap<Value, Wrap> {
-        self.wraps.borrow().clone()
+    /// How a tile wraps around that a sum names.
+    pub fn wrap(&self, tile: Value) -> Wrap {
+        self.wraps.borrow()[&tile].clone()
     }
 
     /// Where the loop of a variable ends.
     pub fn end(&self, iv: Value) -> Option<Value> {
-        self.loops.get(&iv).map(|l| l.1)
+        self.loops.get(&iv).map(|l| l.hi)
     }
 
     /// The sum of an index; none of another value, or of one that is none.
@@ -231,7 +242,8 @@ impl<'a> Sums<'a> {
             return None;
         }
         match *f.op(v) {
-            Op::Int(n) => Some(Sum::constant(n)),
+            // With its sign: what is added beyond all numbers is subtracted.
+            Op::Int(n) => Some(Sum::constant(i128::from(n as u64 as i64))),
             Op::Slot { slot } => Some(Sum::atom(Atom::Slot(slot))),
             Op::ProgramId(axis) => Some(Sum::atom(Atom::Program(axis))),
             Op::NumPrograms(axis) => Some(Sum::atom(Atom::Programs(axis))),
@@ -270,7 +282,7 @@ impl<'a> Sums<'a> {
             return self.of(once);
         }
         let c = self.counters.get(&var).filter(|c| c.reads.contains(&read))?;
-        let (lo, _, by) = self.loops[&c.iv];
+        let Loop { lo, step: by, .. } = self.loops[&c.iv];
         if self.f.ty(c.iv).dtype != DType::U64 {
             return None;
         }
