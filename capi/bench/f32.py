@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Products of f32 with few rows, of moderate size and of a long depth, to the accuracy of f32, beside cuBLAS.
+"""Products of f32 with few rows, or one column, of moderate size and of a long depth, to the accuracy of f32, beside cuBLAS.
 
     python3 f32.py PATH/libtile.so
 
@@ -12,6 +12,7 @@ from common import once, product
 
 SIZES = [(m, 4096, 4096) for m in (1, 8, 16, 32, 64, 128, 256, 512)] + [(n, n, n) for n in (128, 256, 512, 768, 1024, 1536, 2048, 3072)]
 SIZES += [(64, 8192, 8192), (64, 1024, 16384), (256, 1024, 8192)]
+SIZES += [(1, n, k) for n, k in ((8192, 8192), (1024, 4096), (32000, 4096), (64, 65536))] + [(m, 1, k) for m, k in ((4096, 4096), (32000, 4096), (1024, 16384))]
 torch.backends.cuda.matmul.allow_tf32 = False
 
 for m, n, k in SIZES:

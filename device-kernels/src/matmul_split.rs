@@ -100,6 +100,52 @@ pub mod shared_tiles {
         product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
     }
 
+    /// Of one row each, by multiply-adds: every element of B is taken once, where it was loaded, and what became of them is joined in the end.
+    fn row<const TB: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, parts: ViewMut<f32, 3>, tickets: &mut [u32], c: ViewMut<f32, 2>, below: f32) {
+        let (r, s) = (program_id(0), program_id(1) * BN);
+        let (from, to) = share::<BK>(a.dim(1), parts);
+        let mut acc = if TB == 1 { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
+        for k in range(from, to, BK) {
+            let x = a.tile([r, k], [1, BK]);
+            if TB == 1 {
+                acc = fma(b.tile([s, k], [BN, BK]), x.broadcast([BN, BK]), acc);
+            } else {
+                acc = fma(b.tile([k, s], [BK, BN]), trans(x).broadcast([BK, BN]), acc);
+            }
+        }
+        let sums = sum(acc, TB).expand(0);
+        if parts.dim(0) == 1 {
+            c.store([r, s], activated(sums, below));
+        } else {
+            add_up::<f32, 1, BN>(sums, parts, tickets, c, below);
+        }
+    }
+
+    /// A B of f32, of a row or a few.
+    #[tile_kernel(
+        tune(BN = [32], BK = [256, 512], warps = [8]),
+        tune(BN = [64], BK = [128], warps = [8]),
+        tune(BN = [16], BK = [512, 1024], warps = [8]),
+        grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
+        emulate = [2],
+    )]
+    pub fn matmul_row_nn<const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut parts: ViewMut<f32, 3>, tickets: &mut [u32], mut c: ViewMut<f32, 2>, below: f32) {
+        row::<0, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
+    /// A Bᵀ of f32, of a row or a few.
+    #[tile_kernel(
+        tune(BN = [4], BK = [1024, 2048], warps = [4]),
+        tune(BN = [8], BK = [512], warps = [4, 8]),
+        tune(BN = [8], BK = [1024], warps = [8]),
+        tune(BN = [16], BK = [256], warps = [4]),
+        grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
+        emulate = [5],
+    )]
+    pub fn matmul_row_nt<const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut parts: ViewMut<f32, 3>, tickets: &mut [u32], mut c: ViewMut<f32, 2>, below: f32) {
+        row::<1, BN, BK>(a, b, parts, tickets, c, below);
+    }
+
     /// The nearest tf32; of the largest numbers the one below, which is finite.
     fn tf32(x: Tile<f32>) -> Tile<f32> {
         let bits = bitcast::<u32>(x);

@@ -5,7 +5,7 @@ use kernel_core::{DType, KernelDesc, MapDesc, ParamKind};
 
 /// Dimensions of the largest map.
 pub(crate) const MAX_RANK: usize = 5;
-/// Maps of one entry.
+/// Maps of one entry; the compiler makes no more.
 pub(crate) const MAX_MAPS: usize = 8;
 
 /// One map's geometry, the fastest dimension first, as the hardware wants it.

@@ -562,6 +562,31 @@ impl<T> ViewArg<'_, T, 2> {
         let ([rows, cols], [r, c]) = (self.dims, self.strides);
         ViewArg { dims: [cols, rows], strides: [c, r], ..self }
     }
+
+    /// The same elements: of a single row, which no stride leads away from, as the first of rows of whole cache lines; of a single column
+    /// as one whose next one is its neighbour.
+    pub fn regular(self) -> Self {
+        let ([rows, cols], [mut r, mut c]) = (self.dims, self.strides);
+        if rows == 1 {
+            r = cols.checked_next_multiple_of(128).unwrap_or(r);
+        }
+        if cols == 1 {
+            c = 1;
+        }
+        ViewArg { strides: [r, c], ..self }
+    }
+}
+
+impl<T> ViewMutArg<'_, T, 2> {
+    /// As of [`ViewArg`].
+    pub fn flipped(self) -> Self {
+        ViewMutArg(self.0.flipped())
+    }
+
+    /// As of [`ViewArg`].
+    pub fn regular(self) -> Self {
+        ViewMutArg(self.0.regular())
+    }
 }
 
 /// An address for a raw-pointer parameter.

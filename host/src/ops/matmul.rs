@@ -268,6 +268,11 @@ fn multiply<T: Multiply>(
         return Ok(());
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
+    // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
+    let (a, b, c, e) = match e {
+        Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => (b.transpose().turned(false), a.transpose(), c.flipped().regular(), Extents { m: 1, n: m, k }),
+        e => (a, b, c, e),
+    };
     // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
     let columns = Transpose { a: false, b: true };
     let pinned = on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: columns, tf32 })));

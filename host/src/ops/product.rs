@@ -68,10 +68,19 @@ pub struct Operand<'a, T> {
 
 impl<'a, T: Element> Operand<'a, T> {
     pub fn new(view: ViewArg<'a, T, 2>, transposed: bool) -> Self {
-        match view.strides() {
-            [1, s] if s != 1 => Operand { view: view.flipped(), transposed: !transposed },
-            _ => Operand { view, transposed },
-        }
+        let columns = match (view.dims(), view.strides()) {
+            ([_, 1], [s, _]) => s == 1,
+            ([1, _], [_, s]) => s != 1,
+            (_, [1, s]) => s != 1,
+            _ => false,
+        };
+        let (view, transposed) = if columns { (view.flipped(), !transposed) } else { (view, transposed) };
+        Operand { view: view.regular(), transposed }
+    }
+
+    /// Of the transpose of the product.
+    pub fn transpose(self) -> Self {
+        Operand { transposed: !self.transposed, ..self }
     }
 
     /// The same matrix given transposed or not, by its strides.
@@ -103,6 +112,22 @@ mod tests {
         assert!(wrong.contains("op(A) is 2 x 5 and op(B) is 3 x 5"), "{wrong}");
         let wrong = of([2, 5], [5, 3], [3, 2], false, false).unwrap_err().to_string();
         assert!(wrong.contains("C is 3 x 2, the product is 2 x 3"), "{wrong}");
+    }
+
+    #[test]
+    fn one_row_has_any_stride() {
+        let data = [0f32; 640];
+        let all = data.as_slice().as_slice_arg();
+        let of = |dims, strides| {
+            let o = Operand::new(all.strided(dims, strides).unwrap(), false);
+            (o.view.dims(), o.view.strides(), o.transposed)
+        };
+        assert_eq!(of([1, 300], [7, 1]), ([1, 300], [384, 1], false));
+        assert_eq!(of([300, 1], [1, 1]), ([1, 300], [384, 1], true));
+        assert_eq!(of([300, 1], [1, 9]), ([1, 300], [384, 1], true));
+        // Elements that lie apart stay a column of rows.
+        assert_eq!([of([300, 1], [2, 1]), of([1, 300], [1, 2])], [([300, 1], [2, 1], false), ([300, 1], [2, 1], true)]);
+        assert_eq!(of([1, 1], [5, 6]), ([1, 1], [128, 1], true));
     }
 
     #[test]

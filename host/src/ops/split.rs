@@ -1,11 +1,11 @@
-//! Products of f32 on tensor cores: every number is taken apart in two of tf32 first.
+//! Products of f32 on tensor cores, where every number is taken apart in two of tf32 first; and of one row, which are read once and need none.
 
 use super::product::{Extents, Operand};
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_f32::f32_products as k;
-use device_kernels::matmul_split::shared_tiles::{matmul_f32_mixed_nn, matmul_f32_mixed_nt};
+use device_kernels::matmul_split::shared_tiles::{matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
 use kernel_core::{AsSlice, AsSliceMut, KernelDesc, ViewArg, ViewMutArg};
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
@@ -18,6 +18,8 @@ const LEAST_OPERAND: u64 = 1 << 22;
 const MOST_ROWS: u64 = 1536;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
 const MOST_COLUMNS: u64 = 65535 * 64;
+/// The same of a row's kernels.
+const MOST_COLUMNS_OF_A_ROW: u64 = 65535 * 4;
 /// More sums than this are not worth writing and reading again.
 const MOST_SUMS: u64 = 1 << 26;
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
@@ -29,6 +31,8 @@ pub enum Way {
     Apart,
     /// A is; of B programs do it themselves. So many share a tile.
     Mixed(u64),
+    /// Of one row, nothing is: by multiply-adds. So many programs share some columns.
+    Row(u64),
 }
 
 /// How a product is faster so, if it is, and if the kernels for it run here.
@@ -36,8 +40,14 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
     let mixed = mixed_desc(b.transposed);
     if let Some((kernel, _)) = on.pin() {
         let apart = ["matmul_f32_parts", "split", "split_transposed"].contains(&kernel.name);
+        if core::ptr::eq(kernel, row_desc(b.transposed)) {
+            return Some(Way::Row(split_k::PINNED_PARTS));
+        }
         let pinned = core::ptr::eq(kernel, mixed) && b.maps();
         return if apart { Some(Way::Apart) } else { pinned.then_some(Way::Mixed(split_k::PINNED_PARTS)) };
+    }
+    if e.m == 1 && e.n <= MOST_COLUMNS_OF_A_ROW {
+        return Some(Way::Row(parts_of_row(on.num_sms(), e, b.transposed)));
     }
     let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
     let few = e.m <= MOST_ROWS && e.n <= MOST_COLUMNS;
@@ -53,6 +63,17 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
 
 fn mixed_desc(b_transposed: bool) -> &'static KernelDesc {
     if b_transposed { matmul_f32_mixed_nt::DESCS[0] } else { matmul_f32_mixed_nn::DESCS[0] }
+}
+
+fn row_desc(b_transposed: bool) -> &'static KernelDesc {
+    if b_transposed { matmul_row_nt::DESCS[0] } else { matmul_row_nn::DESCS[0] }
+}
+
+/// How many programs should share the columns of one: until there are two for each multiprocessor, or the depth of each gets short.
+fn parts_of_row(num_sms: u64, e: Extents, b_transposed: bool) -> u64 {
+    const LEAST_DEPTH: u64 = 1024;
+    let programs = e.n.div_ceil(if b_transposed { 4 } else { 32 }).max(1);
+    (2 * num_sms / programs).clamp(1, (e.k / LEAST_DEPTH).max(1))
 }
 
 /// How many programs should share a tile: so many that they come in full waves, each with some of the depth.
@@ -80,12 +101,16 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
             let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
             on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
         }
-        Way::Mixed(parts) => split_k::with_sums(on, e, parts, |sums, tickets| {
+        Way::Mixed(parts) => split_k::with_sums(on, e, parts, split_k::LEAST_TILE, |sums, tickets| {
             // Last, so that nothing but this launch stands before the next, not even in a graph.
             let a = Parts::of(on, a)?;
             let (high, low) = (a.high()?, a.low()?);
             let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
             on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))
+        }),
+        Way::Row(parts) => split_k::with_sums(on, e, parts, [1, 4], |sums, tickets| {
+            let row = if b.transposed { matmul_row_nt } else { matmul_row_nn };
+            on.launch(row(a, b.view, sums, tickets, c, below))
         }),
     }
 }
@@ -129,6 +154,13 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_share_the_columns_of_a_row_where_there_are_few() {
+        let of = |n, k, transposed| parts_of_row(132, Extents { m: 1, n, k }, transposed);
+        assert_eq!([of(4096, 4096, false), of(1024, 8192, false), of(1024, 4096, true), of(1, 1 << 20, true), of(1, 100, false)], [2, 8, 1, 264, 1]);
+        assert!(of(u64::MAX, u64::MAX, false) == 1, "nothing overflows");
+    }
 
     #[test]
     fn programs_share_tiles_in_full_waves() {
