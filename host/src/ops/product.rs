@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(of([300, 1], [1, 9]), ([1, 300], [384, 1], true));
         // Elements that lie apart stay a column of rows.
         assert_eq!([of([300, 1], [2, 1]), of([1, 300], [1, 2])], [([300, 1], [2, 1], false), ([300, 1], [2, 1], true)]);
-        assert_eq!(of([1, 1], [5, 6]), ([1, 1], [128, 1], true));
+        assert_eq!(of([1, 1], [5, 6]), ([1, 1], [128, 1], false));
     }
 
     #[test]
