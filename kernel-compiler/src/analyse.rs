@@ -221,6 +221,11 @@ pub(crate) fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = V
     })
 }
 
+/// The products of a function's statements, in order.
+pub(crate) fn dots<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Value> + 'a {
+    walk(body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None })
+}
+
 /// Parameters that the function writes.
 pub fn written(f: &Func) -> HashSet<usize> {
     let of = |s: &Stmt| match s {

@@ -6,7 +6,7 @@
 //! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
 //! acc = dot(p, v(last), acc)`.
 
-use crate::analyse::walk;
+use crate::analyse::{assigned, dots};
 use crate::dtype::DType;
 use crate::ir::*;
 use std::collections::{HashMap, HashSet};
@@ -45,7 +45,7 @@ impl Rotate {
         let mut out = vec![];
         for s in stmts {
             match s {
-                Stmt::For { iv, lo, hi, step, body, options } => match self.plan(&body) {
+                Stmt::For { iv, lo, hi, step, body, options } => match Body::new(&self.f, &body).and_then(|b| b.plan()) {
                     Some(plan) => self.rotated((iv, lo, hi, step), body, options, &plan, &mut out),
                     None => {
                         let body = self.block(body);
@@ -64,71 +64,6 @@ impl Rotate {
             }
         }
         out
-    }
-
-    fn plan(&self, body: &[Stmt]) -> Option<Plan> {
-        let f = &self.f;
-        let simple = |s: &Stmt| match s {
-            Stmt::Let(v) => !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. }),
-            Stmt::Assign(..) => true,
-            _ => false,
-        };
-        if !body.iter().all(simple) {
-            return None;
-        }
-        let lets: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
-        let inside: HashSet<Value> = lets.iter().copied().collect();
-        let [first, second] = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::Dot { .. })).collect::<Vec<_>>()[..] else { return None };
-        let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
-        let of = |v: Value| self.made_of(v, &inside);
-        // It is what the first one gives that the second one takes, and nothing else between them.
-        let (left, right, sums) = (of(a), of(b), of(acc));
-        if !left.contains(&first) || right.contains(&first) {
-            return None;
-        }
-        let given: Vec<Var> = body.iter().filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None }).collect();
-        let ([var], true) = (&given[..], used_once(f, body, second)) else { return None };
-        let assigned = |var: Var| body.iter().filter(|s| matches!(s, Stmt::Assign(to, _) if *to == var)).count();
-        let at = |v: Value| body.iter().position(|s| matches!(s, Stmt::Let(w) if *w == v)).expect("it is in the body");
-        let reads: Vec<Value> = lets.iter().copied().filter(|v| matches!(f.op(*v), Op::ReadVar(read) if read == var)).collect();
-        // The sums are this product's alone, and the first product does not take them.
-        let theirs = reads.iter().all(|r| at(*r) > at(first) && sums.contains(r)) && reads.len() <= 1 && assigned(*var) == 1;
-        if !theirs {
-            return None;
-        }
-        // The right operand is loaded, by indices, and not of what an earlier iteration has made a tile of.
-        let cheap = |v: &Value| match f.op(*v) {
-            Op::Load { .. } => true,
-            Op::ReadVar(_) => f.ty(*v).is_scalar(),
-            Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
-            _ => f.ty(*v).is_scalar() || f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || f.op(*v).is_view() || matches!(f.op(*v), Op::Splat(_) | Op::Float(_)),
-        };
-        if !right.iter().all(cheap) || !right.iter().any(|v| matches!(f.op(*v), Op::Load { .. })) || !inside.contains(&a) {
-            return None;
-        }
-        let threads = f.warps as usize * 32;
-        let registers = |v: Value| f.shape(v).iter().product::<usize>() * f.ty(v).dtype.size() / 4 / threads;
-        if registers(first) + registers(a) + registers(second) > MAX_REGISTERS {
-            return None;
-        }
-        let right: Vec<Value> = lets.iter().copied().filter(|v| right.contains(v)).collect();
-        let alone = alone(f, body, second, &right);
-        // What is loaded for both stays where it is.
-        if right.iter().any(|v| matches!(f.op(*v), Op::Load { .. }) && !alone.contains(v)) {
-            return None;
-        }
-        Some(Plan { first, second, left: a, sums: (*var, acc), alone, right })
-    }
-
-    /// A value and what it is made of, of what the body computes.
-    fn made_of(&self, v: Value, inside: &HashSet<Value>) -> HashSet<Value> {
-        let (mut todo, mut seen) = (vec![v], HashSet::new());
-        while let Some(v) = todo.pop() {
-            if inside.contains(&v) && seen.insert(v) {
-                todo.extend(self.f.op(v).operands());
-            }
-        }
-        seen
     }
 
     fn rotated(&mut self, (iv, lo, hi, step): (Value, Value, Value, Value), body: Vec<Stmt>, options: LoopOptions, plan: &Plan, out: &mut Vec<Stmt>) {
@@ -207,19 +142,94 @@ impl Rotate {
     }
 }
 
-/// Whether nothing but one assignment takes a value.
-fn used_once(f: &Func, body: &[Stmt], v: Value) -> bool {
-    walk(body).flat_map(|s| f.taken_by(s)).filter(|t| *t == v).count() == 1
+/// A loop's body that does nothing but compute, once an iteration.
+struct Body<'a> {
+    f: &'a Func,
+    stmts: &'a [Stmt],
+    /// What it computes, in order.
+    values: Vec<Value>,
+    inside: HashSet<Value>,
 }
 
-/// The second product, and of what its right operand is made of what nobody else takes; but for what variables hold.
-fn alone(f: &Func, body: &[Stmt], second: Value, right: &[Value]) -> HashSet<Value> {
-    let mut alone = HashSet::from([second]);
-    for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
-        let others = body.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w)));
-        if !others {
-            alone.insert(v);
-        }
+impl<'a> Body<'a> {
+    /// None where others see something of it, or some of it is done at times only.
+    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
+        let simple = |s: &Stmt| match s {
+            Stmt::Let(v) => !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. }),
+            Stmt::Assign(..) => true,
+            _ => false,
+        };
+        let values: Vec<Value> = stmts.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
+        let inside = values.iter().copied().collect();
+        stmts.iter().all(simple).then_some(Body { f, stmts, values, inside })
     }
-    alone
+
+    fn plan(&self) -> Option<Plan> {
+        let f = self.f;
+        let [first, second] = dots(f, self.stmts).collect::<Vec<_>>()[..] else { return None };
+        let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
+        // It is by the left operand that the second product takes what the first one gives.
+        if !self.inside.contains(&a) || !self.made_of(a).contains(&first) || !self.fits([first, a, second]) {
+            return None;
+        }
+        let sums = self.sums(first, second, acc)?;
+        let (right, alone) = self.right(second, b)?;
+        Some(Plan { first, second, left: a, sums: (sums, acc), alone, right })
+    }
+
+    /// A value and what it is made of, of what the body computes.
+    fn made_of(&self, v: Value) -> HashSet<Value> {
+        let (mut todo, mut seen) = (vec![v], HashSet::new());
+        while let Some(v) = todo.pop() {
+            if self.inside.contains(&v) && seen.insert(v) {
+                todo.extend(self.f.op(v).operands());
+            }
+        }
+        seen
+    }
+
+    /// Whether these tiles fit the registers at the same time.
+    fn fits(&self, tiles: [Value; 3]) -> bool {
+        let threads = self.f.warps as usize * 32;
+        let registers = |v: Value| self.f.shape(v).iter().product::<usize>() * self.f.ty(v).dtype.size() / 4 / threads;
+        tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
+    }
+
+    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the first product, and
+    /// given nothing but the product, which is given to nothing else.
+    fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
+        let given: Vec<Var> = self.stmts.iter().filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None }).collect();
+        let [var] = given[..] else { return None };
+        let at = |v: Value| self.values.iter().position(|w| *w == v);
+        let reads: Vec<Value> = self.values.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(read) if *read == var)).collect();
+        let made_of = self.made_of(acc);
+        let read_once = reads.len() <= 1 && reads.iter().all(|&r| at(r) > at(first) && made_of.contains(&r));
+        let used_once = self.stmts.iter().flat_map(|s| self.f.taken_by(s)).filter(|v| *v == second).count() == 1;
+        (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
+    }
+
+    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier iteration's tile. With the
+    /// second product, and what of this nobody else takes.
+    fn right(&self, second: Value, operand: Value) -> Option<(Vec<Value>, HashSet<Value>)> {
+        let f = self.f;
+        let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });
+        let cheap = |v: &Value| match f.op(*v) {
+            Op::Load { .. } => true,
+            Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
+            Op::Splat(_) | Op::Float(_) => true,
+            op => f.ty(*v).is_scalar() || !matches!(op, Op::ReadVar(_)) && (f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || op.is_view()),
+        };
+        let all = self.made_of(operand);
+        let right: Vec<Value> = self.values.iter().copied().filter(|v| all.contains(v)).collect();
+        // What variables hold is kept from one iteration to the next.
+        let mut alone = HashSet::from([second]);
+        for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
+            if !self.stmts.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w))) {
+                alone.insert(v);
+            }
+        }
+        // What is loaded for both products stays where it is.
+        let loads_alone = right.iter().any(is_load) && right.iter().filter(|v| is_load(v)).all(|v| alone.contains(v));
+        (right.iter().all(cheap) && loads_alone).then_some((right, alone))
+    }
 }

@@ -3,7 +3,7 @@
 //! told from the others' by [`Op::Rank`]. What the blocks have in common, such as the right operands of their products, is
 //! the same in all of them.
 
-use crate::analyse::{walk, written};
+use crate::analyse::{dots, walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use proc_macro2::Span;
@@ -19,7 +19,7 @@ pub fn spread(f: &Func) -> Result<Cow<'_, Func>, Refused> {
         return Ok(Cow::Borrowed(f));
     }
     let dims = Dims::of(f)?;
-    let parted: HashSet<usize> = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then(|| dims.class(*v, 0)) } else { None }).collect();
+    let parted: HashSet<usize> = dots(f, &f.body).map(|d| dims.class(d, 0)).collect();
     if parted.is_empty() {
         return Err(("there is no `dot` whose rows could be shared out", None));
     }

@@ -1,7 +1,7 @@
 //! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
 
 use super::ahead::squeezed;
-use crate::analyse::{walk, written};
+use crate::analyse::{dots, walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::layout::dot::{GROUP_ROWS, Groups, depth};
@@ -78,8 +78,7 @@ pub fn sources(f: &Func) -> Option<HashMap<Value, Sources>> {
 
 /// What `of` says of each product of a function; none if it has none, or if `of` says nothing of one.
 pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Option<T>) -> Option<HashMap<Value, T>> {
-    let dots = walk(&f.body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None });
-    let all: HashMap<Value, T> = dots.map(|d| Some((d, of(d)?))).collect::<Option<_>>()?;
+    let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Some((d, of(d)?))).collect::<Option<_>>()?;
     (!all.is_empty()).then_some(all)
 }
 

@@ -8,7 +8,7 @@ mod begins;
 mod place;
 mod sums;
 
-use crate::analyse::walk;
+use crate::analyse::{dots, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use place::Found;
@@ -72,13 +72,10 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
 /// The loads that products take as left and as right operands.
 fn operands(f: &Func) -> [HashSet<Value>; 2] {
     let mut sides = [HashSet::new(), HashSet::new()];
-    for s in walk(&f.body) {
-        if let Stmt::Let(v) = s
-            && let Op::Dot { a, b, .. } = *f.op(*v)
-        {
-            sides[0].extend(loaded(f, a));
-            sides[1].extend(loaded(f, b));
-        }
+    for d in dots(f, &f.body) {
+        let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
+        sides[0].extend(loaded(f, a));
+        sides[1].extend(loaded(f, b));
     }
     sides
 }
