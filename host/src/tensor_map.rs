@@ -73,7 +73,7 @@ mod tests {
         let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, configs: &[], bundle: None };
         let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
         const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
-            MapDim { extent: Number { times: 1, slots: extent }, stride: Number { times: 1, slots: stride }, boxed }
+            MapDim { extent: Number::product(extent), stride: Number::product(stride), boxed }
         }
         const DIMS: &[MapDim] = &[dim(&[2], &[5], 1), dim(&[3], &[6], 16), dim(&[4], &[7], 64)];
         let map = MapDesc { param: 1, dims: DIMS, swizzle: 128 };

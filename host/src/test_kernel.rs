@@ -7,13 +7,12 @@ const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
 ];
 
-const fn aligned(slot: usize) -> Require {
-    const SLOTS: &[usize] = &[0, 1, 2];
-    Require { of: Number { times: 1, slots: SLOTS.split_at(slot).1.split_at(1).0 }, test: Test::Multiple(16) }
+const fn aligned(slot: &'static [usize]) -> Require {
+    Require { of: Number::product(slot), test: Test::Multiple(16) }
 }
 
 const VARIANTS: &[VariantDesc] = &[
-    VariantDesc { entry: "copy_v", only: None, requires: &[aligned(0), aligned(2)], maps: &[], emulated: None },
+    VariantDesc { entry: "copy_v", only: None, requires: &[aligned(&[0]), aligned(&[2])], maps: &[], emulated: None },
     VariantDesc { entry: "copy_s", only: None, requires: &[], maps: &[], emulated: None },
 ];
 

@@ -123,7 +123,7 @@ mod tests {
             ]
         );
         let slots = [0, 20, 30, 4099, 2, 0, 50, 0];
-        let text = |slots_of, test| requirement(&desc, Require { of: Number { times: 1, slots: slots_of }, test }, &slots);
+        let text = |slots_of, test| requirement(&desc, Require { of: Number::product(slots_of), test }, &slots);
         assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
         assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
         assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");

@@ -213,17 +213,28 @@ pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then_some(*v) } else { None }).collect()
 }
 
+/// The values that statements compute, in order.
+pub(crate) fn values(body: &[Stmt]) -> impl Iterator<Item = Value> {
+    walk(body).filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None })
+}
+
 /// The variables that are read, as often as they are.
 pub(crate) fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Var> + 'a {
-    walk(body).filter_map(|s| match s {
-        Stmt::Let(v) => if let Op::ReadVar(var) = f.op(*v) { Some(*var) } else { None },
-        _ => None,
-    })
+    values(body).filter_map(move |v| if let Op::ReadVar(var) = f.op(v) { Some(*var) } else { None })
 }
 
 /// The products of a function's statements, in order.
 pub(crate) fn dots<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Value> + 'a {
-    walk(body).filter_map(|s| if let Stmt::Let(v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*v) } else { None })
+    values(body).filter(move |v| matches!(f.op(*v), Op::Dot { .. }))
+}
+
+/// The load of which a value has the elements, as they are or in another order.
+pub(crate) fn loaded(f: &Func, v: Value) -> Option<Value> {
+    match f.op(v) {
+        Op::Load { .. } => Some(v),
+        Op::Permute(x, _) | Op::Reshape(x) => loaded(f, *x),
+        _ => None,
+    }
 }
 
 /// Parameters that the function writes.

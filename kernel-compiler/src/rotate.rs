@@ -6,7 +6,7 @@
 //! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
 //! acc = dot(p, v(last), acc)`.
 
-use crate::analyse::{assigned, dots};
+use crate::analyse::{assigned, dots, values};
 use crate::dtype::DType;
 use crate::ir::*;
 use std::collections::{HashMap, HashSet};
@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
             Stmt::Assign(..) => true,
             _ => false,
         };
-        let values: Vec<Value> = stmts.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
+        let values: Vec<Value> = values(stmts).collect();
         let inside = values.iter().copied().collect();
         stmts.iter().all(simple).then_some(Body { f, stmts, values, inside })
     }

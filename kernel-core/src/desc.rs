@@ -190,6 +190,11 @@ pub struct Number {
 }
 
 impl Number {
+    /// A product of slots.
+    pub const fn product(slots: &'static [usize]) -> Number {
+        Number { times: 1, slots }
+    }
+
     /// The largest number where it is larger.
     #[inline]
     pub fn of(&self, slots: &[u64]) -> u64 {
@@ -563,15 +568,16 @@ impl<T> ViewArg<'_, T, 2> {
         ViewArg { dims: [cols, rows], strides: [c, r], ..self }
     }
 
-    /// The same elements: of a single row, which no stride leads away from, as the first of rows of whole cache lines; of a single column
-    /// as one whose next one is its neighbour.
+    /// The same elements: of a single column or row, that no stride leads away from, as the first of others. Where its elements are neighbours these
+    /// begin whole cache lines apart, else they are neighbours.
     pub fn regular(self) -> Self {
+        let apart = |len: u64, stride: u64| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
         let ([rows, cols], [mut r, mut c]) = (self.dims, self.strides);
-        if rows == 1 {
-            r = cols.checked_next_multiple_of(128).unwrap_or(r);
-        }
         if cols == 1 {
-            c = 1;
+            c = apart(rows, r);
+        }
+        if rows == 1 {
+            r = apart(cols, c);
         }
         ViewArg { strides: [r, c], ..self }
     }

@@ -1,8 +1,11 @@
 //! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any type.
 
+mod common;
+
+use common::{seeds, with};
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
-use tile_host::{LaunchOptions, Runtime};
+use tile_host::Runtime;
 use tile_tests::matrix::{Matrix, near, values};
 use tile_tests::{view, view_mut};
 
@@ -152,14 +155,6 @@ fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>
         let r = y.tile([i, 0], [B, B]);
         z.store([i, 0], (acc + l.to::<f32>() + r.to::<f32>()).to::<f16>());
     }
-}
-
-fn seeds() -> [Runtime; 2] {
-    [7, 8].map(Runtime::emulator)
-}
-
-fn with(config: &'static str) -> LaunchOptions<'static> {
-    LaunchOptions { config: Some(config), ..Default::default() }
 }
 
 fn singles(x: Vec<f16>) -> Vec<f32> {

@@ -1,9 +1,12 @@
 //! Products whose operands are loaded through pointers and slices, in loops that are not to be specialised: warpgroups take them from tiles
 //! that all threads copy ahead.
 
+mod common;
+
+use common::{seeds, taken, with};
 use kernel_core::{Call, f8e4m3, f16};
 use kernel_macros::tile_kernel;
-use tile_host::{Buffer, LaunchOptions, Runtime};
+use tile_host::{Buffer, Runtime};
 use tile_tests::matrix::{near, values};
 
 /// With pointers that move along, as one writes it in Triton. WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 two products an
@@ -82,21 +85,6 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], 
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// The end of the name of the first variant that takes the call.
-fn taken(call: &Call, config: &str) -> &'static str {
-    let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
-    let variant = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
-    variant.entry.rsplit("__").next().expect("a name")
-}
-
-fn with(config: &'static str) -> LaunchOptions<'static> {
-    LaunchOptions { config: Some(config), ..Default::default() }
-}
-
-fn runtimes() -> [Runtime; 3] {
-    [Runtime::cpu(), Runtime::emulator(7), Runtime::emulator(8)]
-}
-
 #[test]
 fn through_pointers() {
     // Extents, the length of a row of A and of B, and which variant that is for.
@@ -118,10 +106,9 @@ fn through_pointers() {
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
             };
-            let [cpu, seeds @ ..] = runtimes();
-            let wanted = run(&cpu);
+                        let wanted = run(&Runtime::cpu());
             assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
-            seeds.iter().for_each(|rt| near(&what, &run(rt), &wanted));
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
         }
     }
 }
@@ -144,9 +131,8 @@ where
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap()
             };
-            let [cpu, seeds @ ..] = runtimes();
-            let wanted = run(&cpu);
-            seeds.iter().for_each(|rt| near(&what, &run(rt), &wanted));
+                        let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
         }
     }
 }

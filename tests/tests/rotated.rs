@@ -1,8 +1,11 @@
 //! Loops in which one product takes what another gives, written straight on: the second is made behind the first one of the next iteration.
 
+mod common;
+
+use common::{seeds, taken, with};
 use kernel_core::f16;
 use kernel_macros::tile_kernel;
-use tile_host::{Buffer, LaunchOptions, Runtime};
+use tile_host::{Buffer, Runtime};
 use tile_tests::matrix::{Matrix, near, values};
 use tile_tests::{view, view_mut};
 
@@ -83,14 +86,6 @@ fn in_blocks<const B: usize, const WAY: usize>(x: View<f16, 2>, a: View<f16, 2>,
     y.store([row, 0], acc + seen);
 }
 
-fn with(config: &'static str) -> LaunchOptions<'static> {
-    LaunchOptions { config: Some(config), ..Default::default() }
-}
-
-fn seeds() -> [Runtime; 2] {
-    [7, 8].map(Runtime::emulator)
-}
-
 #[test]
 fn attention_straight_on() {
     for config in attention::DESCS[0].configs {
@@ -105,8 +100,7 @@ fn attention_straight_on() {
                 let o = Buffer::<f16>::zeros(rt, heads * stride_h).unwrap();
                 // SAFETY: heads are as large as is said.
                 let call = unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads as u64, queries as u64, keys as u64, stride_h as u64, d as u64) };
-                let taken = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
-                assert!(keys == 0 || taken.entry.ends_with("__tma"), "{what}: {}", taken.entry);
+                assert!(keys == 0 || taken(&call, config.id) == "tma", "{what}: {}", taken(&call, config.id));
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 o.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
             };

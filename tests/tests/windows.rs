@@ -1,8 +1,11 @@
 //! Matrices given by pointers, strides and masks: what is a window of one is copied by tensor maps, as a view's tile is.
 
+mod common;
+
+use common::{seeds, taken, with};
 use kernel_core::{Call, Element, RawArg, bf16, f16};
 use kernel_macros::tile_kernel;
-use tile_host::{Buffer, LaunchOptions, Runtime};
+use tile_host::{Buffer, Runtime};
 use tile_tests::matrix::{near, values};
 
 /// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices computed anew for every step.
@@ -180,21 +183,6 @@ unsafe fn beginnings<const BM: usize, const BN: usize, const BK: usize, const WA
     store(c.add(rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// The end of the name of the first variant that takes the call.
-fn taken(call: &Call, config: &str) -> &'static str {
-    let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
-    let variant = config.variants.iter().find(|v| v.admits(call.slots())).expect("one takes any");
-    variant.entry.rsplit("__").next().expect("a name")
-}
-
-fn with(config: &'static str) -> LaunchOptions<'static> {
-    LaunchOptions { config: Some(config), ..Default::default() }
-}
-
-fn runtimes() -> [Runtime; 3] {
-    [Runtime::cpu(), Runtime::emulator(7), Runtime::emulator(8)]
-}
-
 /// On the CPU and on the emulated SM, by the variant that is expected.
 fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&Runtime, &dyn Fn(&Call)) -> Vec<f32>) {
     let check = |call: &Call| {
@@ -202,10 +190,9 @@ fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&R
             assert_eq!(taken(call, config), v, "{what}");
         }
     };
-    let [cpu, seeds @ ..] = runtimes();
-    let wanted = run(&cpu, &check);
+        let wanted = run(&Runtime::cpu(), &check);
     assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
-    seeds.iter().for_each(|rt| near(what, &run(rt, &check), &wanted));
+    seeds().iter().for_each(|rt| near(what, &run(rt, &check), &wanted));
 }
 
 #[test]

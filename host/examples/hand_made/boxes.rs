@@ -10,12 +10,12 @@ const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 5 },
 ];
 
-const fn slot(slot: &'static [usize]) -> Number {
-    Number { times: 1, slots: slot }
+const fn require(of: &'static [usize], test: Test) -> Require {
+    Require { of: Number::product(of), test }
 }
 
-const fn require(of: &'static [usize], test: Test) -> Require {
-    Require { of: slot(of), test }
+const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
+    MapDim { extent: Number::product(extent), stride: Number::product(stride), boxed }
 }
 
 const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
@@ -34,11 +34,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
             require(&[3], Test::Multiple(4)),
             require(&[4], Test::Equal(1)),
         ],
-        maps: &[MapDesc {
-            param: 0,
-            dims: &[MapDim { extent: slot(&[1]), stride: slot(&[3]), boxed: 8 }, MapDim { extent: slot(&[2]), stride: slot(&[4]), boxed: 32 }],
-            swizzle: 0,
-        }],
+        maps: &[MapDesc { param: 0, dims: &[dim(&[1], &[3], 8), dim(&[2], &[4], 32)], swizzle: 0 }],
         emulated: None,
     }],
 }];

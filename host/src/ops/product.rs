@@ -68,14 +68,11 @@ pub struct Operand<'a, T> {
 
 impl<'a, T: Element> Operand<'a, T> {
     pub fn new(view: ViewArg<'a, T, 2>, transposed: bool) -> Self {
-        let columns = match (view.dims(), view.strides()) {
-            ([_, 1], [s, _]) => s == 1,
-            ([1, _], [_, s]) => s != 1,
-            (_, [1, s]) => s != 1,
-            _ => false,
-        };
-        let (view, transposed) = if columns { (view.flipped(), !transposed) } else { (view, transposed) };
-        Operand { view: view.regular(), transposed }
+        let view = view.regular();
+        match view.strides() {
+            [1, s] if s != 1 => Operand { view: view.flipped(), transposed: !transposed },
+            _ => Operand { view, transposed },
+        }
     }
 
     /// Of the transpose of the product.

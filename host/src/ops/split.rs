@@ -18,8 +18,9 @@ const LEAST_OPERAND: u64 = 1 << 22;
 const MOST_ROWS: u64 = 1536;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
 const MOST_COLUMNS: u64 = 65535 * 64;
-/// The same of a row's kernels.
-const MOST_COLUMNS_OF_A_ROW: u64 = 65535 * 4;
+/// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least, and what that means for an axis of their grid.
+const ROW_COLUMNS: [u64; 2] = [32, 4];
+const MOST_COLUMNS_OF_A_ROW: u64 = 65535 * ROW_COLUMNS[1];
 /// More sums than this are not worth writing and reading again.
 const MOST_SUMS: u64 = 1 << 26;
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
@@ -72,7 +73,7 @@ fn row_desc(b_transposed: bool) -> &'static KernelDesc {
 /// How many programs should share the columns of one: until there are two for each multiprocessor, or the depth of each gets short.
 fn parts_of_row(num_sms: u64, e: Extents, b_transposed: bool) -> u64 {
     const LEAST_DEPTH: u64 = 1024;
-    let programs = e.n.div_ceil(if b_transposed { 4 } else { 32 }).max(1);
+    let programs = e.n.div_ceil(ROW_COLUMNS[usize::from(b_transposed)]).max(1);
     (2 * num_sms / programs).clamp(1, (e.k / LEAST_DEPTH).max(1))
 }
 
@@ -108,7 +109,7 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
             let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
             on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))
         }),
-        Way::Row(parts) => split_k::with_sums(on, e, parts, [1, 4], |sums, tickets| {
+        Way::Row(parts) => split_k::with_sums(on, e, parts, [1, ROW_COLUMNS[1]], |sums, tickets| {
             let row = if b.transposed { matmul_row_nt } else { matmul_row_nn };
             on.launch(row(a, b.view, sums, tickets, c, below))
         }),

@@ -1,12 +1,13 @@
 //! The device side of a kernel: one `no_std` crate with an entry function per instance and variant.
 
 use super::entry_name;
+use crate::analyse::dots;
 use crate::ast::Config;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
 use crate::ir::Func;
 use crate::lower::{Lowered, Variant, Way, lower};
-use crate::windows::{Transposed, describe};
+use crate::windows::Transposed;
 use std::borrow::Cow;
 
 /// A crate to compile to PTX.
@@ -46,6 +47,11 @@ use kernel_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
 kernel_core::device_prelude!();
 ";
 
+/// The only target that a variant is for.
+pub fn only(v: Variant) -> Option<&'static str> {
+    (v.way != Way::Warps).then_some(TMA_TARGET)
+}
+
 /// The variants of an instance, the best first: by warpgroups, where all products can have their operands as these take them, and
 /// by warps; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
@@ -54,19 +60,20 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         lower(func, v, sites).map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
     };
     let pair = |way: Way| [true, false].into_iter().filter_map(move |aligned| lowered(way, aligned));
-    // Windows that are found in index arithmetic may ask for more than arguments have.
-    let found = matches!(describe(func, Transposed::default()), Some(Cow::Owned(_)));
     let mut out = vec![];
-    if matches!(config.arch, 0 | 90) {
+    // Whether products take views' tiles alone: windows that are found in index arithmetic may ask for more than arguments have.
+    let mut of_views = false;
+    if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL.map(Way::Maps);
         out.extend(pair(as_written));
         out.extend(transposed.into_iter().filter_map(|way| lowered(way, true)));
-        if found || out.is_empty() {
+        of_views = !out.is_empty() && matches!(as_written.seen(func), Some(Cow::Borrowed(_)));
+        if !of_views {
             out.extend(pair(Way::Groups));
         }
     }
     // Views that tensor maps do not take are for other configurations.
-    if config.arch != 90 || found || out.iter().all(|(v, _)| v.way == Way::Groups) {
+    if config.arch != 90 || !of_views {
         out.extend(pair(Way::Warps));
     }
     out
@@ -81,7 +88,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         for (variant, lowered) in variants(&func, i.config, false) {
-            let by_groups = variant.way != Way::Warps;
+            let by_groups = only(variant).is_some();
             let unit = &mut out[usize::from(by_groups)];
             let name = entry_name(&k.name, &i.types, i.config, variant);
             let maps: String = (0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n")).collect();

@@ -5,11 +5,9 @@ use super::numbers::{Use, share};
 use super::{config_id, cpu, device, entry_name, grid, types_id};
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
-use super::device::TMA_TARGET;
 use crate::dtype::DType;
 use crate::instance::Kernel;
 use crate::ir::{Func, Number, Test};
-use crate::lower::Way;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -230,9 +228,9 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
         } else {
             quote! { ::core::option::Option::None }
         };
-        let only = match variant.way {
-            Way::Groups | Way::Maps(_) => quote! { ::core::option::Option::Some(#TMA_TARGET) },
-            Way::Warps => quote! { ::core::option::Option::None },
+        let only = match device::only(variant) {
+            Some(target) => quote! { ::core::option::Option::Some(#target) },
+            None => quote! { ::core::option::Option::None },
         };
         let maps = lowered.maps.iter().map(|m| {
             let (param, swizzle) = (m.param, m.swizzle as u32);

@@ -9,7 +9,7 @@ use super::copied;
 use super::late::InFlight;
 use super::operands::Boxes;
 use super::pipeline::{Operand, Product};
-use crate::analyse::{Analysis, walk, written};
+use crate::analyse::{Analysis, values, walk, written};
 use crate::ir::*;
 use crate::layout::Homes;
 use crate::layout::dot::{self, Unit};
@@ -261,7 +261,7 @@ struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
-        let inside = walk(body).filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).chain([iv]).collect();
+        let inside = values(body).chain([iv]).collect();
         let always = |s: &Stmt| body.iter().any(|t| std::ptr::eq(s, t));
         let assigned = walk(body).filter_map(|s| if let Stmt::Assign(var, v) = s { Some((*var, *v, always(s))) } else { None }).collect();
         Slice { f, inside, assigned }

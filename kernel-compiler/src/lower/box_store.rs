@@ -1,5 +1,5 @@
 //! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows and 128 bytes. Where
-//! tensor maps take the view they are copied out while the next one, or the next tile, is computed, clipped at the view's ends by
+//! tensor maps take the array they are copied out while the next one, or the next tile, is computed, clipped at the array's ends by
 //! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
 
 use super::dot::buffer_name;
@@ -174,7 +174,7 @@ impl Part {
         format!("{base} + ({} * {} + {}) * {ROW} + ({} * {} + {c}) * {}", self.row, self.rows, m * GROUP_ROWS, self.col, self.cols * size / ROW, shape[0] * ROW)
     }
 
-    /// Where a chunk begins in the view.
+    /// Where a chunk begins in the array.
     fn origin(&self, at: &[Value], q: usize, size: usize) -> Vec<String> {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let [before @ .., rows, cols] = at else { unreachable!("a matrix") };

@@ -1,7 +1,7 @@
 //! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
 
 use super::ahead::squeezed;
-use crate::analyse::{dots, walk, written};
+use crate::analyse::{dots, loaded, walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::layout::dot::{GROUP_ROWS, Groups, depth};
@@ -121,7 +121,7 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
         let along_depth = flipped != side_a;
         (along_depth || across(side_a) && boxes(f, load).is_whole(part * dtype.size())).then_some(Source::Copied { load, along_depth })
     };
-    let of = |v: Value, side_a: bool, part: usize| match is_load(f, v) {
+    let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
         false => Some(Source::Computed),
     };
@@ -135,15 +135,6 @@ pub fn written_as(f: &Func, operand: Value, groups: &Groups) -> (Boxes, bool) {
     let (size, [k, n]) = (f.ty(operand).dtype.size(), [f.shape(operand)[0], f.shape(operand)[1]]);
     let along_depth = size != 2 || groups.n * size < ROW_BYTES;
     (if along_depth { Boxes::new(n, k, size) } else { Boxes::new(k, n, size) }, along_depth)
-}
-
-/// Whether nothing is computed of what was loaded.
-fn is_load(f: &Func, v: Value) -> bool {
-    match f.op(v) {
-        Op::Load { .. } => true,
-        Op::Permute(x, _) | Op::Reshape(x) => is_load(f, *x),
-        _ => false,
-    }
 }
 
 /// The view's tile behind shape operations, and whether it is transposed.

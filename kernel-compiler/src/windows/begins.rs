@@ -7,6 +7,11 @@ use crate::analyse::assigned;
 /// Of a slot that is the number of a row or a column.
 const LARGEST: u64 = 1 << 30;
 
+/// The largest number of a type with signs.
+fn most(t: DType) -> u64 {
+    (1 << (8 * t.size() - 1)) - 1
+}
+
 /// What windows ask of the launch so that they begin where the program says.
 pub struct Begins<'a> {
     f: &'a Func,
@@ -35,7 +40,7 @@ impl<'a> Begins<'a> {
                     Atom::Slot(slot) => {
                         let signed = self.f.params.iter().find(|p| p.slot == slot && p.kind == crate::ast::ParamKind::Scalar && p.dtype.is_signed());
                         if let Some(p) = signed {
-                            self.ask(slot, Test::Within(0, (1 << (8 * p.dtype.size() - 1)) - 1));
+                            self.ask(slot, Test::Within(0, most(p.dtype)));
                         }
                     }
                     Atom::Wrapped(tile) => todo.push(self.sums.wrap(tile).begin),
@@ -45,14 +50,12 @@ impl<'a> Begins<'a> {
         }
     }
 
-    /// How a tile wraps around that begins so, if it does: then it begins there and nowhere else.
-    pub fn wrap(&mut self, begin: &Sum) -> Option<Wrap> {
-        let tile = begin.atoms().find_map(|a| if let Atom::Wrapped(v) = a { Some(v) } else { None })?;
-        let alone = *begin == Sum::atom(Atom::Wrapped(tile));
+    /// How a tile wraps around that begins so, if it does, and whether it begins there and nowhere else.
+    pub fn wrap(&mut self, begin: &Sum) -> Option<(Wrap, bool)> {
+        let tile = begin.atoms().find_map(Atom::wrapped)?;
         let w = self.sums.wrap(tile);
         self.ask(w.extent, Test::Multiple(w.length as u64));
-        // Of no tile: it is none of this length.
-        Some(if alone { w } else { Wrap { length: 0, ..w } })
+        Some((w, *begin == Sum::atom(Atom::Wrapped(tile))))
     }
 
     /// Whether a begin is no negative number; what that asks of slots is noted.
@@ -61,7 +64,7 @@ impl<'a> Begins<'a> {
     }
 
     fn term(&mut self, t: &[Atom], n: i128) -> bool {
-        let slots: Vec<usize> = t.iter().filter_map(|a| if let Atom::Slot(s) = a { Some(*s) } else { None }).collect();
+        let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
         let largest = (LARGEST as i128 / n) as u64;
         match slots[..] {
             [] if t.is_empty() && largest == 0 => return false,
@@ -86,7 +89,7 @@ impl<'a> Begins<'a> {
         match *f.op(v) {
             Op::Int(n) => (0..1 << 31).contains(&n),
             Op::Slot { slot } if f.ty(v).dtype.is_int() => {
-                self.ask(slot, Test::Within(0, if f.ty(v).dtype.is_signed() { (1 << (8 * f.ty(v).dtype.size() - 1)) - 1 } else { i32::MAX as u64 }));
+                self.ask(slot, Test::Within(0, if f.ty(v).dtype.is_signed() { most(f.ty(v).dtype) } else { i32::MAX as u64 }));
                 true
             }
             Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank => true,

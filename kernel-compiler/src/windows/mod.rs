@@ -8,7 +8,7 @@ mod begins;
 mod place;
 mod sums;
 
-use crate::analyse::{dots, walk};
+use crate::analyse::{dots, loaded, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use place::Found;
@@ -46,8 +46,8 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
                 }
             }
             Stmt::Store { place, mask, window, .. } => {
-                let found = place::find(f, &sums, place, *mask, false);
-                stores.push(found.filter(|found| window.is_none() && !found.across && found.can_be_stored(f, place)));
+                let found = if window.is_none() { place::find(f, &sums, place, *mask, false) } else { None };
+                stores.push(found.filter(|found| !found.across && found.can_be_stored(f, place)));
             }
             _ => {}
         }
@@ -59,9 +59,9 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
     if loads.is_empty() && stores.iter().all(Option::is_none) {
         return Some(Cow::Borrowed(f));
     }
-    let requires: BTreeSet<Require> = loads.values().chain(stores.iter().flatten()).flat_map(|found| found.requires.iter().cloned()).collect();
-    let wrapped = loads.values().chain(stores.iter().flatten()).flat_map(|found| &found.at).flat_map(Sum::atoms).filter_map(|a| if let Atom::Wrapped(v) = a { Some(v) } else { None });
-    let wraps = wrapped.map(|v| (v, sums.wrap(v))).collect();
+    let all = || loads.values().chain(stores.iter().flatten());
+    let requires: BTreeSet<Require> = all().flat_map(|found| found.requires.iter().cloned()).collect();
+    let wraps = all().flat_map(|found| &found.at).flat_map(Sum::atoms).filter_map(Atom::wrapped).map(|v| (v, sums.wrap(v))).collect();
     let mut out = Rewrite { f: f.clone(), loads, stores: stores.into_iter(), wraps, begins: HashMap::new() };
     out.f.requires.extend(requires);
     let body = std::mem::take(&mut out.f.body);
@@ -78,15 +78,6 @@ fn operands(f: &Func) -> [HashSet<Value>; 2] {
         sides[1].extend(loaded(f, b));
     }
     sides
-}
-
-/// The load behind shape operations.
-fn loaded(f: &Func, v: Value) -> Option<Value> {
-    match f.op(v) {
-        Op::Load { .. } => Some(v),
-        Op::Permute(x, _) | Op::Reshape(x) => loaded(f, *x),
-        _ => None,
-    }
 }
 
 /// Puts windows into a function, and the numbers where they begin.

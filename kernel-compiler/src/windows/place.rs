@@ -66,7 +66,7 @@ pub fn find(f: &Func, sums: &Sums, place: &Place, mask: Option<Value>, flipped: 
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
         match begins.wrap(begin) {
             // All of the tile is inside, or none of it wraps around.
-            Some(w) if w.length == shape[d] && extents[d].is_none() => extents[d] = Some(Number::slot(w.extent)),
+            Some((w, true)) if w.length == shape[d] && extents[d].is_none() => extents[d] = Some(Number::slot(w.extent)),
             Some(_) => return None,
             // Without a limit an index below the first one is in memory, too.
             None if extents[d].is_none() && !begins.counts_up(begin) => return None,
@@ -113,11 +113,11 @@ fn is_stride(stride: &Number, size: u64) -> bool {
 fn strides(index: &Sum) -> Option<[Number; 2]> {
     let mut strides = [None, None];
     for (t, n) in &index.0 {
-        let lanes: Vec<usize> = t.iter().filter_map(|a| if let Atom::Lane(d) = a { Some(*d) } else { None }).collect();
+        let lanes: Vec<usize> = t.iter().filter_map(|a| a.lane()).collect();
         match lanes[..] {
             [] => {}
             [d] if strides[d].is_none() => {
-                let others = t.iter().copied().filter(|a| !matches!(a, Atom::Lane(_))).collect();
+                let others = t.iter().copied().filter(|a| a.lane().is_none()).collect();
                 strides[d] = Some(Sum([(others, *n)].into()).number()?);
             }
             _ => return None,
@@ -143,13 +143,13 @@ impl Origin {
         let mut at = Origin { row: Sum::default(), column: Sum::default(), before: vec![] };
         // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
         let belongs = |mask: &Sum, t: &[Atom], n: i128| mask.0.get(t) == Some(&n) || matches!(t, [Atom::Scalar(v)] if sums.end(*v).is_some());
-        for (t, &n) in index.0.iter().filter(|(t, _)| !t.iter().any(|a| matches!(a, Atom::Lane(_)))) {
-            let slots: Vec<usize> = t.iter().filter_map(|a| if let Atom::Slot(s) = a { Some(*s) } else { None }).collect();
-            let others: Vec<Atom> = t.iter().copied().filter(|a| !matches!(a, Atom::Slot(_))).collect();
+        for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
+            let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
+            let others: Vec<Atom> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
             let term = |t: Vec<Atom>, n: i128| Sum([(t, n)].into());
             let times = i128::from(stride.times);
             if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
-                let free = rest.iter().all(|a| !matches!(a, Atom::Slot(_)));
+                let free = rest.iter().all(|a| a.slot().is_none());
                 if others.is_empty() || row.map_or(free, |mask| belongs(mask, &rest, n / times)) {
                     at.row = at.row.add(&term(rest, n / times));
                     continue;

@@ -1,6 +1,6 @@
 //! Indices as sums of products: what a number or a tile of numbers is made of, modulo 2^64, as indices are computed.
 
-use crate::analyse::{assigned, walk};
+use crate::analyse::{assigned, values};
 use crate::dtype::DType;
 use crate::ir::*;
 use std::cell::RefCell;
@@ -18,6 +18,20 @@ pub enum Atom {
     Scalar(Value),
     /// Where a tile of indices that wraps around at an extent begins: see [`Wrap`].
     Wrapped(Value),
+}
+
+impl Atom {
+    pub fn lane(self) -> Option<usize> {
+        if let Atom::Lane(d) = self { Some(d) } else { None }
+    }
+
+    pub fn slot(self) -> Option<usize> {
+        if let Atom::Slot(s) = self { Some(s) } else { None }
+    }
+
+    pub fn wrapped(self) -> Option<Value> {
+        if let Atom::Wrapped(tile) = self { Some(tile) } else { None }
+    }
 }
 
 /// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the length too, so
@@ -122,12 +136,12 @@ impl Sum {
     /// What the launcher knows, if it is.
     pub fn number(&self) -> Option<Number> {
         let (t, n) = self.0.iter().next().filter(|_| self.0.len() == 1)?;
-        Some(Number { times: u64::try_from(*n).ok()?, slots: t.iter().map(|a| if let Atom::Slot(s) = a { Some(*s) } else { None }).collect::<Option<_>>()? })
+        Some(Number { times: u64::try_from(*n).ok()?, slots: t.iter().map(|a| a.slot()).collect::<Option<_>>()? })
     }
 
     /// Of an index that counts one up from lane to lane of one dimension: which, and where it begins.
     pub fn lane(&self) -> Option<(usize, Sum)> {
-        let mut lanes = self.0.iter().filter(|(t, _)| t.iter().any(|a| matches!(a, Atom::Lane(_))));
+        let mut lanes = self.0.iter().filter(|(t, _)| t.iter().any(|a| a.lane().is_some()));
         let (Some((t, 1)), None) = (lanes.next(), lanes.next()) else { return None };
         let [Atom::Lane(d)] = t[..] else { return None };
         Some((d, self.sub(&Sum::atom(Atom::Lane(d)))))
@@ -197,7 +211,6 @@ impl<'a> Sums<'a> {
     /// The variables that are given a number before a loop, and that it adds something to.
     fn counters(&mut self, before: &[Stmt], iv: Value, body: &[Stmt]) {
         let f = self.f;
-        let values = |stmts: &[Stmt]| walk(stmts).filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect::<HashSet<_>>();
         for (j, s) in body.iter().enumerate() {
             let Stmt::Assign(var, v) = s else { continue };
             let is_read = |v: Value| matches!(f.op(v), Op::ReadVar(of) if of == var);
@@ -208,8 +221,8 @@ impl<'a> Sums<'a> {
             };
             let first = before.iter().rev().find_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None });
             let (Some(before), 2) = (first, assigned(&f.body, *var).len()) else { continue };
-            let reads = values(&body[..j]).into_iter().filter(|&v| is_read(v)).collect();
-            self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body) });
+            let reads = values(&body[..j]).filter(|&v| is_read(v)).collect();
+            self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body).collect() });
         }
     }
 
