@@ -1,5 +1,5 @@
 """What the benchmarks of this folder have in common: the library whose path is their argument, and a timer."""
-import ctypes, sys
+import ctypes, statistics, sys
 import torch
 
 LIB = ctypes.CDLL(sys.argv[1])
@@ -14,10 +14,15 @@ def call(function, args):
         raise RuntimeError(LIB.tile_last_error().decode())
 
 
-def product(a, b, c, trans_b=0):
-    """c = a b, or a times the transpose of b, of f32 to its accuracy."""
+def matmul(dtype, a, b, c, trans_b=0, precision=0):
+    """c = a b, or a times the transpose of b; the numbers are those of `tile_matmul`."""
     (m, n), k = c.shape, a.shape[1]
-    call(LIB.tile_matmul, [ctypes.c_int(x) for x in (0, 1, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)])
+    call(LIB.tile_matmul, [ctypes.c_int(x) for x in (dtype, precision, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)])
+
+
+def product(a, b, c, trans_b=0):
+    """The same of f32 to its accuracy."""
+    matmul(0, a, b, c, trans_b, precision=1)
 
 
 def once(f):
@@ -26,3 +31,9 @@ def once(f):
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record(); f(); end.record(); torch.cuda.synchronize()
     return start.elapsed_time(end)
+
+
+def in_turn(mine, theirs, rounds=25):
+    """Milliseconds of mine, and how many times as long theirs takes: medians of calls that take turns."""
+    pairs = [(once(mine), once(theirs)) for _ in range(rounds)]
+    return statistics.median(m for m, _ in pairs), statistics.median(t / m for m, t in pairs)

@@ -6,9 +6,8 @@
 Needs one NVIDIA GPU and torch. L2 flushed before every launch, medians of CUDA events, taken in turn. A ratio above 1 means that ours
 is faster; errors are relative, in the norm, against a product in f64.
 """
-import statistics
 import torch
-from common import once, product
+from common import in_turn, product
 
 SIZES = [(m, 4096, 4096) for m in (1, 8, 16, 32, 64, 128, 256, 512)] + [(n, n, n) for n in (128, 256, 512, 768, 1024, 1536, 2048, 3072)]
 SIZES += [(64, 8192, 8192), (64, 1024, 16384), (256, 1024, 8192)]
@@ -26,6 +25,5 @@ for m, n, k in SIZES:
         exact = a.double() @ bb.double()
         errors = [((x.double() - exact).norm() / exact.norm()).item() for x in (c, other)]
         assert errors[0] < 1e-6, f"wrong product: {errors[0]}"
-        pairs = [(once(mine), once(theirs)) for _ in range(25)]
-        t, ratio = statistics.median(p[0] for p in pairs), statistics.median(p[1] / p[0] for p in pairs)
+        t, ratio = in_turn(mine, theirs)
         print(f"{m} x {n} x {k} {'NT' if trans_b else 'NN'}  {t:8.4f} ms  ratio {ratio:.2f}  error {errors[0]:.1e}, cuBLAS {errors[1]:.1e}", flush=True)

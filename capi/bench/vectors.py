@@ -6,10 +6,8 @@
 Needs one NVIDIA GPU and torch. L2 flushed before every launch, medians of CUDA events, taken in turn. A ratio above 1 means that ours
 is faster.
 """
-import ctypes
-import statistics
 import torch
-from common import LIB, call, once, pointer
+from common import in_turn, matmul
 
 SIZES = [(1, 4096, 4096), (1, 8192, 8192), (1, 32000, 4096), (4096, 1, 4096), (8192, 1, 8192), (32000, 1, 4096), (1024, 1, 4096)]
 
@@ -19,13 +17,11 @@ for dtype, code in ((torch.float16, 1), (torch.bfloat16, 2)):
             a, c = torch.randn(m, k, device="cuda", dtype=dtype), torch.empty(m, n, device="cuda", dtype=dtype)
             b = torch.randn(*((n, k) if trans_b else (k, n)), device="cuda", dtype=dtype)
             bb = b.t() if trans_b else b
-            args = [ctypes.c_int(x) for x in (code, 0, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)]
-            mine, theirs = lambda: call(LIB.tile_matmul, args), lambda: torch.matmul(a, bb, out=c)
+            mine, theirs = lambda: matmul(code, a, b, c, trans_b), lambda: torch.matmul(a, bb, out=c)
             theirs(); wanted = c.double(); c.fill_(float("nan")); mine()
             error = ((c.double() - wanted).norm() / wanted.norm()).item()
             assert error < 1e-2, f"wrong product: {error}"
             for _ in range(3): mine(); theirs()
             torch.cuda.synchronize()
-            pairs = [(once(mine), once(theirs)) for _ in range(15)]
-            t, ratio = statistics.median(p[0] for p in pairs), statistics.median(p[1] / p[0] for p in pairs)
+            t, ratio = in_turn(mine, theirs, 15)
             print(f"{m} x {n} x {k} {str(dtype)[6:]} {'NT' if trans_b else 'NN'}  {t:8.4f} ms  ratio {ratio:.2f}", flush=True)
