@@ -4,7 +4,7 @@
 mod common;
 
 use common::{seeds, taken, with};
-use kernel_core::{Call, f8e4m3, f16};
+use kernel_core::{f8e4m3, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Buffer, Runtime};
 use tile_tests::matrix::{near, values};
