@@ -17,6 +17,7 @@ pub mod matmul;
 pub mod matmul_8bit;
 pub mod matmul_f32;
 pub mod matmul_int8;
+pub mod matmul_shared;
 pub mod matmul_split;
 pub mod matrix_copy;
 pub mod matrix_transpose;
@@ -40,7 +41,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 51] = [
+    let kernels: [&[&'static KernelDesc]; 53] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
@@ -59,8 +60,6 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_nt::DESCS,
         matmul::products::matmul_tn::DESCS,
         matmul::products::matmul_tt::DESCS,
-        matmul::products::matmul_few_nn::DESCS,
-        matmul::products::matmul_few_nt::DESCS,
         matmul_8bit::matmul_i8::DESCS,
         matmul_8bit::matmul_f8::DESCS,
         matmul_f32::f32_products::matmul_f32::DESCS,
@@ -72,8 +71,12 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_f32::f32_products::matmul_tf32_nn::DESCS,
         matmul_int8::int8_row_sums::DESCS,
         matmul_int8::matmul_int8::DESCS,
-        matmul_split::shared_tiles::matmul_split_nn::DESCS,
-        matmul_split::shared_tiles::matmul_split_nt::DESCS,
+        matmul_shared::shared::matmul_shared_nn::DESCS,
+        matmul_shared::shared::matmul_shared_nt::DESCS,
+        matmul_shared::shared::matmul_shared_tn::DESCS,
+        matmul_shared::shared::matmul_shared_tt::DESCS,
+        matmul_shared::shared::matmul_shared_tf32_nn::DESCS,
+        matmul_shared::shared::matmul_shared_tf32_nt::DESCS,
         matmul_split::shared_tiles::matmul_f32_mixed_nn::DESCS,
         matmul_split::shared_tiles::matmul_f32_mixed_nt::DESCS,
         matmul_split::shared_tiles::matmul_row_nn::DESCS,

@@ -2,8 +2,8 @@
 //! negative ones with `below`: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
 //!
 //! Four kernels, by what is transposed: n or t for A, then for B. Every program stays and takes one tile of `C` after
-//! another, in an order that keeps a group of rows of tiles in the L2 cache. For products of few rows there are `matmul_few_*`, for
-//! those of few tiles and a long depth the kernels of `matmul_split`.
+//! another, in an order that keeps a group of rows of tiles in the L2 cache. For products of few rows, and for those whose
+//! last wave would be all but empty, there are the kernels of `matmul_shared`.
 
 use kernel_macros::tile_module;
 
@@ -51,19 +51,6 @@ pub mod products {
             acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
         }
         c.store([i * BM, j * BN], activated(acc, below).to::<E>());
-    }
-
-    /// Of so few rows that B is read once: its transpose is the left operand, of which instructions take 64 rows at least.
-    fn product_of_few<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<E, 2>, b: View<E, 2>, c: ViewMut<E, 2>, below: f32) {
-        let across = cdiv(c.dim(1), BN);
-        for t in range(program_id(0), cdiv(c.dim(0), BM) * across, num_programs(0)) {
-            let (r, s) = (t / across * BM, t % across * BN);
-            let mut acc = zeros::<f32>([BN, BM]);
-            for k in (0..a.dim(1)).step_by(BK) {
-                acc = dot(operand::<{ 1 - TB }, BN, BK, 1>(b, s, k), trans(a.tile([r, k], [BM, BK])), acc);
-            }
-            c.store([r, s], trans(activated(acc, below)).to::<E>());
-        }
     }
 
     fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
@@ -136,62 +123,56 @@ pub mod products {
     /// Aᵀ B.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 2],
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
+        tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        grid = [
+            if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
+            if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
+        ],
+        emulate = [4, 8],
     )]
-    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 0, BM, BN, BK, GROUP, 0>(a, b, c, below);
+        product::<T, 1, 0, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 
     /// Aᵀ Bᵀ.
     #[tile_kernel(
         types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 2],
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
+        tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        grid = [
+            if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
+            if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
+        ],
+        emulate = [4, 8],
     )]
-    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 1, BM, BN, BK, GROUP, 0>(a, b, c, below);
-    }
-
-    /// A B of few rows.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [16], BN = [64], BK = [128], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
-        emulate = [0, 2],
-    )]
-    pub fn matmul_few_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
-        product_of_few::<T, 0, BM, BN, BK>(a, b, c, below);
-    }
-
-    /// A Bᵀ of few rows.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [16], BN = [64], BK = [128], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [64], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms())],
-        emulate = [0, 2],
-    )]
-    pub fn matmul_few_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, below: f32) {
-        product_of_few::<T, 1, BM, BN, BK>(a, b, c, below);
+        product::<T, 1, 1, BM, BN, BK, GROUP, ONCE>(a, b, c, below);
     }
 }

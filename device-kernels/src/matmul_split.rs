@@ -40,66 +40,6 @@ pub mod shared_tiles {
         }
     }
 
-    fn product_in_parts<E, const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<E, 2>,
-        b: View<E, 2>,
-        parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        c: ViewMut<E, 2>,
-        below: f32,
-    ) {
-        let (r, s) = (program_id(0) * BM, program_id(1) * BN);
-        let (from, to) = share::<BK>(a.dim(1), parts);
-        let mut acc = zeros::<f32>([BM, BN]);
-        for k in range(from, to, BK) {
-            let right = if TB == 1 { trans(b.tile([s, k], [BN, BK])) } else { b.tile([k, s], [BK, BN]) };
-            acc = dot(a.tile([r, k], [BM, BK]), right, acc);
-        }
-        add_up::<E, BM, BN>(acc, parts, tickets, c, below);
-    }
-
-    /// A B, the depth in `parts.dim(0)` parts.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [1, 3],
-    )]
-    pub fn matmul_split_nn<T: Float, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product_in_parts::<T, 0, BM, BN, BK>(a, b, parts, tickets, c, below);
-    }
-
-    /// A Bᵀ, the depth in `parts.dim(0)` parts.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [64], BN = [128], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], warps = [4], arch = [80]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [1, 3],
-    )]
-    pub fn matmul_split_nt<T: Float, const BM: usize, const BN: usize, const BK: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product_in_parts::<T, 1, BM, BN, BK>(a, b, parts, tickets, c, below);
-    }
-
     /// Of one row each, by multiply-adds: every element of B is taken once, where it was loaded, and what became of them is joined in the end.
     fn row<const TB: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, parts: ViewMut<f32, 3>, tickets: &mut [u32], c: ViewMut<f32, 2>, below: f32) {
         let (r, s) = (program_id(0), program_id(1) * BN);

@@ -218,7 +218,7 @@ pub struct Tunable<'a> {
     pub types: &'static str,
     /// Changes when a candidate's code does: results of another version are not used.
     pub version: &'a str,
-    /// Sizes, at most 32; rounded to powers of two.
+    /// Sizes, at most 32; rounded as extents of views are.
     pub sizes: &'a [u64],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
@@ -232,7 +232,7 @@ impl Runtime {
     pub fn choose_among(&self, stream: &Stream, op: &Tunable, outputs: &[Output], mut run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
         let mut buckets: Buckets = [0; key::SLOTS];
         for (b, &s) in buckets.iter_mut().zip(op.sizes) {
-            *b = key::bucket(s);
+            *b = key::extent_bucket(s);
         }
         let fast = (op.name, op.types, buckets);
         if let Some(i) = self.0.plans.choice(&fast) {

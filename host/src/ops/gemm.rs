@@ -2,7 +2,7 @@
 
 use super::{Launch, Multiply};
 use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{LEAST, Least, Packed, memory_of, with_rows, with_rows_from};
+use super::repack::{LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows, with_rows_from};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use device_kernels as k;
@@ -74,7 +74,7 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
     b: impl AsView<'a, T, 3>,
     c: impl AsViewMut<'a, T, 3>,
 ) -> Result<()> {
-    batched_from(LEAST, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg())
+    batched_from(LEAST_OF_BATCHES, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg())
 }
 
 fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 3>, b: ViewArg<T, 3>, c: ViewMutArg<T, 3>) -> Result<()> {
@@ -223,7 +223,7 @@ mod tests {
         let on = crate::ops::On::new(&rt).pin(Some((desc, config)));
         let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();
         let (a, b, mut c) = (zeros([2, 64, 9]), zeros([2, 9, 33]), zeros([2, 64, 33]));
-        for (least, copied) in [(Least { product: 0, reuse: 0 }, true), (LEAST, false)] {
+        for (least, copied) in [(Least { product: 0, reuse: 0 }, true), (LEAST_OF_BATCHES, false)] {
             let (x, y) = (a.slice(..).unwrap().view([2, 64, 9]).unwrap(), b.slice(..).unwrap().view([2, 9, 33]).unwrap());
             let product = (&mut c).as_slice_mut_arg().view([2, 64, 33]).unwrap();
             match batched_from::<f16>(least, &on, x, y, product) {
@@ -237,7 +237,7 @@ mod tests {
     fn batches_with_any_strides() {
         // Without copies of what tensor maps do not take, and with them.
         let all = Least { product: 0, reuse: 0 };
-        for (rt, least) in [(Runtime::cpu(), LEAST), (Runtime::emulator(5), LEAST), (Runtime::emulator(5), all)] {
+        for (rt, least) in [(Runtime::cpu(), LEAST_OF_BATCHES), (Runtime::emulator(5), LEAST_OF_BATCHES), (Runtime::emulator(5), all)] {
             for [m, n, k] in [[16, 24, 32], [17, 33, 9], [65, 7, 40]] {
                 let (by_rows_a, by_columns_a, by_rows_b, by_columns_b) = ([m * k, k, 1], [m * k, 1, m], [k * n, n, 1], [k * n, 1, k]);
                 let cases = [

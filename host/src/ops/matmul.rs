@@ -3,10 +3,10 @@
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Bits, with_rows};
-use super::{split, split_k};
+use super::{shared, split};
 use crate::error::{Error, Result};
 use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
+use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,32 +35,32 @@ pub trait Multiply: Element {
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
-    /// The kernel for few rows, for A as it is, if there is one.
+    /// The kernel whose programs share the tiles of the last wave, if there is one.
     #[doc(hidden)]
-    fn few_desc(_b_transposed: bool) -> Option<&'static KernelDesc> {
-        None
-    }
-    #[doc(hidden)]
-    fn few_call<'a>(_b_transposed: bool, _a: ViewArg<'a, Self, 2>, _b: ViewArg<'a, Self, 2>, _c: ViewMutArg<'a, Self::Product, 2>, _below: f32) -> Call<'a> {
-        unreachable!("for types that have one")
-    }
-    /// The kernel of which several programs share a tile, for A as it is, if there is one.
-    #[doc(hidden)]
-    fn split_desc(_b_transposed: bool) -> Option<&'static KernelDesc> {
+    fn shared_desc(_: Way) -> Option<&'static KernelDesc> {
         None
     }
     #[doc(hidden)]
     #[allow(clippy::too_many_arguments)]
-    fn split_call<'a>(
-        _b_transposed: bool,
+    fn shared_call<'a>(
+        _: Way,
         _a: ViewArg<'a, Self, 2>,
         _b: ViewArg<'a, Self, 2>,
-        _parts: ViewMutArg<'a, f32, 3>,
-        _tickets: SliceMutArg<'a, u32>,
+        _slots: SliceMutArg<'a, f32>,
+        _tickets: SliceMutArg<'a, u64>,
         _c: ViewMutArg<'a, Self::Product, 2>,
         _below: f32,
     ) -> Call<'a> {
         unreachable!("for types that have one")
+    }
+    /// Whether columns are so few that they are better made as rows of the transpose, which is turned then.
+    #[doc(hidden)]
+    fn few_columns(_: Extents) -> bool {
+        false
+    }
+    #[doc(hidden)]
+    fn turn(_: &impl Launch, _: ViewArg<Self::Product, 2>, _: ViewMutArg<Self::Product, 2>) -> Result<()> {
+        unreachable!("for types that have few columns")
     }
     /// How a product is best made of the operands' parts, if it is.
     #[doc(hidden)]
@@ -105,29 +105,34 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
             (true, true) => <($t,) as matmul_tt::Types>::DESC,
         }
     }
-    fn few_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
-        use k::matmul::products::*;
-        Some(if b_transposed { <($t,) as matmul_few_nt::Types>::DESC } else { <($t,) as matmul_few_nn::Types>::DESC })
+    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
+        use k::matmul_shared::shared::*;
+        Some(match (way.transpose.a, way.transpose.b) {
+            (false, false) => <($t,) as matmul_shared_nn::Types>::DESC,
+            (false, true) => <($t,) as matmul_shared_nt::Types>::DESC,
+            (true, false) => <($t,) as matmul_shared_tn::Types>::DESC,
+            (true, true) => <($t,) as matmul_shared_tt::Types>::DESC,
+        })
     }
-    fn few_call<'a>(b_transposed: bool, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $t, 2>, below: f32) -> Call<'a> {
-        use k::matmul::products::*;
-        if b_transposed { matmul_few_nt(a, b, c, below) } else { matmul_few_nn(a, b, c, below) }
-    }
-    fn split_desc(b_transposed: bool) -> Option<&'static KernelDesc> {
-        use k::matmul_split::shared_tiles::*;
-        Some(if b_transposed { <($t,) as matmul_split_nt::Types>::DESC } else { <($t,) as matmul_split_nn::Types>::DESC })
-    }
-    fn split_call<'a>(
-        b_transposed: bool,
+    fn shared_call<'a>(
+        way: Way,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
-        parts: ViewMutArg<'a, f32, 3>,
-        tickets: SliceMutArg<'a, u32>,
+        slots: SliceMutArg<'a, f32>,
+        tickets: SliceMutArg<'a, u64>,
         c: ViewMutArg<'a, $t, 2>,
         below: f32,
     ) -> Call<'a> {
-        use k::matmul_split::shared_tiles::*;
-        if b_transposed { matmul_split_nt(a, b, parts, tickets, c, below) } else { matmul_split_nn(a, b, parts, tickets, c, below) }
+        use k::matmul_shared::shared::*;
+        // SAFETY: `shared` makes both as large as any configuration needs.
+        unsafe {
+            match (way.transpose.a, way.transpose.b) {
+                (false, false) => matmul_shared_nn(a, b, slots, tickets, c, below),
+                (false, true) => matmul_shared_nt(a, b, slots, tickets, c, below),
+                (true, false) => matmul_shared_tn(a, b, slots, tickets, c, below),
+                (true, true) => matmul_shared_tt(a, b, slots, tickets, c, below),
+            }
+        }
     }
 })* } }
 halves!(f16 bf16);
@@ -171,6 +176,30 @@ impl Multiply for f32 {
             (false, true) => matmul_f32::DESCS[0],
             (false, false) => matmul_f32_nn::DESCS[0],
         }
+    }
+    fn few_columns(e: Extents) -> bool {
+        split::few_columns(e)
+    }
+    fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
+        split::turn(on, x, y)
+    }
+    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
+        use k::matmul_shared::shared::*;
+        let desc = if way.transpose.b { matmul_shared_tf32_nt::DESCS[0] } else { matmul_shared_tf32_nn::DESCS[0] };
+        (way.tf32 && !way.transpose.a).then_some(desc)
+    }
+    fn shared_call<'a>(
+        way: Way,
+        a: ViewArg<'a, f32, 2>,
+        b: ViewArg<'a, f32, 2>,
+        slots: SliceMutArg<'a, f32>,
+        tickets: SliceMutArg<'a, u64>,
+        c: ViewMutArg<'a, f32, 2>,
+        below: f32,
+    ) -> Call<'a> {
+        use k::matmul_shared::shared::*;
+        // SAFETY: as above.
+        unsafe { if way.transpose.b { matmul_shared_tf32_nt(a, b, slots, tickets, c, below) } else { matmul_shared_tf32_nn(a, b, slots, tickets, c, below) } }
     }
     fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<split::Way> {
         split::way(on, e, b)
@@ -269,41 +298,42 @@ fn multiply<T: Multiply>(
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
     // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
-    let (a, b, c, e) = match e {
-        Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => (b.transpose().turned(false), a.transpose(), c.flipped().regular(), Extents { m: 1, n: m, k }),
-        e => (a, b, c, e),
-    };
+    match e {
+        Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => product(on, Extents { m: 1, n: m, k }, (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
+        Extents { m, n, k } if !tf32 && on.pin().is_none() && T::few_columns(e) => {
+            let too_large = || Error::TooLarge { len: m.saturating_mul(n), size: size_of::<T::Product>() };
+            let len = m.checked_mul(n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
+            let mut turned = on.stream().scratch::<T::Product>(len)?;
+            let rows = (&mut turned).as_slice_mut_arg().view([n, m]).ok_or_else(too_large)?;
+            product::<T>(on, Extents { m: n, n: m, k }, (b.transpose(), a.transpose()), rows, tf32, below)?;
+            T::turn(on, (&turned).as_slice_arg().view([n, m]).ok_or_else(too_large)?, c)
+        }
+        e => product(on, e, (a, b), c, tf32, below),
+    }
+}
+
+/// The product of operands that are checked.
+fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
     // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
     let columns = Transpose { a: false, b: true };
     let pinned = on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: columns, tf32 })));
     let usable = |transpose: Transpose| transpose == columns || (!pinned && T::has(Way { transpose, tf32 }));
     // Tensor maps take f32 as it is for products in tf32 only.
-    let (copies, wanted) = (T::DTYPE != DType::F32 || tf32, (!usable(Transpose { a: a.transposed, b: b.transposed })).then_some(columns));
+    let (copies, given) = (T::DTYPE != DType::F32 || tf32, Transpose { a: a.transposed, b: b.transposed });
+    let rows = Transpose { a: false, ..given };
+    // Few rows are soon copied, and only as rows narrow enough for small tiles.
+    let few = given.a && e.m <= shared::SOON_COPIED && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
+    let wanted = (few || !usable(given)).then(|| if usable(rows) { rows } else { columns });
     if !tf32 && let Some(way) = T::in_parts(on, e, &b) {
         return T::multiply_parts(on, e, way, (a, b), c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
-        if !a.transposed && few::<T>(on, e, b.transposed) {
-            return on.launch(T::few_call(b.transposed, a.view, b.view, c, below));
-        }
-        if !a.transposed
-            && let Some(parts) = split_k::parts::<T>(on, e, b.transposed)
-        {
-            return split_k::multiply(on, e, parts, b.transposed, (a.view, b.view), c, below);
-        }
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
+        if shared::pays(on, e, way, (a, b), &c)? {
+            return shared::multiply(on, way, (a, b), c, below);
+        }
         on.launch(T::call(way, a.view, b.view, c, below))
     };
     if copies { with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
-}
-
-/// Whether a product is of so few rows that there is a kernel for it.
-fn few<T: Multiply>(on: &impl Launch, e: Extents, b_transposed: bool) -> bool {
-    const ROWS: u64 = 16;
-    let Some(desc) = T::few_desc(b_transposed) else { return false };
-    match on.pin() {
-        Some((kernel, _)) => core::ptr::eq(kernel, desc),
-        None => e.m <= ROWS && on.runtime().0.takes_maps(desc),
-    }
 }

@@ -24,6 +24,7 @@ mod reduce;
 mod reorder;
 mod repack;
 mod softmax;
+mod shared;
 mod split;
 mod split_k;
 

@@ -86,9 +86,9 @@ pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: Vi
 
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
-pub(super) const LEAST: Least = Least { product: 1 << 30, reuse: 512 };
-/// Of single bytes: kernels that take any strides fetch them one by one.
-const LEAST_OF_BYTES: Least = Least { product: 1 << 24, reuse: 1 };
+pub(super) const LEAST: Least = Least { product: 1 << 24, reuse: 1 };
+/// Of matrices of a batch.
+pub(super) const LEAST_OF_BATCHES: Least = Least { product: 1 << 30, reuse: 512 };
 
 #[derive(Clone, Copy)]
 pub(super) struct Least {
@@ -106,8 +106,7 @@ pub(super) fn with_rows<T: Element, B: Bits>(
     desc: impl Fn(Transpose) -> &'static KernelDesc,
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
-    let least = if size_of::<T>() == 1 { LEAST_OF_BYTES } else { LEAST };
-    with_rows_from::<T, B>(least, on, e, (a, b), wanted, desc, run)
+    with_rows_from::<T, B>(LEAST, on, e, (a, b), wanted, desc, run)
 }
 
 pub(super) fn with_rows_from<T: Element, B: Bits>(

@@ -1,12 +1,13 @@
 //! Products of f32 on tensor cores, where every number is taken apart in two of tf32 first; and of one row, which are read once and need none.
 
 use super::product::{Extents, Operand};
+use super::repack::{Bits, Packed, memory_of};
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_f32::f32_products as k;
 use device_kernels::matmul_split::shared_tiles::{matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
-use kernel_core::{AsSlice, AsSliceMut, KernelDesc, ViewArg, ViewMutArg};
+use kernel_core::{AsSlice, AsSliceMut, KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
 const LEAST_PRODUCT: u64 = 1 << 27;
@@ -16,6 +17,9 @@ const LEAST_MIXED: u64 = 1 << 25;
 const LEAST_OPERAND: u64 = 1 << 22;
 /// Of more rows it is better that programs find B taken apart. (A, of few rows, is written twice, its rows padded.)
 const MOST_ROWS: u64 = 1536;
+/// As many columns are better made as rows of the transpose, and turned, where sums are as long as this.
+const FEW_COLUMNS: u64 = 512;
+const LEAST_DEPTH_TO_TURN: u64 = 256;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
 const MOST_COLUMNS: u64 = 65535 * 64;
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least, and what that means for an axis of their grid.
@@ -36,6 +40,21 @@ pub enum Way {
     Row(u64),
 }
 
+/// Whether columns are so few that they are better made as rows of the transpose, and turned.
+pub(super) fn few_columns(e: Extents) -> bool {
+    e.n <= FEW_COLUMNS && e.m > 2 * e.n && e.k >= LEAST_DEPTH_TO_TURN && e.m.saturating_mul(e.k) >= LEAST_OPERAND
+}
+
+/// `y = xᵀ`.
+pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
+    let to = y.as_view();
+    // SAFETY: the same memory, borrowed as long, as integers of the same size: any bits are one.
+    let (x_bits, y_bits) = unsafe { (memory_of::<f32, u32, 2>(x), SliceMutArg::<u32>::from_raw(to.addr(), to.span(), to.place())) };
+    let too_large = || Error::TooLarge { len: to.span(), size: size_of::<f32>() };
+    let (x_bits, y_bits) = (x_bits.strided(x.dims(), x.strides()).ok_or_else(too_large)?, y_bits.strided(to.dims(), to.strides()).ok_or_else(too_large)?);
+    on.launch(u32::repack_call(x_bits, y_bits, true))
+}
+
 /// How a product is faster so, if it is, and if the kernels for it run here.
 pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way> {
     let mixed = mixed_desc(b.transposed);
@@ -52,7 +71,7 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
     }
     let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
     let few = e.m <= MOST_ROWS && e.n <= MOST_COLUMNS;
-    if few && b.maps() && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
+    if few && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
         let parts = parts(on.num_sms(), e);
         if parts.saturating_mul(e.m).saturating_mul(e.n) <= MOST_SUMS {
             return Some(Way::Mixed(parts));
@@ -101,6 +120,10 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
         Way::Apart => {
             let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
             on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
+        }
+        Way::Mixed(parts) if !b.maps() => {
+            let rows = Packed::<u32>::new(on, &b, b.transposed)?;
+            multiply(on, e, Way::Mixed(parts), (Operand::new(a, false), rows.operand()?), c, below)
         }
         Way::Mixed(parts) => split_k::with_sums(on, e, parts, split_k::LEAST_TILE, |sums, tickets| {
             // Last, so that nothing but this launch stands before the next, not even in a graph.

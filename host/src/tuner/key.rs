@@ -1,7 +1,9 @@
 //! What a tuning result is filed under: the kernel, and its arguments rounded so that near sizes share a result.
 //!
-//! Lengths, extents, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
-//! values from `2^(b-1)` to `2^b - 1`. Addresses and floating-point scalars do not count.
+//! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
+//! values from `2^(b-1)` to `2^b - 1`. Extents of views decide how many tiles there are, and so how full the last wave of programs is: their
+//! buckets end where tiles do, at powers of two up to 64, at 96, at multiples of 128 up to 4096, and then at eighths of powers of two.
+//! Addresses and floating-point scalars do not count.
 
 use crate::variant::Kind;
 use core::fmt::Write;
@@ -19,6 +21,24 @@ pub(crate) const fn bucket(v: u64) -> u8 {
     (64 - v.leading_zeros()) as u8
 }
 
+/// Of an extent.
+#[inline]
+pub(crate) const fn extent_bucket(v: u64) -> u8 {
+    const TILE: u64 = 128;
+    match v {
+        0..=1 => v as u8,
+        2..=64 => 1 + bucket(v - 1),
+        65..=96 => 8,
+        97..=4096 => 8 + v.div_ceil(TILE) as u8,
+        _ => {
+            // From 32 tiles on.
+            let last = if v <= 1 << 31 { (v - 1) / TILE } else { (1 << 24) - 1 };
+            let octave = last.ilog2() as u8;
+            41 + (octave - 5) * 8 + (last >> (octave - 3) & 7) as u8
+        }
+    }
+}
+
 #[inline]
 pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
     let mut out = [0; SLOTS];
@@ -28,8 +48,12 @@ pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
             ParamKind::Scalar if !is_float(p.dtype) => p.slot..p.slot + 1,
             _ => continue,
         };
+        let extents = match p.kind {
+            ParamKind::View { rank } | ParamKind::ViewMut { rank } => p.slot + 1..p.slot + 1 + rank,
+            _ => 0..0,
+        };
         for i in counted {
-            out[i] = bucket(slots[i]);
+            out[i] = if extents.contains(&i) { extent_bucket(slots[i]) } else { bucket(slots[i]) };
         }
     }
     out
@@ -44,7 +68,7 @@ pub(crate) fn kernel_label(name: &str, types: &str) -> String {
     if types.is_empty() { name.to_string() } else { format!("{name}[{types}]") }
 }
 
-/// The arguments in words: `x:25 v:12x13/13x1 n:4 v0`, a slice by the bucket of its length, a view by those of its
+/// The arguments in words: `x:25 v:40x49/13x1 n:4 v0`, a slice by the bucket of its length, a view by those of its
 /// extents and strides, an integer scalar by its own, and the kind.
 pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, kind: Kind) -> String {
     let mut s = String::new();
@@ -123,6 +147,9 @@ mod tests {
     #[test]
     fn sizes_share_buckets() {
         assert_eq!([0, 1, 2, 3, 4, 7, 8, u64::MAX].map(bucket), [0, 1, 2, 2, 3, 3, 4, 64]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 16, 17, 32, 33, 64, 65, 96, 97, 128].map(extent_bucket), [0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9]);
+        assert_eq!([129, 1000, 1024, 1025, 3000, 3072, 4096, 4097, 4608, 4609, 8192, 8193].map(extent_bucket), [10, 16, 16, 17, 32, 32, 40, 41, 41, 42, 48, 49]);
+        assert_eq!([1 << 31, 1 << 32, u64::MAX].map(extent_bucket), [192; 3]);
         let b = buckets(&COPY, &[4096, 1000, 8192, 512]);
         assert_eq!(b[..4], [0, 10, 0, 10]);
         let kind = Runtime::cpu().0.kind(&COPY, &[4096, 1000, 8200, 512]);

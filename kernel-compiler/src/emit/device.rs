@@ -1,14 +1,13 @@
 //! The device side of a kernel: one `no_std` crate with an entry function per instance and variant.
 
 use super::entry_name;
-use crate::analyse::dots;
+use crate::analyse::{dots, loaded};
 use crate::ast::Config;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::Kernel;
-use crate::ir::Func;
+use crate::ir::{Func, Op, Value};
 use crate::lower::{Lowered, Variant, Way, lower};
 use crate::windows::Transposed;
-use std::borrow::Cow;
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         let [as_written, transposed @ ..] = Transposed::ALL.map(Way::Maps);
         out.extend(pair(as_written));
         out.extend(transposed.into_iter().filter_map(|way| lowered(way, true)));
-        of_views = !out.is_empty() && matches!(as_written.seen(func), Some(Cow::Borrowed(_)));
+        of_views = !out.is_empty() && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
         if !of_views {
             out.extend(pair(Way::Groups));
         }
@@ -77,6 +76,12 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         out.extend(pair(Way::Warps));
     }
     out
+}
+
+/// The loads that a product's operands are, or are made of.
+fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
+    let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
+    [a, b].into_iter().flat_map(|v| loaded(f, v))
 }
 
 /// The lowered code of all instances: that for every target, and that for one.

@@ -7,6 +7,7 @@ use super::epilogue::Piece;
 use super::pipeline::{Map, of_matrix};
 use super::*;
 use crate::layout::dot::{GROUP_ROWS, Groups};
+use crate::windows::UNLIMITED;
 
 /// Bytes of a chunk's row, of a chunk, and chunks of a warpgroup.
 const ROW: usize = 128;
@@ -42,11 +43,8 @@ impl Lower<'_> {
         if !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
             return false;
         }
-        // The program may read again what it stores, or tell others: copies that nobody waits for would be too late.
-        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| match s {
-            Stmt::Let(v) => f.op(*v).has_effect() || matches!(f.op(*v), Op::Load { place: from, .. } if from.param() == place.param()),
-            _ => false,
-        });
+        // The program may read again what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
+        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } if from.param() == place.param())));
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| std::ptr::eq(x.store, s));
@@ -104,6 +102,16 @@ impl Lower<'_> {
         true
     }
 
+    /// Before others are told what this program has stored.
+    pub(super) fn told(&mut self, site: u32) {
+        let f = self.f;
+        let copies = |s: &Stmt| matches!(s, Stmt::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+        if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::analyse::walk(&f.body).any(copies) {
+            self.line(format!("d::tma_store_wait({site});"));
+        }
+        self.node(Node::Barrier { site });
+    }
+
     /// A thread's words to its chunk.
     fn put_chunk(&mut self, size: usize, t: &str, words: &str, buffer: &str, at: &str, site: u32) {
         if size == 2 {
@@ -125,34 +133,48 @@ impl Lower<'_> {
         self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(&window.at, q, size).join(", ")));
     }
 
-    /// A warp takes 16 rows of the chunk; its lanes stand beside each other.
+    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where rows begin at multiples of these.
     fn write_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
+        const ROWS: usize = 16;
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
-        let across = ROW / size / 32;
-        let regs = 16 * across;
-        let of = |r: usize| (r / across, r % across * 32);
-        let in_chunk = self.const_table("u32", (0..regs).map(|r| (((of(r).0 & 7) << 4) ^ (of(r).1 * size)).to_string()).collect());
-        let rows = self.const_table("u64", (0..regs).map(|r| of(r).0.to_string()).collect());
-        let cols = self.const_table("u64", (0..regs).map(|r| of(r).1.to_string()).collect());
+        let vec = if self.boxes { 16 / size } else { 1 };
+        // Rows and columns that the lanes take at a time, and where in them a lane is.
+        let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
+        let (in_rows, in_columns) = if vec > 1 { (format!("({lane} >> 3 & 3)"), format!("({lane} & 7) * {vec}")) } else { ("0".into(), format!("({lane} & 31)")) };
+        // What a lane has of some of them; the rest in rounds, for addresses of all would take the registers of what is not stored yet.
+        let (across, rounds) = (ROW / size / wide, 4);
+        let regs = ROWS / rounds / high * across * vec;
+        let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
+        let rows = self.const_table("u32", (0..regs).map(|r| of(r).0.to_string()).collect());
+        let cols = self.const_table("u32", (0..regs).map(|r| of(r).1.to_string()).collect());
         let mut origin = group.origin(&window.at, q, size);
         let rank = origin.len();
         let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
-        self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * 16) as u64); let {c0}: u64 = s::add({col}, ({lane} & 31) as u64);"));
+        self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * {ROWS} + {in_rows}) as u64); let {c0}: u64 = s::add({col}, ({in_columns}) as u64);"));
         let (below, left) = (self.fresh(), self.fresh());
         let (extent, stride) = (|d: usize| number(&window.dims[d].extent), |d: usize| number(&window.dims[d].stride));
-        let inside: Vec<String> = origin.iter().enumerate().map(|(d, o)| format!("{o} < {}", extent(d))).collect();
+        let limited = |d: usize| window.dims[d].extent != Number::constant(UNLIMITED);
+        let inside: Vec<String> = origin.iter().enumerate().filter(|&(d, _)| limited(d)).map(|(d, o)| format!("{o} < {}", extent(d))).collect();
         let before: String = origin.iter().enumerate().map(|(d, o)| format!(".wrapping_add({o}.wrapping_mul({}))", stride(d))).collect();
-        let rows_left = format!("d::limit({}, {r0})", extent(rank - 2));
+        let left_of = |d: usize, from: &str| if limited(d) { format!("d::limit({}, {from})", extent(d)) } else { "u32::MAX".into() };
+        let rows_left = left_of(rank - 2, &r0);
         let rows_left = if inside.is_empty() { rows_left } else { format!("if {} {{ {rows_left} }} else {{ 0 }}", inside.join(" && ")) };
-        self.line(format!("let {below}: u32 = {rows_left}; let {left}: u32 = d::limit({}, {c0});", extent(rank - 1)));
-        self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul({}).wrapping_add({c0}){before}.wrapping_mul({size}));", stride(rank - 2)));
-        self.line(format!("let {v} = d::shared_load::<{t}, {regs}, 1>(|r| {buffer} + ({lane} >> 5 & 3) * 2048 + {rows}[r] as u32 * 128 + ((({lane} & 31) * {size}) ^ {in_chunk}[r]), |_| true, {site});"));
+        self.line(format!("let {below}: u32 = {rows_left}; let {left}: u32 = {};", left_of(rank - 1, &c0)));
+        let pitch = stride(rank - 2);
+        self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul({pitch}).wrapping_add({c0}){before}.wrapping_mul({size}));"));
+        let (round, from) = (self.fresh(), self.fresh());
+        let in_chunk = format!("(({in_columns} + {cols}[r]) * {size} ^ (({in_rows} + {from} + {rows}[r]) & 7) << 4)");
+        let (last_row, last_col) = of(regs - 1);
+        let full = if vec > 1 { format!("({from} + {last_row} < {below}) & ({last_col} < {left})") } else { "false".into() };
         let text = format!(
-            "d::store::<{t}, {regs}, 1, false>(|r| {base}.wrapping_add({rows}[r].wrapping_mul({}.wrapping_mul({size}))).wrapping_add({cols}[r] * {size}), false, |r| (({rows}[r] as u32) < {below}) & (({cols}[r] as u32) < {left}), |r| {v}[r], {}, {site});",
-            stride(rank - 2),
+            "let {round}: u32 = d::opaque_word({ROWS}); let mut {from}: u32 = 0; while {from} < {round} {{ \
+             let {v} = d::shared_load::<{t}, {regs}, {vec}>(|r| {buffer} + (({lane} >> 5 & 3) * {ROWS} + {in_rows} + {from} + {rows}[r]) * {ROW} + {in_chunk}, |_| true, {site}); \
+             d::store::<{t}, {regs}, {vec}, false>(|r| {base}.wrapping_add((({from} + {rows}[r]) as u64).wrapping_mul({pitch}.wrapping_mul({size}))).wrapping_add({cols}[r] as u64 * {size}), {full}, |r| ({from} + {rows}[r] < {below}) & ({cols}[r] < {left}), |r| {v}[r], {}, {site}); \
+             {from} += {}; }}",
             hint as u32,
+            ROWS / rounds,
         );
         self.access(place, Act::Write, None, true, site, text);
     }

@@ -239,7 +239,7 @@ impl Lower<'_> {
             let (addr, ok) = (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
             let act = call(1, &addr, &ok, &values.iter().map(|&v| scalar(v)).collect::<Vec<_>>());
             if before {
-                self.node(Node::Barrier { site });
+                self.told(site);
             }
             if !used && !after {
                 self.access(&place, does, None, true, site, format!("{act};"));
@@ -257,7 +257,7 @@ impl Lower<'_> {
         let plan = self.plan(&place, mask, &layout, true);
         let args: Vec<String> = values.iter().map(|&x| self.demand(x, &layout).at("r")).collect();
         if before {
-            self.node(Node::Barrier { site });
+            self.told(site);
         }
         let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
         self.access(&place, does, Some(&layout), true, site, format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));

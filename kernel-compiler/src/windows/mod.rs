@@ -12,6 +12,7 @@ use crate::analyse::{dots, loaded, walk};
 use crate::dtype::DType;
 use crate::ir::*;
 use place::Found;
+pub use place::UNLIMITED;
 use proc_macro2::Span;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};

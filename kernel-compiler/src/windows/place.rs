@@ -4,7 +4,7 @@ use super::begins::Begins;
 use super::*;
 
 /// An extent that nothing is beyond: of what no mask limits.
-const UNLIMITED: u64 = (1 << 31) - 128;
+pub const UNLIMITED: u64 = (1 << 31) - 128;
 /// Dimensions of an array that tensor maps take.
 const MAX_RANK: usize = 5;
 

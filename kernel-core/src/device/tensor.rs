@@ -2,7 +2,7 @@
 
 pub use super::hw::{
     cluster_sync, cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_arrive_at, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait_read, wgmma_wait_previous,
+    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait, tma_store_wait_read, wgmma_wait_previous,
 };
 use super::Mem;
 use super::hw::{self, Shared};

@@ -78,6 +78,11 @@ pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     step::tma_store_wait(PENDING)
 }
 
+/// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
+pub fn tma_store_wait(_site: u32) {
+    step::tma_store_wait(0)
+}
+
 /// Shows this thread's stores to shared memory to the asynchronous proxy.
 pub fn proxy_fence(_site: u32) {
     step::proxy_fence()

@@ -206,6 +206,13 @@ pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     unsafe { asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack)) }
 }
 
+/// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
+#[inline(always)]
+pub fn tma_store_wait(_site: u32) {
+    // SAFETY: orders this thread's copies.
+    unsafe { asm!("cp.async.bulk.wait_group 0;", options(nostack)) }
+}
+
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {

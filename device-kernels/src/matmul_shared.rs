@@ -1,0 +1,300 @@
+//! `C = f(op(A) op(B))` of f16 and bf16, with `op` and `f` as in `matmul`, for results that do not fill the device in whole waves: as many waves of
+//! tiles as there are go as in `matmul`, and each of the tiles that are left is shared by as many programs as there are for it, a part of
+//! the depth each.
+//!
+//! Who has a part leaves its sums in a slot. When all are there, each adds up some rows, always in the order of the parts: who
+//! comes when changes nothing. Only who sees that all others have begun waits for them; if it does not, as where the device has no room for all
+//! programs at a time, it leaves its rows to the last to come.
+//!
+//! `slots` has room for a tile of each program, `tickets` four zeros for each, which the kernel leaves as zeros.
+
+use kernel_macros::tile_module;
+
+#[tile_module]
+pub mod shared {
+    /// Programs that share a tile, at most: bits of a ticket.
+    const MOST: u32 = 64;
+
+    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
+    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
+        if ONCE == 1 {
+            if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
+        } else {
+            if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
+        }
+    }
+
+    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
+        // Zero times an infinity is no zero.
+        if below == 0.0 {
+            where_(sums < 0.0, 0.0, sums)
+        } else if below != 1.0 {
+            where_(sums < 0.0, below * sums, sums)
+        } else {
+            sums
+        }
+    }
+
+    /// Indices of a matrix from `at`, row after row.
+    fn matrix<const R: usize, const C: usize>(at: usize) -> Tile<usize> {
+        at + (arange(R).expand(1) * C + arange(C).expand(0))
+    }
+
+    /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose is the left operand,
+    /// of which instructions take 64 rows at least. H rows are added up at a time. A part of the depth has LEAST steps or more.
+    fn product<E, const TA: usize, const TB: usize, const SWAP: usize, const TF32: usize, const BM: usize, const BN: usize, const BK: usize, const R: usize, const C: usize, const H: usize, const LEAST: usize>(
+        a: View<E, 2>,
+        b: View<E, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        c: ViewMut<E, 2>,
+        below: f32,
+    ) {
+        let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        // In 32 bits, of which there are half as many registers: callers see to it that there are no more tiles and steps.
+        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(depth, BK), 1) as u32);
+        let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
+        let waves = all / programs;
+        let rest = max(all - waves * programs, 1);
+        let deep = cdiv(steps, clamp(min(programs / rest, steps / LEAST as u32), 1, MOST));
+        let parts = cdiv(steps, deep);
+        let part = me / rest;
+        let word = me % rest * 4;
+        let more = if all > waves * programs && part < parts { 1u32 } else { 0u32 };
+        if more == 1 && parts > 1 {
+            atomic_add(tickets, word as usize, 1).relaxed();
+        }
+        for item in range(0, waves + more, 1) {
+            let whole = item < waves;
+            let tile = item * programs + if whole { me } else { me % rest };
+            let begin = if whole { 0u32 } else { part * deep };
+            let end = if whole { steps } else { min(part * deep + deep, steps) };
+            let (i, j) = swizzle2d(tile as usize, tiles, 8);
+            let (r, s) = (i * BM, j * BN);
+            let mut sums = zeros::<f32>([R, C]);
+            for k in range(begin as usize * BK, min(end as usize * BK, depth), BK) {
+                if TF32 == 1 {
+                    sums = dot(operand::<E, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums).tf32();
+                } else if SWAP == 1 {
+                    sums = dot(operand::<E, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
+                } else {
+                    sums = dot(operand::<E, TA, BM, BK, 0>(a, r, k), operand::<E, TB, BK, BN, 0>(b, k, s), sums);
+                }
+            }
+            if end - begin == steps {
+                if SWAP == 1 {
+                    c.store([r, s], trans(activated(sums, below)).to::<E>());
+                } else {
+                    c.store([r, s], activated(sums, below).to::<E>());
+                }
+            } else {
+                let slot = (me % rest * parts) as usize * (R * C);
+                store(slots, matrix::<R, C>(slot + part as usize * (R * C)), sums).unchecked();
+                // Of the tile's words: who has begun, who has left, as bits, who has come, whose rows are added up.
+                let (begun, left, come, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
+                let stays = atomic_load(tickets, begun).relaxed() as u32 == parts;
+                if !stays {
+                    atomic_or(tickets, left, 1u64 << part as u64).relaxed();
+                }
+                let last = atomic_add(tickets, come, 1) as u32 == parts - 1;
+                if stays || last {
+                    let mut mine = 1u64 << part as u64;
+                    if last {
+                        mine = mine | atomic_load(tickets, left).relaxed();
+                    }
+                    loop {
+                        if last || atomic_load(tickets, come) as u32 == parts {
+                            break;
+                        }
+                    }
+                    let rows = min(R, if SWAP == 1 { c.dim(1) - s } else { c.dim(0) - r });
+                    let mut count = 0u64;
+                    for p in range(0, parts, 1) {
+                        if (mine >> p as u64) & 1 == 1 {
+                            count += 1;
+                            for h in range(p as usize * H, rows, parts as usize * H) {
+                                let mut sum = load(slots, matrix::<H, C>(slot + h * C)).unchecked();
+                                for q in range(1, parts, 1).unroll(4) {
+                                    sum += load(slots, matrix::<H, C>(slot + q as usize * (R * C) + h * C)).unchecked();
+                                }
+                                if SWAP == 1 {
+                                    c.store([r, s + h], trans(activated(sum, below)).to::<E>());
+                                } else {
+                                    c.store([r + h, s], activated(sum, below).to::<E>());
+                                }
+                            }
+                        }
+                    }
+                    if atomic_add(tickets, done, count).relaxed() + count == parts as u64 {
+                        for w in range(begun, begun + 4, 1) {
+                            atomic_store(tickets, w, 0).relaxed();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A B.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [4, 12],
+    )]
+    pub unsafe fn matmul_shared_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product::<T, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+
+    /// A Bᵀ.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [9, 11],
+    )]
+    pub unsafe fn matmul_shared_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product::<T, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+
+    /// Aᵀ B.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
+        emulate = [4, 5],
+    )]
+    pub unsafe fn matmul_shared_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product::<T, 1, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+
+    /// Aᵀ Bᵀ.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f16, bf16]),
+        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
+        emulate = [4, 5],
+    )]
+    pub unsafe fn matmul_shared_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<T, 2>,
+        below: f32,
+    ) {
+        product::<T, 1, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+
+    /// A B of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [1, 4],
+    )]
+    pub unsafe fn matmul_shared_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        product::<f32, 0, 0, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+
+    /// A Bᵀ of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [1, 4],
+    )]
+    pub unsafe fn matmul_shared_tf32_nt<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        product::<f32, 0, 1, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below);
+    }
+}

@@ -1,0 +1,82 @@
+//! Products that do not fill the device in whole waves: programs share the tiles of the last one.
+
+use super::matmul::Way;
+use super::product::{Extents, Operand};
+use super::{Launch, Multiply};
+use crate::choose::Tunable;
+use crate::cuda::module;
+use crate::error::Result;
+use crate::tuner::measure::Output;
+use kernel_core::{AsSliceMut, Element, SliceMutArg, ViewMutArg};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+/// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
+const TILE: [u64; 2] = [128, 256];
+/// Programs on a multiprocessor, at most, and words of a tile.
+const PER_SM: u64 = 4;
+const WORDS: u64 = 4;
+/// Rows for which there are tiles of fewer rows than other kernels have.
+const FEW: u64 = 32;
+/// Rows that are copied, where they lie across, in less time than tiles of so many rows cost.
+pub(super) const SOON_COPIED: u64 = 64;
+/// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
+const MOST_WAVES: u64 = 4;
+const LEAST_PRODUCT: u64 = 1 << 24;
+
+/// Whether a product is faster so.
+pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<T>, Operand<T>), c: &ViewMutArg<T::Product, 2>) -> Result<bool> {
+    let Some(desc) = T::shared_desc(way) else { return Ok(false) };
+    if let Some((kernel, _)) = on.pin() {
+        return Ok(core::ptr::eq(kernel, desc));
+    }
+    if !on.runtime().0.takes_maps(desc) || !a.maps() || !b.maps() {
+        return Ok(false);
+    }
+    if e.m <= FEW {
+        return Ok(true);
+    }
+    let tiles = e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1]));
+    if tiles > MOST_WAVES * on.num_sms() || e.m.saturating_mul(e.n).saturating_mul(e.k) < LEAST_PRODUCT {
+        return Ok(false);
+    }
+    let order = 1 << (u64::from(way.transpose.a) + 2 * u64::from(way.transpose.b));
+    let op = Tunable { name: "matmul_way", types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &["whole", "shared"] };
+    let out = c.as_view();
+    let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<T::Product>() as u64, dtype: T::Product::DTYPE, compare: false }];
+    let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
+        let c = again(c);
+        if candidate == 0 { on.launch(T::call(way, a.view, b.view, c, 1.0)) } else { multiply(on, way, (a, b), c, 1.0) }
+    })?;
+    Ok(chosen == 1)
+}
+
+/// The result once more, for one more measured run.
+fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T, 2> {
+    let seen = c.as_view();
+    // SAFETY: the same borrow, for a launch that is enqueued before the next one is made.
+    let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.place()) };
+    all.strided(seen.dims(), seen.strides()).expect("the same memory")
+}
+
+/// Changes with any of the kernels.
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        use device_kernels::matmul::products::*;
+        use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn};
+        use device_kernels::matmul_shared::shared::*;
+        let whole = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS, matmul_tf32::DESCS, matmul_tf32_nn::DESCS];
+        let shared = [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
+        let mut hash = DefaultHasher::new();
+        whole.iter().chain(&shared).flat_map(|d| d.iter()).for_each(|d| module::fingerprint(d).hash(&mut hash));
+        format!("{:016x}", hash.finish())
+    })
+}
+
+pub(super) fn multiply<T: Multiply>(on: &impl Launch, way: Way, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
+    let num_sms = on.num_sms();
+    let mut slots = on.stream().scratch::<f32>((num_sms * TILE[0] * TILE[1]) as usize)?;
+    let mut tickets = on.stream().zeroed_scratch::<u64>((num_sms * PER_SM * WORDS) as usize)?;
+    on.launch(T::shared_call(way, a.view, b.view, (&mut slots).as_slice_mut_arg(), (&mut tickets).as_slice_mut_arg(), c, below))
+}
