@@ -41,7 +41,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 53] = [
+    let kernels: [&[&'static KernelDesc]; 54] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
@@ -81,6 +81,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_split::shared_tiles::matmul_f32_mixed_nt::DESCS,
         matmul_split::shared_tiles::matmul_row_nn::DESCS,
         matmul_split::shared_tiles::matmul_row_nt::DESCS,
+        matmul_split::shared_tiles::batched_matmul_f32_mixed::DESCS,
         matrix_copy::matrix_copy::DESCS,
         matrix_transpose::matrix_transpose::DESCS,
         rainbow_table::rainbow::rainbow_table::DESCS,

@@ -143,7 +143,7 @@ pub mod shared {
     #[tile_kernel(
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -154,7 +154,7 @@ pub mod shared {
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 12],
+        emulate = [5, 13],
     )]
     pub unsafe fn matmul_shared_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -174,7 +174,7 @@ pub mod shared {
     #[tile_kernel(
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -185,7 +185,7 @@ pub mod shared {
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [9, 11],
+        emulate = [10, 12],
     )]
     pub unsafe fn matmul_shared_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -205,13 +205,13 @@ pub mod shared {
     #[tile_kernel(
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
-        emulate = [4, 5],
+        emulate = [5, 6],
     )]
     pub unsafe fn matmul_shared_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -231,13 +231,13 @@ pub mod shared {
     #[tile_kernel(
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
-        emulate = [4, 5],
+        emulate = [5, 6],
     )]
     pub unsafe fn matmul_shared_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -257,11 +257,13 @@ pub mod shared {
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [1, 4],
+        emulate = [1, 6],
     )]
     pub unsafe fn matmul_shared_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f32, 2>,
@@ -281,11 +283,13 @@ pub mod shared {
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [1, 4],
+        emulate = [1, 6],
     )]
     pub unsafe fn matmul_shared_tf32_nt<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f32, 2>,

@@ -1,6 +1,7 @@
-//! Products of few tiles and a long depth: several programs share a tile of the result, each with a part of the depth.
+//! Products of f32 of which programs take B apart, or B's elements, as they come. Several programs may share a tile of the result, each with a part of
+//! the depth.
 //!
-//! Programs are in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`, as large as `C`
+//! Such programs are in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`, as large as `C`
 //! for each. Who takes a tile's last ticket, of `tickets`, a zero for every tile, adds them up, in their order, and puts the ticket back
 //! to 0: who finishes when changes nothing. Activations are those of `matmul`.
 
@@ -93,6 +94,20 @@ pub mod shared_tiles {
         bitcast::<f32>(up & 0xFFFFE000)
     }
 
+    /// What a step of the depth adds to the transpose of the result: `left`, which is taken apart here, times the transpose of what `high` and `low` are parts of.
+    fn step<const BM: usize, const BN: usize, const BK: usize>(left: Tile<f32>, a_high: Tile<f32>, a_low: Tile<f32>) -> Tile<f32> {
+        let high = tf32(left);
+        // An infinity less itself is no number.
+        let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
+        let (xh, xl) = (trans(a_high), trans(a_low));
+        let mut part = zeros::<f32>([BN, BM]);
+        // The small ones first.
+        part = dot(low, xh, part).tf32();
+        part = dot(high, xl, part).tf32();
+        part = dot(high, xh, part).tf32();
+        part
+    }
+
     /// Of f32, to its accuracy, out of products of tf32. `a` was taken apart before (`split` of `matmul_f32`); of `b` each program takes its
     /// tiles apart itself, in registers, where only a left operand may be: the transpose of the product is computed. What a step
     /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
@@ -110,16 +125,7 @@ pub mod shared_tiles {
         let mut acc = zeros::<f32>([BN, BM]);
         for k in range(from, to, BK) {
             let left = if TB == 1 { b.tile([s, k], [BN, BK]) } else { trans(b.tile([k, s], [BK, BN])) };
-            let high = tf32(left);
-            // An infinity less itself is no number.
-            let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
-            let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
-            let mut part = zeros::<f32>([BN, BM]);
-            // The small ones first.
-            part = dot(low, xh, part).tf32();
-            part = dot(high, xl, part).tf32();
-            part = dot(high, xh, part).tf32();
-            acc += part;
+            acc += step::<BM, BN, BK>(left, a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
         }
         add_up::<f32, BM, BN>(trans(acc), parts, tickets, c, below);
     }
@@ -166,5 +172,36 @@ pub mod shared_tiles {
         below: f32,
     ) {
         mixed::<1, BM, BN, BK>(a_high, a_low, b, parts, tickets, c, below);
+    }
+
+    /// `C[i] = A[i] B[i]` of f32, for every `i` of a batch, with A in two parts, whose matrices stand one below the other, `below` rows apart:
+    /// what a tile has of the next one's rows is no part of the result.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
+        emulate = [1, 2],
+    )]
+    pub fn batched_matmul_f32_mixed<const BM: usize, const BN: usize, const BK: usize, const PER_SM: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        below: usize,
+        b: View<f32, 3>,
+        mut c: ViewMut<f32, 3>,
+    ) {
+        let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
+        let each = tiles.0 * tiles.1;
+        for t in range(program_id(0), c.dim(0) * each, num_programs(0)) {
+            let batch = t / each;
+            let (i, j) = swizzle2d(t % each, tiles, 8);
+            let (r, s) = (batch * below + i * BM, j * BN);
+            let mut acc = zeros::<f32>([BN, BM]);
+            for k in range(0, b.dim(1), BK) {
+                let left = trans(reshape(b.tile([batch, k, s], [1, BK, BN]), [BK, BN]));
+                acc += step::<BM, BN, BK>(left, a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
+            }
+            c.store([batch, i * BM, s], reshape(trans(acc), [1, BM, BN]));
+        }
     }
 }

@@ -213,7 +213,7 @@ pub const OPERATIONS: &[Operation] = &[
         dtypes: &[DType::F16, DType::BF16, DType::F32],
         large: &[64, 1024, 1024, 1024],
         bench: &[&[64, 1024, 1024, 1024], &[512, 256, 256, 256]],
-        kernels: &["batched_matmul", "batched_matmul_f32"],
+        kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_mixed"],
         make: gemm::batched_matmul,
     },
     product("matmul_int8", "C = A B of quantised matrices, quantised", &[DType::I8], &["matmul_int8", "int8_row_sums"], gemm::matmul_int8),

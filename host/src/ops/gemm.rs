@@ -1,6 +1,6 @@
 //! Products with more around them: scaled, in batches, of quantised matrices.
 
-use super::{Launch, Multiply};
+use super::{Launch, Multiply, split};
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows, with_rows_from};
 use crate::error::{Error, Result};
@@ -50,9 +50,20 @@ pub trait BatchMultiply: Multiply {
     fn batch_desc() -> &'static KernelDesc;
     #[doc(hidden)]
     fn batch_call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
+    /// Whether so many products are best made of the operands' parts, whose matrices stand one below the other.
+    #[doc(hidden)]
+    fn batch_in_parts(_: &impl Launch, _: Extents, _batch: u64, _b: &Operand<Self>) -> bool {
+        false
+    }
+    /// `below`: rows from one matrix of A to the next.
+    #[doc(hidden)]
+    fn multiply_batch(_: &impl Launch, _a: Operand<Self>, _below: u64, _b: ViewArg<Self, 3>, _c: ViewMutArg<Self, 3>) -> Result<()> {
+        unreachable!("for types that have parts")
+    }
 }
 
-macro_rules! batch { ($($t:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $t {
+macro_rules! batch { ($($t:ty: $kernel:ident $(, $parts:item)*;)*) => { $(impl BatchMultiply for $t {
+    $($parts)*
     fn batch_desc() -> &'static KernelDesc {
         <($t,) as k::batched_matmul::batched::$kernel::Types>::DESC
     }
@@ -60,10 +71,20 @@ macro_rules! batch { ($($t:ty: $kernel:ident;)*) => { $(impl BatchMultiply for $
         k::batched_matmul::batched::$kernel(a, b, c)
     }
 })* } }
-batch! { f32: batched_matmul_f32; f16: batched_matmul; bf16: batched_matmul; }
+batch! {
+    f32: batched_matmul_f32,
+    fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
+        split::batch_pays(on, e, batch, b)
+    },
+    fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
+        split::multiply_batch(on, a, below, b, c)
+    };
+    f16: batched_matmul;
+    bf16: batched_matmul;
+}
 
-/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch. Accumulated in f32 and rounded once; of f32 in its own
-/// arithmetic. An operand may be the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16
+/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch, but for copies and for f32, of which A is taken apart first where that pays. Accumulated in f32
+/// and rounded once; of f32 to its accuracy. An operand may be the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16
 /// bytes are copied to scratch memory first, where the products are large enough to win by it and their matrices follow each other as
 /// rows do.
 ///
@@ -90,6 +111,15 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
         return Ok(());
     }
     let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
+    if T::batch_in_parts(on, e, na, &y) {
+        let below = if a.strides()[0] == 0 { 0 } else { e.m };
+        if y.maps() {
+            return T::multiply_batch(on, x, below, b, c);
+        }
+        let rows = Packed::<T::Bits>::new(on, &y, false)?;
+        let copied = batch_of(rows.operand()?.view, b).ok_or(Error::TooLarge { len: b.span(), size: size_of::<T>() })?;
+        return T::multiply_batch(on, x, below, copied, c);
+    }
     // As much work as one product that is so much deeper.
     let all = Extents { k: e.k.saturating_mul(na), ..e };
     with_rows_from::<T, T::Bits>(least, on, all, (x, y), None, |_| T::batch_desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {

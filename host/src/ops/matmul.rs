@@ -212,10 +212,10 @@ impl Multiply for f32 {
 /// `C = op(A) op(B)`, where `transpose` says which operands are given transposed.
 ///
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. Any strides will
-/// do; rows whose elements are neighbours are fast. Operands whose rows do not start at multiples of 16 bytes are copied
-/// to scratch memory first where the product is large enough to win by it. Where there are fewer tiles than the device could work
-/// on, several programs share one, with scratch memory for their sums. Of f32 one operand or both are taken apart in scratch memory first,
-/// where that pays.
+/// do; rows whose elements are neighbours are fast. In scratch memory there may be copies of operands, where their rows do not start at
+/// multiples of 16 bytes, or of few rows that lie across, or of f32 that are taken apart; the sums of programs that share a tile, where
+/// tiles do not fill the device in whole waves; and a result of few columns before it is turned. Which of several ways is the fastest
+/// is measured once for some sizes, where the tuner may.
 ///
 /// Shapes: op(A) is `m x k`, op(B) `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also for [`Precision::Tf32`] of another
 /// type than f32; [`Error::Alias`] where `c` shares memory with an operand; a launch's.
@@ -300,7 +300,8 @@ fn multiply<T: Multiply>(
     // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
     match e {
         Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => product(on, Extents { m: 1, n: m, k }, (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
-        Extents { m, n, k } if !tf32 && on.pin().is_none() && T::few_columns(e) => {
+        // Of tf32 only where A would have to be turned, which is larger.
+        Extents { m, n, k } if (!tf32 || a.transposed) && on.pin().is_none() && T::few_columns(e) => {
             let too_large = || Error::TooLarge { len: m.saturating_mul(n), size: size_of::<T::Product>() };
             let len = m.checked_mul(n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
             let mut turned = on.stream().scratch::<T::Product>(len)?;
@@ -322,9 +323,10 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
     let (copies, given) = (T::DTYPE != DType::F32 || tf32, Transpose { a: a.transposed, b: b.transposed });
     let rows = Transpose { a: false, ..given };
     // Few rows are soon copied, and only as rows narrow enough for small tiles.
-    let few = given.a && e.m <= shared::SOON_COPIED && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
+    let few = given.a && shared::soon_copied(e) && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
     let wanted = (few || !usable(given)).then(|| if usable(rows) { rows } else { columns });
-    if !tf32 && let Some(way) = T::in_parts(on, e, &b) {
+    // One row is read once, in f32 as fast.
+    if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b) {
         return T::multiply_parts(on, e, way, (a, b), c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {

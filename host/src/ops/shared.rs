@@ -18,11 +18,17 @@ const PER_SM: u64 = 4;
 const WORDS: u64 = 4;
 /// Rows for which there are tiles of fewer rows than other kernels have.
 const FEW: u64 = 32;
-/// Rows that are copied, where they lie across, in less time than tiles of so many rows cost.
-pub(super) const SOON_COPIED: u64 = 64;
+/// Rows that are copied, where they lie across, in less time than tiles of more rows cost, if the other operand is as large as this.
+const SOON_COPIED: u64 = 64;
+const LEAST_OTHER: u64 = 1 << 23;
 /// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
 const MOST_WAVES: u64 = 4;
 const LEAST_PRODUCT: u64 = 1 << 24;
+
+/// Whether A, where it lies across, is soon copied as rows.
+pub(super) fn soon_copied(e: Extents) -> bool {
+    e.m <= SOON_COPIED && e.n.saturating_mul(e.k) >= LEAST_OTHER
+}
 
 /// Whether a product is faster so.
 pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<T>, Operand<T>), c: &ViewMutArg<T::Product, 2>) -> Result<bool> {
@@ -41,14 +47,24 @@ pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): 
         return Ok(false);
     }
     let order = 1 << (u64::from(way.transpose.a) + 2 * u64::from(way.transpose.b));
-    let op = Tunable { name: "matmul_way", types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &["whole", "shared"] };
+    let candidates = likely(tiles, on.num_sms(), e.k);
+    let op = Tunable { name: "matmul_way", types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
     let out = c.as_view();
     let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<T::Product>() as u64, dtype: T::Product::DTYPE, compare: false }];
     let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
         let c = again(c);
-        if candidate == 0 { on.launch(T::call(way, a.view, b.view, c, 1.0)) } else { multiply(on, way, (a, b), c, 1.0) }
+        if candidates[candidate] == SHARED { multiply(on, way, (a, b), c, 1.0) } else { on.launch(T::call(way, a.view, b.view, c, 1.0)) }
     })?;
-    Ok(chosen == 1)
+    Ok(candidates[chosen] == SHARED)
+}
+
+const SHARED: &str = "shared";
+const WHOLE: &str = "whole";
+
+/// The likely one first: it is taken where nothing was measured.
+fn likely(tiles: u64, num_sms: u64, depth: u64) -> [&'static str; 2] {
+    const LEAST_DEPTH: u64 = 1024;
+    if 2 * tiles <= num_sms && depth >= LEAST_DEPTH { [SHARED, WHOLE] } else { [WHOLE, SHARED] }
 }
 
 /// The result once more, for one more measured run.
@@ -79,4 +95,24 @@ pub(super) fn multiply<T: Multiply>(on: &impl Launch, way: Way, (a, b): (Operand
     let mut slots = on.stream().scratch::<f32>((num_sms * TILE[0] * TILE[1]) as usize)?;
     let mut tickets = on.stream().zeroed_scratch::<u64>((num_sms * PER_SM * WORDS) as usize)?;
     on.launch(T::shared_call(way, a.view, b.view, (&mut slots).as_slice_mut_arg(), (&mut tickets).as_slice_mut_arg(), c, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_likely() {
+        assert_eq!(likely(1, 132, 65536), [SHARED, WHOLE]);
+        assert_eq!(likely(1, 132, 256), [WHOLE, SHARED], "a short depth is done before anybody could help");
+        assert_eq!(likely(128, 132, 4096), [WHOLE, SHARED], "one wave");
+    }
+
+    #[test]
+    fn few_rows_are_copied_where_much_is_read_beside_them() {
+        let of = |m, n, k| soon_copied(Extents { m, n, k });
+        assert!(of(64, 4096, 4096) && of(2, 14336, 4096));
+        assert!(!of(64, 1024, 4096) && !of(65, 4096, 4096) && !of(64, 64, 65536));
+        assert!(of(1, u64::MAX, u64::MAX), "nothing overflows");
+    }
 }

@@ -6,7 +6,7 @@ use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_f32::f32_products as k;
-use device_kernels::matmul_split::shared_tiles::{matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
+use device_kernels::matmul_split::shared_tiles::{batched_matmul_f32_mixed, matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
 use kernel_core::{AsSlice, AsSliceMut, KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
@@ -14,12 +14,17 @@ const LEAST_PRODUCT: u64 = 1 << 27;
 const LEAST_REUSE: u64 = 128;
 /// Less is not worth one launch more, unless B is as large as this, for then it is read faster.
 const LEAST_MIXED: u64 = 1 << 25;
-const LEAST_OPERAND: u64 = 1 << 22;
+const LEAST_OPERAND: u64 = 1 << 20;
+/// B of rows that no tensor map takes is copied first, which is worth it for as many rows, and no less than this.
+const COPIED_FOR: core::ops::RangeInclusive<u64> = 17..=256;
+const LEAST_COPIED: u64 = 1 << 28;
 /// Of more rows it is better that programs find B taken apart. (A, of few rows, is written twice, its rows padded.)
 const MOST_ROWS: u64 = 1536;
 /// As many columns are better made as rows of the transpose, and turned, where sums are as long as this.
 const FEW_COLUMNS: u64 = 512;
 const LEAST_DEPTH_TO_TURN: u64 = 256;
+/// A shorter depth is not worth taking an operand apart for, be it all or a program's part.
+const LEAST_DEPTH: u64 = 128;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
 const MOST_COLUMNS: u64 = 65535 * 64;
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least, and what that means for an axis of their grid.
@@ -42,6 +47,7 @@ pub enum Way {
 
 /// Whether columns are so few that they are better made as rows of the transpose, and turned.
 pub(super) fn few_columns(e: Extents) -> bool {
+    const LEAST_OPERAND: u64 = 1 << 22;
     e.n <= FEW_COLUMNS && e.m > 2 * e.n && e.k >= LEAST_DEPTH_TO_TURN && e.m.saturating_mul(e.k) >= LEAST_OPERAND
 }
 
@@ -71,7 +77,8 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
     }
     let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
     let few = e.m <= MOST_ROWS && e.n <= MOST_COLUMNS;
-    if few && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
+    let taken = b.maps() || COPIED_FOR.contains(&e.m) && product >= LEAST_COPIED;
+    if few && taken && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
         let parts = parts(on.num_sms(), e);
         if parts.saturating_mul(e.m).saturating_mul(e.n) <= MOST_SUMS {
             return Some(Way::Mixed(parts));
@@ -98,7 +105,6 @@ fn parts_of_row(num_sms: u64, e: Extents, b_transposed: bool) -> u64 {
 
 /// How many programs should share a tile: so many that they come in full waves, each with some of the depth.
 fn parts(num_sms: u64, e: Extents) -> u64 {
-    const LEAST_DEPTH: u64 = 128;
     const MOST: u64 = 32;
     // On an H200: 4 µs for each part of 2^20 sums, 0.035 µs for a step.
     const SUMS_PER_STEP: u64 = 1 << 13;
@@ -137,6 +143,23 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
             on.launch(row(a, b.view, sums, tickets, c, below))
         }),
     }
+}
+
+/// Whether a batch of products is faster so. B stands as one matrix.
+pub(super) fn batch_pays(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
+    let desc = batched_matmul_f32_mixed::DESCS[0];
+    if let Some((kernel, _)) = on.pin() {
+        return core::ptr::eq(kernel, desc) && b.maps();
+    }
+    let products = [e.m, e.n, e.k].into_iter().fold(batch, u64::saturating_mul);
+    let least = if b.maps() { LEAST_MIXED } else { LEAST_COPIED };
+    products >= least && e.k >= LEAST_DEPTH && on.runtime().0.takes_maps(desc)
+}
+
+/// Products of a batch, whose matrices of A stand one below the other, `below` rows apart.
+pub(super) fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
+    let a = Parts::of(on, a.turned(false).view)?;
+    on.launch(batched_matmul_f32_mixed(a.high()?, a.low()?, below, b, c))
 }
 
 /// The two parts of an operand, in scratch memory.

@@ -1,0 +1,57 @@
+//! Results that tensor maps store in kernels that tell others of them, or read them again.
+
+mod common;
+
+use kernel_compiler::lower::{Variant, Way, lower};
+use kernel_compiler::windows::Transposed;
+
+fn text(after: &str) -> String {
+    let f = common::func(&format!(
+        "#[tile_kernel(tune(warps = [4]), grid = [1])]
+         pub unsafe fn k(a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f16, 2>, slots: &mut [f32], count: &mut [u32]) {{
+             let mut acc = zeros::<f32>([64, 64]);
+             for k in range(0, a.dim(1), 64) {{
+                 acc = dot(a.tile([0, k], [64, 64]), b.tile([k, 0], [64, 64]), acc);
+             }}
+             {after}
+         }}"
+    ));
+    lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false).expect("it copies by tensor maps").text()
+}
+
+const STORE: &str = "y.store([0, 0], acc.to::<f16>());";
+
+#[test]
+fn copies_are_waited_for_before_others_are_told() {
+    let of = |atomic: &str| {
+        let text = text(&format!("{STORE} {atomic}"));
+        let (copy, told) = (text.find("d::store_box::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
+        text.find("d::tma_store_wait(").map(|wait| copy < wait && wait < told)
+    };
+    assert_eq!(of("atomic_add(count, 0, 1);"), Some(true));
+    assert_eq!(of("atomic_store(count, 0, 1);"), Some(true));
+    // These say nothing of what was stored before.
+    assert_eq!(of("atomic_add(count, 0, 1).relaxed();"), None);
+    assert_eq!(of("if atomic_load(count, 0) == 1 { store(count, 1, 1); }"), None);
+}
+
+#[test]
+fn what_is_read_again_goes_by_threads_in_vectors() {
+    let index = "arange(64).expand(1) * 64 + arange(64).expand(0)";
+    let text = text(&format!("store(slots, {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"));
+    assert!(!text.contains("d::store_box::<"), "{text}");
+    assert!(text.contains("d::store::<f32, 4, 4, false>"), "{text}");
+}
+
+#[test]
+fn views_alone_have_no_other_ways() {
+    // The window of the scratch memory asks for nothing that tensor maps of the operands would need.
+    let file = "#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+        pub unsafe fn k(a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f16, 2>, slots: &mut [f32]) {
+            let acc = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([64, 64]));
+            store(slots, arange(64).expand(1) * 64 + arange(64).expand(0), acc).unchecked();
+            y.store([0, 0], acc.to::<f16>());
+        }";
+    let names: Vec<String> = kernel_compiler::device_units(file).into_iter().flat_map(|u| u.entries).map(|e| e.name).collect();
+    assert_eq!(names, ["k__warps4_arch90__tma", "k__warps4_arch90__tma_general"]);
+}
