@@ -130,14 +130,13 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
         ],
-        emulate = [4, 8],
+        emulate = [4, 7],
     )]
     pub fn matmul_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -158,14 +157,13 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
         ],
-        emulate = [4, 8],
+        emulate = [4, 7],
     )]
     pub fn matmul_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,

@@ -367,7 +367,7 @@ fn operations_of_several_launches_choose_a_candidate() {
     assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 1);
     assert_eq!(y.to_vec().unwrap(), [0], "restored");
     let before = runs.get();
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[600]), &outputs, run).unwrap(), 1, "the same bucket");
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs, run).unwrap(), 1, "the same bucket");
     assert_eq!(runs.get(), before);
     let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
     assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs, fail), Err(Error::Shape { .. })));

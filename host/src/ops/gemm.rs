@@ -111,7 +111,8 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
         return Ok(());
     }
     let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
-    if T::batch_in_parts(on, e, na, &y) {
+    // Tensor maps take no stride of 0, and a result's rows alone.
+    if b.strides()[0] > 0 && c.as_view().strides()[2] == 1 && T::batch_in_parts(on, e, na, &y) {
         let below = if a.strides()[0] == 0 { 0 } else { e.m };
         if y.maps() {
             return T::multiply_batch(on, x, below, b, c);

@@ -64,7 +64,7 @@ pub trait Multiply: Element {
     }
     /// How a product is best made of the operands' parts, if it is.
     #[doc(hidden)]
-    fn in_parts(_: &impl Launch, _: Extents, _: &Operand<Self>) -> Option<split::Way> {
+    fn in_parts(_: &impl Launch, _: Extents, _b: &Operand<Self>, _c_in_rows: bool) -> Option<split::Way> {
         None
     }
     #[doc(hidden)]
@@ -201,8 +201,8 @@ impl Multiply for f32 {
         // SAFETY: as above.
         unsafe { if way.transpose.b { matmul_shared_tf32_nt(a, b, slots, tickets, c, below) } else { matmul_shared_tf32_nn(a, b, slots, tickets, c, below) } }
     }
-    fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<split::Way> {
-        split::way(on, e, b)
+    fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<split::Way> {
+        split::way(on, e, b, c_in_rows)
     }
     fn multiply_parts(on: &impl Launch, e: Extents, way: split::Way, operands: (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
         split::multiply(on, e, way, operands, c, below)
@@ -300,17 +300,29 @@ fn multiply<T: Multiply>(
     // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
     match e {
         Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => product(on, Extents { m: 1, n: m, k }, (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
-        // Of tf32 only where A would have to be turned, which is larger.
-        Extents { m, n, k } if (!tf32 || a.transposed) && on.pin().is_none() && T::few_columns(e) => {
-            let too_large = || Error::TooLarge { len: m.saturating_mul(n), size: size_of::<T::Product>() };
-            let len = m.checked_mul(n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-            let mut turned = on.stream().scratch::<T::Product>(len)?;
-            let rows = (&mut turned).as_slice_mut_arg().view([n, m]).ok_or_else(too_large)?;
-            product::<T>(on, Extents { m: n, n: m, k }, (b.transpose(), a.transpose()), rows, tf32, below)?;
-            T::turn(on, (&turned).as_slice_arg().view([n, m]).ok_or_else(too_large)?, c)
+        e if on.pin().is_none() && T::few_columns(e) && turns(on, e, &a, tf32) => {
+            let too_large = || Error::TooLarge { len: e.m.saturating_mul(e.n), size: size_of::<T::Product>() };
+            let len = e.m.checked_mul(e.n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
+            let mut turned = match on.stream().scratch::<T::Product>(len) {
+                // It is only slower without.
+                Err(Error::OutOfMemory { .. }) => return product(on, e, (a, b), c, tf32, below),
+                scratch => scratch?,
+            };
+            let rows = (&mut turned).as_slice_mut_arg().view([e.n, e.m]).ok_or_else(too_large)?;
+            product::<T>(on, e.turned(), (b.transpose(), a.transpose()), rows, tf32, below)?;
+            T::turn(on, (&turned).as_slice_arg().view([e.n, e.m]).ok_or_else(too_large)?, c)
         }
         e => product(on, e, (a, b), c, tf32, below),
     }
+}
+
+/// Whether there are kernels by which few columns are faster as rows; in tf32 only where A would have to be turned, which is larger.
+fn turns<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, tf32: bool) -> bool {
+    if tf32 {
+        let way = Way { transpose: Transpose { a: false, b: !a.transposed }, tf32 };
+        return a.transposed && T::shared_desc(way).is_some_and(|desc| on.runtime().0.takes_maps(desc));
+    }
+    T::in_parts(on, e.turned(), &a.transpose(), true).is_some()
 }
 
 /// The product of operands that are checked.
@@ -323,17 +335,19 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
     let (copies, given) = (T::DTYPE != DType::F32 || tf32, Transpose { a: a.transposed, b: b.transposed });
     let rows = Transpose { a: false, ..given };
     // Few rows are soon copied, and only as rows narrow enough for small tiles.
-    let few = given.a && shared::soon_copied(e) && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
+    let few = given.a && on.pin().is_none() && shared::soon_copied(e) && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
     let wanted = (few || !usable(given)).then(|| if usable(rows) { rows } else { columns });
     // One row is read once, in f32 as fast.
-    if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b) {
+    if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b, c.as_view().strides()[1] == 1) {
         return T::multiply_parts(on, e, way, (a, b), c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
-        if shared::pays(on, e, way, (a, b), &c)? {
-            return shared::multiply(on, way, (a, b), c, below);
+        if shared::pays(on, e, way, (a, b), &c)?
+            && let Some(room) = shared::Room::of(on)?
+        {
+            return room.multiply(on, way, (a, b), c, below);
         }
         on.launch(T::call(way, a.view, b.view, c, below))
     };

@@ -39,6 +39,13 @@ impl Extents {
     }
 }
 
+impl Extents {
+    /// Of the transpose of the product.
+    pub fn turned(self) -> Extents {
+        Extents { m: self.n, n: self.m, k: self.k }
+    }
+}
+
 fn flipped_if(flip: bool, [x, y]: [u64; 2]) -> [u64; 2] {
     if flip { [y, x] } else { [x, y] }
 }

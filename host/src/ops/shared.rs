@@ -5,7 +5,8 @@ use super::product::{Extents, Operand};
 use super::{Launch, Multiply};
 use crate::choose::Tunable;
 use crate::cuda::module;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use kernel_core::{AsSliceMut, Element, SliceMutArg, ViewMutArg};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -36,7 +37,7 @@ pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): 
     if let Some((kernel, _)) = on.pin() {
         return Ok(core::ptr::eq(kernel, desc));
     }
-    if !on.runtime().0.takes_maps(desc) || !a.maps() || !b.maps() {
+    if !on.runtime().0.takes_maps(desc) || !a.maps() || !b.maps() || c.as_view().strides()[1] != 1 {
         return Ok(false);
     }
     if e.m <= FEW {
@@ -46,14 +47,18 @@ pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): 
     if tiles > MOST_WAVES * on.num_sms() || e.m.saturating_mul(e.n).saturating_mul(e.k) < LEAST_PRODUCT {
         return Ok(false);
     }
-    let order = 1 << (u64::from(way.transpose.a) + 2 * u64::from(way.transpose.b));
     let candidates = likely(tiles, on.num_sms(), e.k);
+    // Choices are kept by their place in this list.
+    let order = 1 << (u64::from(way.transpose.a) + 2 * u64::from(way.transpose.b) + 4 * u64::from(candidates[0] == SHARED));
     let op = Tunable { name: "matmul_way", types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
     let out = c.as_view();
     let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<T::Product>() as u64, dtype: T::Product::DTYPE, compare: false }];
     let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
         let c = again(c);
-        if candidates[candidate] == SHARED { multiply(on, way, (a, b), c, 1.0) } else { on.launch(T::call(way, a.view, b.view, c, 1.0)) }
+        match candidates[candidate] == SHARED {
+            true => Room::new(on)?.multiply(on, way, (a, b), c, 1.0),
+            false => on.launch(T::call(way, a.view, b.view, c, 1.0)),
+        }
     })?;
     Ok(candidates[chosen] == SHARED)
 }
@@ -90,11 +95,30 @@ fn version() -> &'static str {
     })
 }
 
-pub(super) fn multiply<T: Multiply>(on: &impl Launch, way: Way, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
-    let num_sms = on.num_sms();
-    let mut slots = on.stream().scratch::<f32>((num_sms * TILE[0] * TILE[1]) as usize)?;
-    let mut tickets = on.stream().zeroed_scratch::<u64>((num_sms * PER_SM * WORDS) as usize)?;
-    on.launch(T::shared_call(way, a.view, b.view, (&mut slots).as_slice_mut_arg(), (&mut tickets).as_slice_mut_arg(), c, below))
+/// Scratch memory for the sums of programs, and zeros for who has begun, has come and is done.
+pub(super) struct Room {
+    slots: Scratch<f32>,
+    tickets: Scratch<u64>,
+}
+
+impl Room {
+    fn new(on: &impl Launch) -> Result<Room> {
+        let num_sms = on.num_sms();
+        let slots = on.stream().scratch((num_sms * TILE[0] * TILE[1]) as usize)?;
+        Ok(Room { slots, tickets: on.stream().zeroed_scratch((num_sms * PER_SM * WORDS) as usize)? })
+    }
+
+    /// None where there is no memory: it is only slower without.
+    pub fn of(on: &impl Launch) -> Result<Option<Room>> {
+        match Room::new(on) {
+            Err(Error::OutOfMemory { .. }) => Ok(None),
+            room => room.map(Some),
+        }
+    }
+
+    pub fn multiply<T: Multiply>(mut self, on: &impl Launch, way: Way, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
+        on.launch(T::shared_call(way, a.view, b.view, (&mut self.slots).as_slice_mut_arg(), (&mut self.tickets).as_slice_mut_arg(), c, below))
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +130,16 @@ mod tests {
         assert_eq!(likely(1, 132, 65536), [SHARED, WHOLE]);
         assert_eq!(likely(1, 132, 256), [WHOLE, SHARED], "a short depth is done before anybody could help");
         assert_eq!(likely(128, 132, 4096), [WHOLE, SHARED], "one wave");
+    }
+
+    #[test]
+    fn there_is_room_for_all_programs() {
+        use device_kernels::matmul_shared::shared::*;
+        let kernels = [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
+        for config in kernels.iter().flat_map(|d| d.iter()).flat_map(|d| d.configs) {
+            let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
+            assert!(of("PER_SM") <= PER_SM && of("BM") * of("BN") * of("PER_SM") <= TILE[0] * TILE[1], "{}", config.id);
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) 
 }
 
 /// How a product is faster so, if it is, and if the kernels for it run here.
-pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way> {
+pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<Way> {
     let mixed = mixed_desc(b.transposed);
     if let Some((kernel, _)) = on.pin() {
         let apart = ["matmul_f32_parts", "split", "split_transposed"].contains(&kernel.name);
@@ -78,7 +78,7 @@ pub(super) fn way(on: &impl Launch, e: Extents, b: &Operand<f32>) -> Option<Way>
     let product = e.m.saturating_mul(e.n).saturating_mul(e.k);
     let few = e.m <= MOST_ROWS && e.n <= MOST_COLUMNS;
     let taken = b.maps() || COPIED_FOR.contains(&e.m) && product >= LEAST_COPIED;
-    if few && taken && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
+    if few && taken && c_in_rows && (product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_OPERAND) && on.runtime().0.takes_maps(mixed) {
         let parts = parts(on.num_sms(), e);
         if parts.saturating_mul(e.m).saturating_mul(e.n) <= MOST_SUMS {
             return Some(Way::Mixed(parts));
@@ -129,7 +129,11 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
         }
         Way::Mixed(parts) if !b.maps() => {
             let rows = Packed::<u32>::new(on, &b, b.transposed)?;
-            multiply(on, e, Way::Mixed(parts), (Operand::new(a, false), rows.operand()?), c, below)
+            let copied: Operand<f32> = rows.operand()?;
+            if !copied.maps() {
+                return Err(Error::TooLarge { len: b.view.span(), size: size_of::<f32>() });
+            }
+            multiply(on, e, Way::Mixed(parts), (Operand::new(a, false), copied), c, below)
         }
         Way::Mixed(parts) => split_k::with_sums(on, e, parts, split_k::LEAST_TILE, |sums, tickets| {
             // Last, so that nothing but this launch stands before the next, not even in a graph.

@@ -66,7 +66,9 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         let [as_written, transposed @ ..] = Transposed::ALL.map(Way::Maps);
         out.extend(pair(as_written));
         out.extend(transposed.into_iter().filter_map(|way| lowered(way, true)));
-        of_views = !out.is_empty() && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
+        // Nor may a result's.
+        let asks_no_more = as_written.seen(func).is_none_or(|seen| seen.requires.len() == func.requires.len());
+        of_views = !out.is_empty() && asks_no_more && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
         if !of_views {
             out.extend(pair(Way::Groups));
         }

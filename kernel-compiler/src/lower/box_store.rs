@@ -43,8 +43,8 @@ impl Lower<'_> {
         if !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
             return false;
         }
-        // The program may read again what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
-        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } if from.param() == place.param())));
+        // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
+        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } | Op::Atomic { place: from, .. } if from.param() == place.param())));
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| std::ptr::eq(x.store, s));
@@ -56,6 +56,8 @@ impl Lower<'_> {
         // 2-byte elements matrices of 8 by 8 are stored: a lane has the address of a row, upper and lower ones take turns.
         self.line(match size {
             2 => format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 3) & 1) * 1024 + ({lane} & 7) * 128 + ((({lane} & 7) ^ (({lane} >> 4) & 1)) << 4);"),
+            // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps' swizzle does not see to.
+            _ if !boxes => format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 2) & 7) * 128 + (((({lane} >> 2) & 3) << 1 ^ (({lane} >> 1) & 1)) << 4) + ({lane} & 1) * 8;"),
             _ => format!("let {at}: u32 = (({lane} >> 5) & 3) * 2048 + (({lane} >> 2) & 7) * 128 + (((({lane} >> 2) & 7) ^ (({lane} >> 1) & 1)) << 4) + ({lane} & 1) * 8;"),
         });
         let chunks = cols * size / ROW;
@@ -133,17 +135,21 @@ impl Lower<'_> {
         self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(&window.at, q, size).join(", ")));
     }
 
-    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where rows begin at multiples of these.
+    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take begins at multiples of these.
     fn write_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
         const ROWS: usize = 16;
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
-        let vec = if self.boxes { 16 / size } else { 1 };
+        let index = place.index();
+        let most = 16 / size;
+        let vec = if self.a.vector(self.f, index, self.f.shape(index).len() - 1, size) == (most, false) { most } else { 1 };
         // Rows and columns that the lanes take at a time, and where in them a lane is.
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns) = if vec > 1 { (format!("({lane} >> 3 & 3)"), format!("({lane} & 7) * {vec}")) } else { ("0".into(), format!("({lane} & 31)")) };
-        // What a lane has of some of them; the rest in rounds, for addresses of all would take the registers of what is not stored yet.
-        let (across, rounds) = (ROW / size / wide, 4);
+        // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows would take the registers of what is
+        // not stored yet.
+        let tells = crate::analyse::walk(&self.f.body).any(|s| matches!(s, Stmt::Let(v) if self.f.op(*v).has_effect()));
+        let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
         let regs = ROWS / rounds / high * across * vec;
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
         let rows = self.const_table("u32", (0..regs).map(|r| of(r).0.to_string()).collect());
@@ -164,18 +170,22 @@ impl Lower<'_> {
         self.line(format!("let {below}: u32 = {rows_left}; let {left}: u32 = {};", left_of(rank - 1, &c0)));
         let pitch = stride(rank - 2);
         self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul({pitch}).wrapping_add({c0}){before}.wrapping_mul({size}));"));
-        let (round, from) = (self.fresh(), self.fresh());
-        let in_chunk = format!("(({in_columns} + {cols}[r]) * {size} ^ (({in_rows} + {from} + {rows}[r]) & 7) << 4)");
+        let from = if rounds > 1 { self.fresh() } else { "0".into() };
+        let row = format!("({in_rows} + {from} + {rows}[r])");
+        let swizzle = if size == 4 { format!("(({row} & 3) << 5)") } else { format!("(({row} & 7) << 4)") };
+        let in_chunk = format!("(({in_columns} + {cols}[r]) * {size} ^ {swizzle})");
         let (last_row, last_col) = of(regs - 1);
         let full = if vec > 1 { format!("({from} + {last_row} < {below}) & ({last_col} < {left})") } else { "false".into() };
-        let text = format!(
-            "let {round}: u32 = d::opaque_word({ROWS}); let mut {from}: u32 = 0; while {from} < {round} {{ \
-             let {v} = d::shared_load::<{t}, {regs}, {vec}>(|r| {buffer} + (({lane} >> 5 & 3) * {ROWS} + {in_rows} + {from} + {rows}[r]) * {ROW} + {in_chunk}, |_| true, {site}); \
-             d::store::<{t}, {regs}, {vec}, false>(|r| {base}.wrapping_add((({from} + {rows}[r]) as u64).wrapping_mul({pitch}.wrapping_mul({size}))).wrapping_add({cols}[r] as u64 * {size}), {full}, |r| ({from} + {rows}[r] < {below}) & ({cols}[r] < {left}), |r| {v}[r], {}, {site}); \
-             {from} += {}; }}",
+        let once = format!(
+            "let {v} = d::shared_load::<{t}, {regs}, {vec}>(|r| {buffer} + (({lane} >> 5 & 3) * {ROWS} + {row}) * {ROW} + {in_chunk}, |_| true, {site}); \
+             d::store::<{t}, {regs}, {vec}, false>(|r| {base}.wrapping_add((({from} + {rows}[r]) as u64).wrapping_mul({pitch}.wrapping_mul({size}))).wrapping_add({cols}[r] as u64 * {size}), {full}, |r| ({from} + {rows}[r] < {below}) & ({cols}[r] < {left}), |r| {v}[r], {}, {site});",
             hint as u32,
-            ROWS / rounds,
         );
+        let text = match rounds {
+            1 => once,
+            // LLVM would lay out what it can count.
+            _ => format!("let mut {from}: u32 = 0; while {from} < d::opaque_word({ROWS}) {{ {once} {from} += {}; }}", ROWS / rounds),
+        };
         self.access(place, Act::Write, None, true, site, text);
     }
 }
