@@ -14,10 +14,10 @@ def call(function, args):
         raise RuntimeError(LIB.tile_last_error().decode())
 
 
-def matmul(dtype, a, b, c, trans_b=0, precision=0):
-    """c = a b, or a times the transpose of b; the numbers are those of `tile_matmul`."""
-    (m, n), k = c.shape, a.shape[1]
-    call(LIB.tile_matmul, [ctypes.c_int(x) for x in (dtype, precision, 0, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)])
+def matmul(dtype, a, b, c, trans_b=0, precision=0, trans_a=0):
+    """c = a b, or of the transpose of either; the numbers are those of `tile_matmul`."""
+    (m, n), k = c.shape, a.shape[1 - trans_a]
+    call(LIB.tile_matmul, [ctypes.c_int(x) for x in (dtype, precision, trans_a, trans_b)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(x) for x in (m, n, k)])
 
 
 def product(a, b, c, trans_b=0):

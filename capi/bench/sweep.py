@@ -6,8 +6,8 @@
 WHAT is the beginning of names, as in `f16 NN` or `f16 batched`; all without. Needs one NVIDIA GPU and torch. L2 flushed before every launch, medians of
 CUDA events, taken in turn. A ratio above 1 means that ours is faster; the slowest come once more at the end.
 """
-import itertools, sys
-import ctypes, torch
+import ctypes, itertools, sys
+import torch
 from common import LIB, call, in_turn, matmul, pointer
 
 SQUARES = [(n, n, n) for n in (128, 256, 384, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 3584)]
@@ -33,8 +33,7 @@ def single(name, dims, ta, tb):
     (m, n, k), (dtype, code, precision) = dims, TYPES[name]
     a, b, c, other = (random(dtype, *d) for d in ((k, m) if ta else (m, k), (n, k) if tb else (k, n), (m, n), (m, n)))
     x, y = a.t() if ta else a, b.t() if tb else b
-    numbers = [ctypes.c_int(i) for i in (code, precision, ta, tb)] + [pointer(t) for t in (a, b, c)] + [ctypes.c_longlong(i) for i in dims]
-    return c, other, lambda: call(LIB.tile_matmul, numbers), lambda: torch.matmul(x, y, out=other)
+    return c, other, lambda: matmul(code, a, b, c, tb, precision, ta), lambda: torch.matmul(x, y, out=other)
 
 
 def batched(name, dims):

@@ -94,6 +94,20 @@ pub mod shared_tiles {
         bitcast::<f32>(up & 0xFFFFE000)
     }
 
+    /// What a step of the depth adds to the transpose of the result: `left` of B, which is taken apart here, times the transpose of A's rows from `r`.
+    fn step<const BM: usize, const BN: usize, const BK: usize>(left: Tile<f32>, a_high: View<f32, 2>, a_low: View<f32, 2>, r: usize, k: usize) -> Tile<f32> {
+        let high = tf32(left);
+        // An infinity less itself is no number.
+        let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
+        let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
+        let mut part = zeros::<f32>([BN, BM]);
+        // The small ones first.
+        part = dot(low, xh, part).tf32();
+        part = dot(high, xl, part).tf32();
+        part = dot(high, xh, part).tf32();
+        part
+    }
+
     /// Of f32, to its accuracy, out of products of tf32. `a` was taken apart before (`split` of `matmul_f32`); of `b` each program takes its
     /// tiles apart itself, in registers, where only a left operand may be: the transpose of the product is computed. What a step
     /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
@@ -111,15 +125,7 @@ pub mod shared_tiles {
         let mut acc = zeros::<f32>([BN, BM]);
         for k in range(from, to, BK) {
             let left = if TB == 1 { b.tile([s, k], [BN, BK]) } else { trans(b.tile([k, s], [BK, BN])) };
-            let high = tf32(left);
-            // An infinity less itself is no number.
-            let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
-            let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
-            let mut part = zeros::<f32>([BN, BM]);
-            // The small ones first.
-            part = dot(low, xh, part).tf32();
-            part = dot(high, xl, part).tf32();
-            part = dot(high, xh, part).tf32();
+            let part = step::<BM, BN, BK>(left, a_high, a_low, r, k);
             acc += part;
         }
         add_up::<f32, BM, BN>(trans(acc), parts, tickets, c, below);
@@ -194,15 +200,7 @@ pub mod shared_tiles {
             let mut acc = zeros::<f32>([BN, BM]);
             for k in range(0, b.dim(1), BK) {
                 let left = trans(reshape(b.tile([batch, k, s], [1, BK, BN]), [BK, BN]));
-                let high = tf32(left);
-                // An infinity less itself is no number.
-                let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
-                let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
-                let mut part = zeros::<f32>([BN, BM]);
-                // The small ones first.
-                part = dot(low, xh, part).tf32();
-                part = dot(high, xl, part).tf32();
-                part = dot(high, xh, part).tf32();
+                let part = step::<BM, BN, BK>(left, a_high, a_low, r, k);
                 acc += part;
             }
             c.store([batch, i * BM, s], reshape(trans(acc), [1, BM, BN]));

@@ -10,7 +10,7 @@ use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
-use kernel_core::{Call, ParamKind};
+use kernel_core::{Call, KernelDesc, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
@@ -222,6 +222,13 @@ pub struct Tunable<'a> {
     pub sizes: &'a [u64],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
+}
+
+impl Tunable<'_> {
+    /// A version for candidates that are made of these kernels, with all of their types: it changes with any of them.
+    pub(crate) fn version_of(kernels: &[&'static [&'static KernelDesc]]) -> String {
+        kernels.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
+    }
 }
 
 impl Runtime {

@@ -106,7 +106,7 @@ fn through_pointers() {
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
             };
-                        let wanted = run(&Runtime::cpu());
+            let wanted = run(&Runtime::cpu());
             assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
             seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
         }
@@ -131,7 +131,7 @@ where
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap()
             };
-                        let wanted = run(&Runtime::cpu());
+            let wanted = run(&Runtime::cpu());
             seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
         }
     }

@@ -190,7 +190,7 @@ fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&R
             assert_eq!(taken(call, config), v, "{what}");
         }
     };
-        let wanted = run(&Runtime::cpu(), &check);
+    let wanted = run(&Runtime::cpu(), &check);
     assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
     seeds().iter().for_each(|rt| near(what, &run(rt, &check), &wanted));
 }

@@ -299,7 +299,7 @@ fn multiply<T: Multiply>(
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
     // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
     match e {
-        Extents { m, n: 1, k } if m > 1 && on.pin().is_none() => product(on, Extents { m: 1, n: m, k }, (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
+        e if e.n == 1 && e.m > 1 && on.pin().is_none() => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
         e if on.pin().is_none() && T::few_columns(e) && turns(on, e, &a, tf32) => {
             let too_large = || Error::TooLarge { len: e.m.saturating_mul(e.n), size: size_of::<T::Product>() };
             let len = e.m.checked_mul(e.n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;

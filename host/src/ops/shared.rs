@@ -4,12 +4,11 @@ use super::matmul::Way;
 use super::product::{Extents, Operand};
 use super::{Launch, Multiply};
 use crate::choose::Tunable;
-use crate::cuda::module;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
-use kernel_core::{AsSliceMut, Element, SliceMutArg, ViewMutArg};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use device_kernels::matmul_shared::shared::*;
+use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
 use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
@@ -63,6 +62,10 @@ pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): 
     Ok(candidates[chosen] == SHARED)
 }
 
+/// The kernels whose programs share tiles.
+const KERNELS: [&[&KernelDesc]; 6] =
+    [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
+
 const SHARED: &str = "shared";
 const WHOLE: &str = "whole";
 
@@ -86,12 +89,8 @@ fn version() -> &'static str {
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn};
-        use device_kernels::matmul_shared::shared::*;
         let whole = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS, matmul_tf32::DESCS, matmul_tf32_nn::DESCS];
-        let shared = [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
-        let mut hash = DefaultHasher::new();
-        whole.iter().chain(&shared).flat_map(|d| d.iter()).for_each(|d| module::fingerprint(d).hash(&mut hash));
-        format!("{:016x}", hash.finish())
+        Tunable::version_of(&[whole, KERNELS].concat())
     })
 }
 
@@ -134,9 +133,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_all_programs() {
-        use device_kernels::matmul_shared::shared::*;
-        let kernels = [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
-        for config in kernels.iter().flat_map(|d| d.iter()).flat_map(|d| d.configs) {
+        for config in KERNELS.iter().flat_map(|d| d.iter()).flat_map(|d| d.configs) {
             let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
             assert!(of("PER_SM") <= PER_SM && of("BM") * of("BN") * of("PER_SM") <= TILE[0] * TILE[1], "{}", config.id);
         }

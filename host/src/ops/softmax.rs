@@ -2,7 +2,6 @@
 
 use super::{Launch, check};
 use crate::choose::Tunable;
-use crate::cuda::module;
 use crate::error::Result;
 use crate::tuner::measure::Output;
 use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
@@ -89,8 +88,5 @@ fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
 /// Changes with any of the kernels.
 fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
-    VERSION.get_or_init(|| {
-        let descs = [softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS];
-        descs.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
-    })
+    VERSION.get_or_init(|| Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS]))
 }

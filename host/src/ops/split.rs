@@ -20,9 +20,10 @@ const COPIED_FOR: core::ops::RangeInclusive<u64> = 17..=256;
 const LEAST_COPIED: u64 = 1 << 28;
 /// Of more rows it is better that programs find B taken apart. (A, of few rows, is written twice, its rows padded.)
 const MOST_ROWS: u64 = 1536;
-/// As many columns are better made as rows of the transpose, and turned, where sums are as long as this.
+/// As many columns are better made as rows of the transpose, and turned, where sums are as long as this and A is as large.
 const FEW_COLUMNS: u64 = 512;
 const LEAST_DEPTH_TO_TURN: u64 = 256;
+const LEAST_OPERAND_TO_TURN: u64 = 1 << 22;
 /// A shorter depth is not worth taking an operand apart for, be it all or a program's part.
 const LEAST_DEPTH: u64 = 128;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
@@ -47,8 +48,7 @@ pub enum Way {
 
 /// Whether columns are so few that they are better made as rows of the transpose, and turned.
 pub(super) fn few_columns(e: Extents) -> bool {
-    const LEAST_OPERAND: u64 = 1 << 22;
-    e.n <= FEW_COLUMNS && e.m > 2 * e.n && e.k >= LEAST_DEPTH_TO_TURN && e.m.saturating_mul(e.k) >= LEAST_OPERAND
+    e.n <= FEW_COLUMNS && e.m > 2 * e.n && e.k >= LEAST_DEPTH_TO_TURN && e.m.saturating_mul(e.k) >= LEAST_OPERAND_TO_TURN
 }
 
 /// `y = xᵀ`.

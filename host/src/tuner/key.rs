@@ -54,21 +54,16 @@ pub(crate) const fn stride_bucket(v: u64, size: usize) -> u8 {
 pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
     let mut out = [0; SLOTS];
     for p in desc.params {
-        let counted = match p.kind {
-            ParamKind::Slice | ParamKind::SliceMut | ParamKind::View { .. } | ParamKind::ViewMut { .. } => p.slot + 1..p.slot + p.kind.slots(),
-            ParamKind::Scalar if !is_float(p.dtype) => p.slot..p.slot + 1,
-            _ => continue,
-        };
-        let strides = match p.kind {
-            ParamKind::View { rank } | ParamKind::ViewMut { rank } => p.slot + 1 + rank,
-            _ => p.slot,
-        };
-        for i in counted {
-            out[i] = match strides {
-                from if from == p.slot => bucket(slots[i]),
-                from if i < from => extent_bucket(slots[i]),
-                _ => stride_bucket(slots[i], p.dtype.size()),
-            };
+        match p.kind {
+            ParamKind::Slice | ParamKind::SliceMut => out[p.slot + 1] = bucket(slots[p.slot + 1]),
+            ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
+                for extent in p.slot + 1..p.slot + 1 + rank {
+                    out[extent] = extent_bucket(slots[extent]);
+                    out[extent + rank] = stride_bucket(slots[extent + rank], p.dtype.size());
+                }
+            }
+            ParamKind::Scalar if !is_float(p.dtype) => out[p.slot] = bucket(slots[p.slot]),
+            _ => {}
         }
     }
     out
