@@ -22,7 +22,7 @@ ODD = [(1000, 1003, 999), (127, 4097, 4099), (16, 4097, 8191), (64, 4097, 8191),
 BATCHES = [(64, 1024, 1024, 1024), (512, 256, 256, 256), (2048, 128, 128, 128), (4096, 64, 64, 64), (64, 2048, 2048, 128), (64, 2048, 128, 2048), (16, 512, 512, 512),
            (256, 16, 1024, 1024), (32, 1000, 1003, 999), (100, 100, 100, 100), (8, 4096, 4096, 512), (4, 2048, 2048, 2048)]
 TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}
-ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3}
+ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "gemm": 5e-3, "quantised": 1e-3, "int8": 0.0, "fp8": 5e-3}
 
 
 def random(dtype, *dims):
@@ -43,8 +43,58 @@ def batched(name, dims):
     return c, other, lambda: call(LIB.tile_batched_matmul, numbers), lambda: torch.bmm(a, b, out=other)
 
 
+def first_that_runs(*calls):
+    """What torch has for a shape: its products of 8 bits refuse some."""
+    for f in calls:
+        try: f(); torch.cuda.synchronize(); return f
+        except RuntimeError: pass
+
+
+def gemm(dims):
+    m, n, k = dims
+    a, b, old = (random(torch.float16, *d) for d in ((m, k), (k, n), (m, n)))
+    c, other, alpha, beta = old.clone(), torch.empty_like(old), 0.5, 0.25
+    numbers = [pointer(t) for t in (a, b, c)] + [ctypes.c_int(i) for i in dims] + [ctypes.c_float(alpha), ctypes.c_float(beta)]
+    # The first call alone has the C that the peer has in each.
+    return c, other, lambda: call(LIB.solve_gemm, numbers), lambda: torch.addmm(old, a, b, beta=beta, alpha=alpha, out=other)
+
+
+def quantised(dims):
+    """Beside the product alone, of int8, or of f16 where torch has none for the shape."""
+    m, n, k = dims
+    a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in ((m, k), (k, n)))
+    c, x, y = torch.empty(m, n, device="cuda", dtype=torch.int8), a.half(), b.half()
+    scale = 0.01 / k ** 0.5
+    numbers = [pointer(t) for t in (a, b, c)] + [ctypes.c_int(i) for i in dims] + [ctypes.c_float(s) for s in (scale, 1, 1)] + [ctypes.c_int(z) for z in (3, -5, 7)]
+    wanted = (scale * ((a.double() - 3) @ (b.double() + 5))).round().clamp(-1e6, 1e6).add(7).clamp(-128, 127)
+    return c, wanted, lambda: call(LIB.solve_int8_quantized_matmul, numbers), first_that_runs(lambda: torch._int_mm(a, b), lambda: torch.matmul(x, y))
+
+
+def eights(name, dims, tb):
+    """Beside torch's product of 8 bits, or of f16 where it has none for the shape."""
+    m, n, k = dims
+    shapes = ((m, k), (n, k) if tb else (k, n))
+    if name == "int8":
+        a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in shapes)
+        c, code = torch.empty(m, n, device="cuda", dtype=torch.int32), 3
+    else:
+        a, b = (random(torch.float32, *d).to(torch.float8_e4m3fn) for d in shapes)
+        c, code = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), 4
+    x, y = (t.half().t() if flip else t.half() for t, flip in ((a, False), (b, tb)))
+    wanted, bb, one = x.double() @ y.double(), b.t() if tb else b, torch.ones((), device="cuda")
+    eight = lambda: torch._int_mm(a, bb) if name == "int8" else torch._scaled_mm(a, bb, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+    return c, wanted, lambda: matmul(code, a, b, c, tb), first_that_runs(eight, lambda: torch.matmul(x, y))
+
+
 def cases():
-    for name, (ta, tb), dims in itertools.product(TYPES, ((0, 0), (0, 1), (1, 0), (1, 1)), SQUARES + LAYERS + THIN + SHORT + LONG + ODD):
+    shapes = SQUARES + LAYERS + THIN + SHORT + LONG + ODD
+    for dims in shapes:
+        text = " x ".join(map(str, dims))
+        yield f"gemm {text}", "gemm", lambda: gemm(dims)
+        yield f"quantised {text}", "quantised", lambda: quantised(dims)
+        for name, tb in itertools.product(("int8", "fp8"), (0, 1)):
+            yield f"{name} N{'NT'[tb]} {text}", name, lambda: eights(name, dims, tb)
+    for name, (ta, tb), dims in itertools.product(TYPES, ((0, 0), (0, 1), (1, 0), (1, 1)), shapes):
         yield f"{name} {'NT'[ta]}{'NT'[tb]} " + " x ".join(map(str, dims)), name, lambda: single(name, dims, ta, tb)
     for name, dims in itertools.product(("f16", "bf16", "f32"), BATCHES):
         yield f"{name} batched " + " x ".join(map(str, dims)), name, lambda: batched(name, dims)
@@ -55,9 +105,10 @@ for text, name, make in cases():
     if wanted and not any(text.startswith(w) for w in wanted): continue
     torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
     c, other, mine, theirs = make()
-    c.fill_(float("nan")); mine(); theirs()
+    if c.is_floating_point() and name != "gemm": c.fill_(float("nan"))
+    mine(); theirs()
     error = ((c.double() - other.double()).norm() / other.double().norm()).item()
-    if not error < ERRORS[name]: print(f"{text}  WRONG: {error}", flush=True); continue
+    if not error <= ERRORS[name]: print(f"{text}  WRONG: {error}", flush=True); continue
     for _ in range(2): mine(); theirs()
     t, ratio = in_turn(mine, theirs, 11)
     found.append((ratio, text, t))

@@ -4,51 +4,93 @@
 //! The sum is that of the products as they are, less what the zero points add: `zero_b` times the sum of A's row, `zero_a`
 //! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows.
 
-use kernel_macros::tile_kernel;
+use kernel_macros::tile_module;
 
-/// `y[i] = sum of row i of x`.
-#[tile_kernel(tune(ROWS = [16], COLS = [256], warps = [4]), grid = [cdiv(y.len(), ROWS)])]
-pub fn int8_row_sums<const ROWS: usize, const COLS: usize>(x: View<i8, 2>, y: &mut [i32]) {
-    let first = program_id(0) * ROWS;
-    let mut acc = zeros::<i32>([ROWS, COLS]);
-    for c in (0..x.dim(1)).step_by(COLS) {
-        acc += x.tile([first, c], [ROWS, COLS]).to::<i32>();
+#[tile_module]
+pub mod quantised {
+    /// `[R, C]` of the result, at row `r` and column `s`, of the products' sums. A row or column sum that is not there counts as 0.
+    fn quantised<const R: usize, const C: usize>(
+        sums: Tile<i32>,
+        row_sums: &[i32],
+        column_sums: &[i32],
+        r: usize,
+        s: usize,
+        depth: usize,
+        scale: f32,
+        zero_a: i32,
+        zero_b: i32,
+        zero_c: i32,
+    ) -> Tile<i8> {
+        let rows = load(row_sums, r + arange(R)).expand(1);
+        let columns = load(column_sums, s + arange(C)).expand(0);
+        let exact = sums - zero_b * rows - zero_a * columns + depth.to::<i32>() * zero_a * zero_b;
+        // Adding 1.5 * 2^23, whose bits are 0x4b400000, leaves no fraction but the integer in the lowest bits; what saturates anyway is cut off before.
+        let near = bitcast::<i32>(clamp(exact.to::<f32>() * scale, -1024.0, 1024.0) + 12582912.0) - 0x4b400000;
+        clamp(near + zero_c, -128, 127).to::<i8>()
     }
-    store(y, first + arange(ROWS), sum(acc, 1));
-}
 
-/// `row_sums` and `column_sums` may be empty where the other's zero point is 0.
-#[tile_kernel(
-    tune(BM = [128], BN = [128], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-    tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
-    tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-    grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-    emulate = [1, 3],
-)]
-pub fn matmul_int8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
-    a: View<i8, 2>,
-    b: View<i8, 2>,
-    mut c: ViewMut<i8, 2>,
-    row_sums: &[i32],
-    column_sums: &[i32],
-    scale: f32,
-    zero_a: i32,
-    zero_b: i32,
-    zero_c: i32,
-) {
-    let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-    for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
-        let (i, j) = swizzle2d(t, tiles, GROUP);
-        let (r, s) = (i * BM, j * BN);
-        let mut acc = zeros::<i32>([BM, BN]);
-        for k in (0..a.dim(1)).step_by(BK) {
-            acc = dot(a.tile([r, k], [BM, BK]), trans(b.tile([s, k], [BN, BK])), acc);
+    /// `y[i] = sum of row i of x`.
+    #[tile_kernel(
+        tune(ROWS = [4], COLS = [1024], warps = [4]),
+        tune(ROWS = [1], COLS = [4096], warps = [4]),
+        tune(ROWS = [16], COLS = [256], warps = [4]),
+        tune(ROWS = [64], COLS = [64], warps = [4]),
+        grid = [cdiv(y.len(), ROWS)],
+    )]
+    pub fn int8_row_sums<const ROWS: usize, const COLS: usize>(x: View<i8, 2>, y: &mut [i32]) {
+        let first = program_id(0) * ROWS;
+        let mut acc = zeros::<i32>([ROWS, COLS]);
+        for c in (0..x.dim(1)).step_by(COLS) {
+            acc += x.tile([first, c], [ROWS, COLS]).to::<i32>();
         }
-        let rows = load(row_sums, r + arange(BM)).expand(1);
-        let columns = load(column_sums, s + arange(BN)).expand(0);
-        let exact = acc - zero_b * rows - zero_a * columns + a.dim(1).to::<i32>() * zero_a * zero_b;
-        // Adding 1.5 * 2^23 leaves no fraction; what saturates anyway is cut off before.
-        let near = clamp(exact.to::<f32>() * scale, -1024.0, 1024.0) + 12582912.0 - 12582912.0;
-        c.store([r, s], clamp(near.to::<i32>() + zero_c, -128, 127).to::<i8>());
+        store(y, first + arange(ROWS), sum(acc, 1));
+    }
+
+    /// The result, of sums that are there already; `depth` is how many products each is of.
+    #[tile_kernel(tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(c.dim(1), COLS), cdiv(c.dim(0), ROWS)])]
+    pub fn quantise<const ROWS: usize, const COLS: usize>(
+        sums: View<i32, 2>,
+        mut c: ViewMut<i8, 2>,
+        row_sums: &[i32],
+        column_sums: &[i32],
+        depth: usize,
+        scale: f32,
+        zero_a: i32,
+        zero_b: i32,
+        zero_c: i32,
+    ) {
+        let (r, s) = (program_id(1) * ROWS, program_id(0) * COLS);
+        c.store([r, s], quantised::<ROWS, COLS>(sums.tile([r, s], [ROWS, COLS]), row_sums, column_sums, r, s, depth, scale, zero_a, zero_b, zero_c));
+    }
+
+    /// `row_sums` and `column_sums` may be empty where the other's zero point is 0.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128, 256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [2, 4],
+    )]
+    pub fn matmul_int8<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<i8, 2>,
+        b: View<i8, 2>,
+        mut c: ViewMut<i8, 2>,
+        row_sums: &[i32],
+        column_sums: &[i32],
+        scale: f32,
+        zero_a: i32,
+        zero_b: i32,
+        zero_c: i32,
+    ) {
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+            let (i, j) = swizzle2d(t, tiles, GROUP);
+            let (r, s) = (i * BM, j * BN);
+            let mut acc = zeros::<i32>([BM, BN]);
+            for k in (0..a.dim(1)).step_by(BK) {
+                acc = dot(a.tile([r, k], [BM, BK]), trans(b.tile([s, k], [BN, BK])), acc);
+            }
+            c.store([r, s], quantised::<BM, BN>(acc, row_sums, column_sums, r, s, a.dim(1), scale, zero_a, zero_b, zero_c));
+        }
     }
 }

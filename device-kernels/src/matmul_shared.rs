@@ -14,6 +14,8 @@ use kernel_macros::tile_module;
 pub mod shared {
     /// Programs that share a tile, at most: bits of a ticket.
     const MOST: u32 = 64;
+    /// A depth over which sums of products of bytes are exact in f32: less than 2^24.
+    const EXACT: usize = 1024;
 
     /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
     fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
@@ -24,14 +26,40 @@ pub mod shared {
         }
     }
 
-    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
-        // Zero times an infinity is no zero.
-        if below == 0.0 {
-            where_(sums < 0.0, 0.0, sums)
-        } else if below != 1.0 {
-            where_(sums < 0.0, below * sums, sums)
+    /// Puts `[R, C]` of the sums, or the transpose of them with SWAP of 1, to row `r` and column `s`. KIND of 0: `f`, of which `scale` is the
+    /// slope below 0. KIND of 1: the same of integers, which have ReLU alone. KIND of 2: `scale` times the sums and `beta` times what is there.
+    fn put<S, P, const KIND: usize, const SWAP: usize, const R: usize, const C: usize>(sums: Tile<S>, c: ViewMut<P, 2>, r: usize, s: usize, scale: f32, beta: f32) {
+        if KIND == 2 {
+            if beta != 0.0 {
+                if SWAP == 1 {
+                    c.store([r, s], (beta * c.tile([r, s], [C, R]).to::<f32>() + trans(scale * sums)).to::<P>());
+                } else {
+                    c.store([r, s], (beta * c.tile([r, s], [R, C]).to::<f32>() + scale * sums).to::<P>());
+                }
+            } else if SWAP == 1 {
+                c.store([r, s], trans(scale * sums).to::<P>());
+            } else {
+                c.store([r, s], (scale * sums).to::<P>());
+            }
+        } else if SWAP == 1 {
+            c.store([r, s], trans(activated::<S, KIND>(sums, scale)).to::<P>());
         } else {
-            sums
+            c.store([r, s], activated::<S, KIND>(sums, scale).to::<P>());
+        }
+    }
+
+    fn activated<S, const KIND: usize>(sums: Tile<S>, below: f32) -> Tile<S> {
+        if KIND == 1 {
+            if below == 0.0 { where_(sums < 0, 0, sums) } else { sums }
+        } else {
+            // Zero times an infinity is no zero.
+            if below == 0.0 {
+                where_(sums < 0.0, 0.0, sums)
+            } else if below != 1.0 {
+                where_(sums < 0.0, below * sums, sums)
+            } else {
+                sums
+            }
         }
     }
 
@@ -41,14 +69,15 @@ pub mod shared {
     }
 
     /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose is the left operand,
-    /// of which instructions take 64 rows at least. H rows are added up at a time. A part of the depth has LEAST steps or more.
-    fn product<E, const TA: usize, const TB: usize, const SWAP: usize, const TF32: usize, const BM: usize, const BN: usize, const BK: usize, const R: usize, const C: usize, const H: usize, const LEAST: usize>(
+    /// of which instructions take 64 rows at least. HOW of 1: operands are rounded to tf32; of 2: B is of fewer bits than A, whose type it takes. H rows are added up at a time. A part of the depth has LEAST steps or more.
+    fn product<E, F, S, P, const KIND: usize, const TA: usize, const TB: usize, const SWAP: usize, const HOW: usize, const BM: usize, const BN: usize, const BK: usize, const R: usize, const C: usize, const H: usize, const LEAST: usize>(
         a: View<E, 2>,
-        b: View<E, 2>,
-        slots: &mut [f32],
+        b: View<F, 2>,
+        slots: &mut [S],
         tickets: &mut [u64],
-        c: ViewMut<E, 2>,
-        below: f32,
+        c: ViewMut<P, 2>,
+        scale: f32,
+        beta: f32,
     ) {
         let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -72,22 +101,31 @@ pub mod shared {
             let end = if whole { steps } else { min(part * deep + deep, steps) };
             let (i, j) = swizzle2d(tile as usize, tiles, 8);
             let (r, s) = (i * BM, j * BN);
-            let mut sums = zeros::<f32>([R, C]);
-            for k in range(begin as usize * BK, min(end as usize * BK, depth), BK) {
-                if TF32 == 1 {
-                    sums = dot(operand::<E, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums).tf32();
-                } else if SWAP == 1 {
-                    sums = dot(operand::<E, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
-                } else {
-                    sums = dot(operand::<E, TA, BM, BK, 0>(a, r, k), operand::<E, TB, BK, BN, 0>(b, k, s), sums);
+            let mut sums = zeros::<S>([R, C]);
+            let (from, to) = (begin as usize * BK, min(end as usize * BK, depth));
+            if HOW == 2 && KIND == 1 {
+                for first in range(from, to, EXACT) {
+                    let mut part = zeros::<f32>([R, C]);
+                    for k in range(first, min(first + EXACT, to), BK) {
+                        part = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), part);
+                    }
+                    sums += part.to::<S>();
+                }
+            } else {
+                for k in range(from, to, BK) {
+                    if HOW == 1 {
+                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums).tf32();
+                    } else if HOW == 2 {
+                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
+                    } else if SWAP == 1 {
+                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
+                    } else {
+                        sums = dot(operand::<E, TA, BM, BK, 0>(a, r, k), operand::<F, TB, BK, BN, 0>(b, k, s), sums);
+                    }
                 }
             }
             if end - begin == steps {
-                if SWAP == 1 {
-                    c.store([r, s], trans(activated(sums, below)).to::<E>());
-                } else {
-                    c.store([r, s], activated(sums, below).to::<E>());
-                }
+                put::<S, P, KIND, SWAP, R, C>(sums, c, r, s, scale, beta);
             } else {
                 let slot = (me % rest * parts) as usize * (R * C);
                 store(slots, matrix::<R, C>(slot + part as usize * (R * C)), sums).unchecked();
@@ -119,9 +157,9 @@ pub mod shared {
                                     sum += load(slots, matrix::<H, C>(slot + q as usize * (R * C) + h * C)).unchecked();
                                 }
                                 if SWAP == 1 {
-                                    c.store([r, s + h], trans(activated(sum, below)).to::<E>());
+                                    put::<S, P, KIND, SWAP, H, C>(sum, c, r, s + h, scale, beta);
                                 } else {
-                                    c.store([r + h, s], activated(sum, below).to::<E>());
+                                    put::<S, P, KIND, SWAP, H, C>(sum, c, r + h, s, scale, beta);
                                 }
                             }
                         }
@@ -164,7 +202,7 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<T, T, f32, T, 0, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// A Bᵀ.
@@ -195,7 +233,7 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<T, T, f32, T, 0, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// Aᵀ B.
@@ -221,7 +259,7 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<T, T, f32, T, 0, 1, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// Aᵀ Bᵀ.
@@ -247,7 +285,7 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, 1, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<T, T, f32, T, 0, 1, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// A B of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
@@ -273,7 +311,7 @@ pub mod shared {
         mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
-        product::<f32, 0, 0, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<f32, f32, f32, f32, 0, 0, 0, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// A Bᵀ of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
@@ -299,6 +337,144 @@ pub mod shared {
         mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
-        product::<f32, 0, 1, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below);
+        product::<f32, f32, f32, f32, 0, 0, 1, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+    }
+
+    /// `C = alpha A B + beta C`. With a `beta` of 0 what `C` held does not count.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [4, 10],
+    )]
+    pub unsafe fn gemm_shared<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<f16, 2>,
+        b: View<f16, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<f16, 2>,
+        alpha: f32,
+        beta: f32,
+    ) {
+        product::<f16, f16, f32, f16, 2, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, alpha, beta);
+    }
+
+    /// A Bᵀ of i8 into i32, which wraps.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        tune(BM = [128], BN = [256], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [256], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [4, 10],
+    )]
+    pub unsafe fn matmul_shared_i8<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<i8, 2>,
+        b: View<i8, 2>,
+        slots: &mut [i32],
+        tickets: &mut [u64],
+        mut c: ViewMut<i32, 2>,
+        below: f32,
+    ) {
+        product::<i8, i8, i32, i32, 1, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+    }
+
+    /// A Bᵀ of 8-bit floats into bf16.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f8e4m3, f8e5m2]),
+        tune(BM = [128], BN = [256], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [256], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [64], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [4, 10],
+    )]
+    pub unsafe fn matmul_shared_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<T, T, f32, bf16, 0, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+    }
+
+    /// `y`, which may have more rows than `x`: of ones.
+    #[tile_kernel(types(T = [i8, f8e4m3, f8e5m2]), tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(y.dim(1), COLS), cdiv(y.dim(0), ROWS)])]
+    pub fn widen<T, const ROWS: usize, const COLS: usize>(x: View<T, 2>, mut y: ViewMut<f16, 2>) {
+        let (r, c) = (program_id(1) * ROWS, program_id(0) * COLS);
+        let ones = (r + arange(ROWS).expand(1)) >= x.dim(0);
+        y.store([r, c], where_(ones, 1.0, x.tile([r, c], [ROWS, COLS]).to::<f16>()));
+    }
+
+    /// A B of few rows and of i8, of which A comes as f16, into i32, which wraps: B is read once, as it lies.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        tune(BM = [16], BN = [64], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64, 128], BN = [128], BK = [64], H = [16], LEAST = [8, 128], PER_SM = [1], warps = [8], arch = [90]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [0, 4],
+    )]
+    pub unsafe fn matmul_wide_i8<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<f16, 2>,
+        b: View<i8, 2>,
+        slots: &mut [i32],
+        tickets: &mut [u64],
+        mut c: ViewMut<i32, 2>,
+        below: f32,
+    ) {
+        product::<f16, i8, i32, i32, 1, 0, 0, 1, 2, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+    }
+
+    /// A B of few rows and of 8-bit floats, of which A comes as f16, into bf16: B is read once, as it lies.
+    ///
+    /// # Safety
+    /// `slots` and `tickets` are as large as [above](self) it says.
+    #[tile_kernel(
+        types(T = [f8e4m3, f8e5m2]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64, 128], BN = [128], BK = [64], H = [16], LEAST = [8, 128], PER_SM = [1], warps = [8], arch = [90]),
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        emulate = [0, 4],
+    )]
+    pub unsafe fn matmul_wide_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+        a: View<f16, 2>,
+        b: View<T, 2>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut c: ViewMut<bf16, 2>,
+        below: f32,
+    ) {
+        product::<f16, T, f32, bf16, 0, 0, 0, 1, 2, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 }

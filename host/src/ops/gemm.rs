@@ -1,5 +1,6 @@
-//! Products with more around them: scaled, in batches, of quantised matrices.
+//! Products with more around them: scaled, and in batches.
 
+use super::shared::{self, Sharing};
 use super::{Launch, Multiply, split};
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows, with_rows_from};
@@ -21,6 +22,7 @@ pub fn gemm<'a>(
     beta: f32,
 ) -> Result<()> {
     use k::gemm::scaled::{gemm as scaled, scaled_product};
+    use k::matmul_shared::shared::gemm_shared;
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
@@ -35,12 +37,19 @@ pub fn gemm<'a>(
     let as_is = |view| Operand { view, transposed: false };
     let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
     with_rows::<f16, u16>(on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
-        if beta == 0.0 {
-            return on.launch(scaled_product(a.view, b.view, c, alpha));
-        }
-        // SAFETY: each program reads the tile that it writes then.
-        let old = unsafe { c.aliased() };
-        on.launch_as(scaled(a.view, b.view, old, c, alpha, beta), LaunchOptions { allow_exact_alias: true, ..Default::default() })
+        let sharing = Sharing { desc: gemm_shared::DESCS[0], name: if beta == 0.0 { "scaled_product_way" } else { "gemm_way" }, transpose: Transpose::NONE };
+        let whole = |c: ViewMutArg<f16, 2>| {
+            if beta == 0.0 {
+                return on.launch(scaled_product(a.view, b.view, c, alpha));
+            }
+            // SAFETY: each program reads the tile that it writes then.
+            let old = unsafe { c.aliased() };
+            on.launch_as(scaled(a.view, b.view, old, c, alpha, beta), LaunchOptions { allow_exact_alias: true, ..Default::default() })
+        };
+        shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
+            // SAFETY: they are as large as any configuration needs.
+            on.launch(unsafe { gemm_shared(a.view, b.view, slots, tickets, c, alpha, beta) })
+        })
     })
 }
 
@@ -149,54 +158,6 @@ fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Optio
     // SAFETY: the same elements.
     let all: SliceArg<'a, T> = unsafe { memory_of(v) };
     all.strided(batch.dims(), [step, row, element])
-}
-
-/// What numbers quantised matrices stand for: `scale * (element - zero)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantisation {
-    pub scale_a: f32,
-    pub scale_b: f32,
-    pub scale_c: f32,
-    pub zero_a: i8,
-    pub zero_b: i8,
-    pub zero_c: i8,
-}
-
-/// The product of quantised matrices, quantised: the sums of `(a - zero_a) (b - zero_b)`, in i32, where they wrap; these as
-/// f32 times `scale_a scale_b / scale_c`; that rounded to nearest even, plus `zero_c`, saturated.
-///
-/// Up to three launches before the product's, of scratch memory for B transposed and the sums of rows and columns.
-///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: as [`matmul`](super::matmul).
-pub fn matmul_int8<'a>(
-    on: &impl Launch,
-    a: impl AsView<'a, i8, 2>,
-    b: impl AsView<'a, i8, 2>,
-    c: impl AsViewMut<'a, i8, 2>,
-    q: &Quantisation,
-) -> Result<()> {
-    const WHAT: &str = "matmul_int8";
-    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
-    let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
-    apart(WHAT, ("c", &c), ("a", &a))?;
-    apart(WHAT, ("c", &c), ("b", &b))?;
-    if e.m == 0 || e.n == 0 {
-        return Ok(());
-    }
-    let b = Operand::new(b, false);
-    let packed = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
-    let b = packed.as_ref().map_or(Ok(b), Packed::operand)?;
-    let rows = |v: ViewArg<i8, 2>, n: u64, zero: i8| -> Result<_> {
-        let mut sums = on.stream().scratch::<i32>(if zero == 0 { 0 } else { n as usize })?;
-        if zero != 0 {
-            on.launch(k::matmul_int8::int8_row_sums(v, &mut sums))?;
-        }
-        Ok(sums)
-    };
-    let (row_sums, column_sums) = (rows(a, e.m, q.zero_b)?, rows(b.view, e.n, q.zero_a)?);
-    let scale = q.scale_a * q.scale_b / q.scale_c;
-    let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
-    on.launch(k::matmul_int8::matmul_int8(a, b.view, c, &row_sums, &column_sums, scale, za, zb, zc))
 }
 
 #[cfg(test)]

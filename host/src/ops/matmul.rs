@@ -2,8 +2,10 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{Bits, with_rows};
-use super::{shared, split};
+use super::repack::{Bits, LEAST, LEAST_OF_BYTES, with_rows_from};
+use super::shared::Sharing;
+use super::wide::Wide;
+use super::{shared, split, wide};
 use crate::error::{Error, Result};
 use device_kernels as k;
 use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
@@ -26,6 +28,9 @@ pub trait Multiply: Element {
     type Product: Element;
     #[doc(hidden)]
     type Bits: Bits;
+    /// That in which products are added up.
+    #[doc(hidden)]
+    type Sum: Element;
     /// Whether there is a kernel for this way; there always is one for A as it is and B transposed.
     #[doc(hidden)]
     fn has(way: Way) -> bool {
@@ -46,12 +51,33 @@ pub trait Multiply: Element {
         _: Way,
         _a: ViewArg<'a, Self, 2>,
         _b: ViewArg<'a, Self, 2>,
-        _slots: SliceMutArg<'a, f32>,
+        _slots: SliceMutArg<'a, Self::Sum>,
         _tickets: SliceMutArg<'a, u64>,
         _c: ViewMutArg<'a, Self::Product, 2>,
         _below: f32,
     ) -> Call<'a> {
         unreachable!("for types that have one")
+    }
+    /// The kernel that takes few rows of A as f16, and B as it is, if there is one.
+    #[doc(hidden)]
+    fn wide_desc() -> Option<&'static KernelDesc> {
+        None
+    }
+    #[doc(hidden)]
+    fn wide_call<'a>(
+        _a: ViewArg<'a, f16, 2>,
+        _b: ViewArg<'a, Self, 2>,
+        _slots: SliceMutArg<'a, Self::Sum>,
+        _tickets: SliceMutArg<'a, u64>,
+        _c: ViewMutArg<'a, Self::Product, 2>,
+        _below: f32,
+    ) -> Call<'a> {
+        unreachable!("for types that have one")
+    }
+    /// A copy as f16, with ones in the rows that it has more.
+    #[doc(hidden)]
+    fn widen_call<'a>(_x: ViewArg<'a, Self, 2>, _y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
+        unreachable!("for types that have such a kernel")
     }
     /// Whether columns are so few that they are better made as rows of the transpose, which is turned then.
     #[doc(hidden)]
@@ -84,6 +110,7 @@ pub struct Way {
 macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
     type Product = $t;
     type Bits = u16;
+    type Sum = f32;
     fn has(_: Way) -> bool {
         true
     }
@@ -137,25 +164,62 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
 })* } }
 halves!(f16 bf16);
 
-macro_rules! bytes { ($($t:ty, $product:ty, $kernel:ident, $desc:expr;)*) => { $(impl Multiply for $t {
+macro_rules! bytes { ($($t:ty, $product:ty, $sum:ty, $kernel:ident, $desc:expr, $shared:ident, $shared_desc:expr, $wide:ident, $wide_desc:expr;)*) => { $(impl Multiply for $t {
     type Product = $product;
     type Bits = u8;
+    type Sum = $sum;
     fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
         k::matmul_8bit::$kernel(a, b, c, below)
     }
     fn desc(_: Way) -> &'static KernelDesc {
+        use k::matmul_8bit::*;
         $desc
+    }
+    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
+        use k::matmul_shared::shared::*;
+        Self::has(way).then_some($shared_desc)
+    }
+    fn shared_call<'a>(
+        _: Way,
+        a: ViewArg<'a, $t, 2>,
+        b: ViewArg<'a, $t, 2>,
+        slots: SliceMutArg<'a, $sum>,
+        tickets: SliceMutArg<'a, u64>,
+        c: ViewMutArg<'a, $product, 2>,
+        below: f32,
+    ) -> Call<'a> {
+        // SAFETY: `shared` makes both as large as any configuration needs.
+        unsafe { k::matmul_shared::shared::$shared(a, b, slots, tickets, c, below) }
+    }
+    fn wide_desc() -> Option<&'static KernelDesc> {
+        use k::matmul_shared::shared::*;
+        Some($wide_desc)
+    }
+    fn wide_call<'a>(
+        a: ViewArg<'a, f16, 2>,
+        b: ViewArg<'a, $t, 2>,
+        slots: SliceMutArg<'a, $sum>,
+        tickets: SliceMutArg<'a, u64>,
+        c: ViewMutArg<'a, $product, 2>,
+        below: f32,
+    ) -> Call<'a> {
+        // SAFETY: as above.
+        unsafe { k::matmul_shared::shared::$wide(a, b, slots, tickets, c, below) }
+    }
+    fn widen_call<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
+        k::matmul_shared::shared::widen(x, y)
     }
 })* } }
 bytes! {
-    i8, i32, matmul_i8, k::matmul_8bit::matmul_i8::DESCS[0];
-    f8e4m3, bf16, matmul_f8, <(f8e4m3,) as k::matmul_8bit::matmul_f8::Types>::DESC;
-    f8e5m2, bf16, matmul_f8, <(f8e5m2,) as k::matmul_8bit::matmul_f8::Types>::DESC;
+    i8, i32, i32, matmul_i8, matmul_i8::DESCS[0], matmul_shared_i8, matmul_shared_i8::DESCS[0], matmul_wide_i8, matmul_wide_i8::DESCS[0];
+    f8e4m3, bf16, f32, matmul_f8, <(f8e4m3,) as matmul_f8::Types>::DESC, matmul_shared_f8, <(f8e4m3,) as matmul_shared_f8::Types>::DESC, matmul_wide_f8, <(f8e4m3,) as matmul_wide_f8::Types>::DESC;
+    f8e5m2, bf16, f32, matmul_f8, <(f8e5m2,) as matmul_f8::Types>::DESC, matmul_shared_f8, <(f8e5m2,) as matmul_shared_f8::Types>::DESC, matmul_wide_f8, <(f8e5m2,) as matmul_wide_f8::Types>::DESC;
 }
 
 impl Multiply for f32 {
     type Product = f32;
     type Bits = u32;
+    type Sum = f32;
     fn has(way: Way) -> bool {
         !way.transpose.a
     }
@@ -213,7 +277,7 @@ impl Multiply for f32 {
 ///
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. Any strides will
 /// do; rows whose elements are neighbours are fast. In scratch memory there may be copies of operands, where their rows do not start at
-/// multiples of 16 bytes, or of few rows that lie across, or of f32 that are taken apart; the sums of programs that share a tile, where
+/// multiples of 16 bytes, or of few rows that lie across or of 8 bits, or of f32 that are taken apart; the sums of programs that share a tile, where
 /// tiles do not fill the device in whole waves; and a result of few columns before it is turned. Which of several ways is the fastest
 /// is measured once for some sizes, where the tuner may.
 ///
@@ -341,15 +405,26 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
     if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b, c.as_view().strides()[1] == 1) {
         return T::multiply_parts(on, e, way, (a, b), c, below);
     }
+    if wide::pays(on, e, 0, &b, c.as_view().strides()[1] == 1)
+        && let Some(wide) = Wide::of(on, &a, 0)?
+    {
+        return wide.multiply(on, b.view, c, below);
+    }
     let run = |a: Operand<T>, b: Operand<T>| {
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
-        if shared::pays(on, e, way, (a, b), &c)?
-            && let Some(room) = shared::Room::of(on)?
-        {
-            return room.multiply(on, way, (a, b), c, below);
-        }
-        on.launch(T::call(way, a.view, b.view, c, below))
+        let Some(desc) = T::shared_desc(way) else { return on.launch(T::call(way, a.view, b.view, c, below)) };
+        let sharing = Sharing { desc, name: "matmul_way", transpose: way.transpose };
+        shared::multiply(
+            on,
+            e,
+            sharing,
+            (a, b),
+            c,
+            |c| on.launch(T::call(way, a.view, b.view, c, below)),
+            |slots, tickets, c| on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below)),
+        )
     };
-    if copies { with_rows::<T, T::Bits>(on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
+    let least = if size_of::<T>() == 1 { LEAST_OF_BYTES } else { LEAST };
+    if copies { with_rows_from::<T, T::Bits>(least, on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
 }

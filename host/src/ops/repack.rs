@@ -87,6 +87,8 @@ pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: Vi
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
 pub(super) const LEAST: Least = Least { product: 1 << 24, reuse: 1 };
+/// Of 8 bits, for which tensor cores take one order of operands alone.
+pub(super) const LEAST_OF_BYTES: Least = Least { product: 1 << 18, reuse: 1 };
 /// Of matrices of a batch.
 pub(super) const LEAST_OF_BATCHES: Least = Least { product: 1 << 30, reuse: 512 };
 

@@ -1,8 +1,7 @@
 //! Products that do not fill the device in whole waves: programs share the tiles of the last one.
 
-use super::matmul::Way;
-use super::product::{Extents, Operand};
-use super::{Launch, Multiply};
+use super::Launch;
+use super::product::{Extents, Operand, Transpose};
 use crate::choose::Tunable;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
@@ -30,41 +29,78 @@ pub(super) fn soon_copied(e: Extents) -> bool {
     e.m <= SOON_COPIED && e.n.saturating_mul(e.k) >= LEAST_OTHER
 }
 
-/// Whether a product is faster so.
-pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<T>, Operand<T>), c: &ViewMutArg<T::Product, 2>) -> Result<bool> {
-    let Some(desc) = T::shared_desc(way) else { return Ok(false) };
-    if let Some((kernel, _)) = on.pin() {
-        return Ok(core::ptr::eq(kernel, desc));
+/// The kernel whose programs share tiles, and what its choice over the one with whole tiles is filed under.
+#[derive(Clone, Copy)]
+pub(super) struct Sharing {
+    pub desc: &'static KernelDesc,
+    pub name: &'static str,
+    pub transpose: Transpose,
+}
+
+/// `C` by the one of two ways that is faster: `whole`, or where tensor maps take the operands `shared`, to which it hands scratch memory for
+/// the sums of programs and zeros for who has begun, has come and is done. S is the type of sums. Which one is measured, where it is not clear.
+pub(super) fn multiply<T: Element, P: Element, S: Element>(
+    on: &impl Launch,
+    e: Extents,
+    sharing: Sharing,
+    (a, b): (Operand<T>, Operand<T>),
+    c: ViewMutArg<P, 2>,
+    whole: impl Fn(ViewMutArg<P, 2>) -> Result<()>,
+    shared: impl Fn(SliceMutArg<S>, SliceMutArg<u64>, ViewMutArg<P, 2>) -> Result<()>,
+) -> Result<()> {
+    let taken = a.maps() && b.maps() && c.as_view().strides()[1] == 1 && on.runtime().0.takes_maps(sharing.desc);
+    let by_sharing = |room: &mut Room<S>, c: ViewMutArg<P, 2>| {
+        let (slots, tickets) = room.parts();
+        shared(slots, tickets, c)
+    };
+    let pays = match on.pin() {
+        Some((kernel, _)) => core::ptr::eq(kernel, sharing.desc),
+        None if !taken => false,
+        None if e.m <= FEW => true,
+        None => worth_asking(on, e) && {
+            let candidates = likely(tiles(e), on.num_sms(), e.k);
+            // Choices are kept by their place in this list.
+            let order = 1 << (u64::from(sharing.transpose.a) + 2 * u64::from(sharing.transpose.b) + 4 * u64::from(candidates[0] == SHARED));
+            let op = Tunable { name: sharing.name, types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
+            let out = c.as_view();
+            let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<P>() as u64, dtype: P::DTYPE, compare: false }];
+            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| match candidates[candidate] == SHARED {
+                true => by_sharing(&mut Room::new(on)?, again(&c)),
+                false => whole(again(&c)),
+            })?;
+            candidates[chosen] == SHARED
+        },
+    };
+    match pays.then(|| Room::new(on)).transpose() {
+        Ok(Some(mut room)) => by_sharing(&mut room, c),
+        // Without memory it is only slower.
+        Ok(None) | Err(Error::OutOfMemory { .. }) => whole(c),
+        Err(e) => Err(e),
     }
-    if !on.runtime().0.takes_maps(desc) || !a.maps() || !b.maps() || c.as_view().strides()[1] != 1 {
-        return Ok(false);
-    }
-    if e.m <= FEW {
-        return Ok(true);
-    }
-    let tiles = e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1]));
-    if tiles > MOST_WAVES * on.num_sms() || e.m.saturating_mul(e.n).saturating_mul(e.k) < LEAST_PRODUCT {
-        return Ok(false);
-    }
-    let candidates = likely(tiles, on.num_sms(), e.k);
-    // Choices are kept by their place in this list.
-    let order = 1 << (u64::from(way.transpose.a) + 2 * u64::from(way.transpose.b) + 4 * u64::from(candidates[0] == SHARED));
-    let op = Tunable { name: "matmul_way", types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
-    let out = c.as_view();
-    let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<T::Product>() as u64, dtype: T::Product::DTYPE, compare: false }];
-    let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
-        let c = again(c);
-        match candidates[candidate] == SHARED {
-            true => Room::new(on)?.multiply(on, way, (a, b), c, 1.0),
-            false => on.launch(T::call(way, a.view, b.view, c, 1.0)),
-        }
-    })?;
-    Ok(candidates[chosen] == SHARED)
+}
+
+fn tiles(e: Extents) -> u64 {
+    e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1]))
+}
+
+fn worth_asking(on: &impl Launch, e: Extents) -> bool {
+    tiles(e) <= MOST_WAVES * on.num_sms() && e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT
 }
 
 /// The kernels whose programs share tiles.
-const KERNELS: [&[&KernelDesc]; 6] =
-    [matmul_shared_nn::DESCS, matmul_shared_nt::DESCS, matmul_shared_tn::DESCS, matmul_shared_tt::DESCS, matmul_shared_tf32_nn::DESCS, matmul_shared_tf32_nt::DESCS];
+const KERNELS: [&[&KernelDesc]; 11] = [
+    matmul_shared_nn::DESCS,
+    matmul_shared_nt::DESCS,
+    matmul_shared_tn::DESCS,
+    matmul_shared_tt::DESCS,
+    matmul_shared_tf32_nn::DESCS,
+    matmul_shared_tf32_nt::DESCS,
+    matmul_shared_i8::DESCS,
+    matmul_shared_f8::DESCS,
+    gemm_shared::DESCS,
+    matmul_wide_i8::DESCS,
+    matmul_wide_f8::DESCS,
+];
 
 const SHARED: &str = "shared";
 const WHOLE: &str = "whole";
@@ -89,34 +125,28 @@ fn version() -> &'static str {
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn};
-        let whole = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS, matmul_tf32::DESCS, matmul_tf32_nn::DESCS];
-        Tunable::version_of(&[whole, KERNELS].concat())
+        use device_kernels::{gemm::scaled::*, matmul_8bit::*, matmul_int8::quantised::*};
+        let halves = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS];
+        let others = [matmul_tf32::DESCS, matmul_tf32_nn::DESCS, matmul_i8::DESCS, matmul_f8::DESCS, gemm::DESCS, scaled_product::DESCS, matmul_int8::DESCS, quantise::DESCS];
+        Tunable::version_of(&[&halves[..], &others, &KERNELS].concat())
     })
 }
 
-/// Scratch memory for the sums of programs, and zeros for who has begun, has come and is done.
-pub(super) struct Room {
-    slots: Scratch<f32>,
+/// For the sums of programs, and zeros for who has begun, has come and is done.
+pub(super) struct Room<S> {
+    slots: Scratch<S>,
     tickets: Scratch<u64>,
 }
 
-impl Room {
-    fn new(on: &impl Launch) -> Result<Room> {
+impl<S: Element> Room<S> {
+    pub fn new(on: &impl Launch) -> Result<Self> {
         let num_sms = on.num_sms();
         let slots = on.stream().scratch((num_sms * TILE[0] * TILE[1]) as usize)?;
         Ok(Room { slots, tickets: on.stream().zeroed_scratch((num_sms * PER_SM * WORDS) as usize)? })
     }
 
-    /// None where there is no memory: it is only slower without.
-    pub fn of(on: &impl Launch) -> Result<Option<Room>> {
-        match Room::new(on) {
-            Err(Error::OutOfMemory { .. }) => Ok(None),
-            room => room.map(Some),
-        }
-    }
-
-    pub fn multiply<T: Multiply>(mut self, on: &impl Launch, way: Way, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
-        on.launch(T::shared_call(way, a.view, b.view, (&mut self.slots).as_slice_mut_arg(), (&mut self.tickets).as_slice_mut_arg(), c, below))
+    pub fn parts(&mut self) -> (SliceMutArg<'_, S>, SliceMutArg<'_, u64>) {
+        ((&mut self.slots).as_slice_mut_arg(), (&mut self.tickets).as_slice_mut_arg())
     }
 }
 

@@ -79,8 +79,8 @@ impl Lower<'_> {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Of accumulators, of which a thread has many; where memory is the limit it is no gain.
-            (Op::Cast(_), Some(from)) if self.homes.is_accumulator(v) && to.is_float() && to.size() <= 2 && len % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0]),
+            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else; where memory is the limit it is no gain.
+            (Op::Cast(_), Some(from)) if (self.homes.is_accumulator(v) || from.size() == 1) && to.is_float() && to.size() <= 2 && len % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0]),
             _ => each(&op_text(f.op(v), to, from, args)),
         }
     }

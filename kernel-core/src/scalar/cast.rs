@@ -55,7 +55,7 @@ macro_rules! halves {
     ($($h:ident)+) => { $(
         halves! { @out $h: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool }
         // What is exact in f32, or beyond the small type's range where it is not.
-        halves! { @via_f32 $h: f32 i8 i16 u8 u16 bool }
+        halves! { @via_f32 $h: f32 i16 u16 bool }
         // Exact in f64.
         halves! { @via_f64 $h: f64 i32 u32 }
         impl Cast<$h> for $h {
@@ -109,6 +109,58 @@ macro_rules! halves {
     )+ };
 }
 halves! { F16 BF16 F8E4M3 F8E5M2 }
+halves! { @via_f32 BF16: i8 u8 }
+halves! { @via_f32 F8E4M3: i8 u8 }
+halves! { @via_f32 F8E5M2: i8 u8 }
+
+/// Bytes are exact in f16, and on GPUs made without the slow unit that converts: as the fraction of a number of 1024 and more, less that.
+macro_rules! bytes_to_f16 { ($($t:ty, $excess:literal;)+) => { $(
+    impl Cast<F16> for $t {
+        #[inline(always)]
+        fn cast(self) -> F16 {
+            F16::from_f32(self.into())
+        }
+
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        fn cast_pair([low, high]: [$t; 2]) -> [F16; 2] {
+            const EXCESS: u32 = $excess;
+            let [low, high] = [low, high].map(|x| u32::from(f16_and_more(x as u8, EXCESS as u8)));
+            let less = 0x6400_6400 + (EXCESS << 16 | EXCESS);
+            let word = super::ptx::f16::sub_pair(high << 16 | low, less);
+            [F16(word as u16), F16((word >> 16) as u16)]
+        }
+    }
+)+ } }
+bytes_to_f16! { i8, 128; u8, 0; }
+
+/// 1024 and `excess` more than a byte, which is signed where `excess` is 128.
+#[cfg_attr(not(target_arch = "nvptx64"), allow(dead_code))]
+#[inline(always)]
+pub(super) const fn f16_and_more(byte: u8, excess: u8) -> u16 {
+    0x6400 | (byte ^ excess) as u16
+}
+
+impl Cast<F16> for F8E4M3 {
+    #[inline(always)]
+    fn cast(self) -> F16 {
+        F16::from_f32(self.to_f32())
+    }
+
+    #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
+    #[inline(always)]
+    fn cast_pair([low, high]: [F8E4M3; 2]) -> [F16; 2] {
+        let word = super::ptx::f16_pair_from_e4m3((high.0 as u16) << 8 | low.0 as u16);
+        [F16(word as u16), F16((word >> 16) as u16)]
+    }
+}
+
+impl Cast<F16> for F8E5M2 {
+    #[inline(always)]
+    fn cast(self) -> F16 {
+        self.to_f16()
+    }
+}
 
 macro_rules! small_floats {
     ($($a:ident => $($b:ident)+;)+) => { $($(
@@ -128,8 +180,8 @@ macro_rules! small_floats {
 small_floats! {
     F16 => BF16 F8E4M3 F8E5M2;
     BF16 => F16 F8E4M3 F8E5M2;
-    F8E4M3 => F16 BF16 F8E5M2;
-    F8E5M2 => F16 BF16 F8E4M3;
+    F8E4M3 => BF16 F8E5M2;
+    F8E5M2 => BF16 F8E4M3;
 }
 
 /// `x` exactly representable in f64: beyond 53 bits, the lowest kept bit says whether any dropped one was set, so that

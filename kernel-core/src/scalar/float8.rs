@@ -68,8 +68,13 @@ impl F8E4M3 {
 
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
-        let number = E4M3.number(self.0);
-        if self.0 & 0x7f == NAN as u8 { f32::NAN } else { number }
+        #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
+        return super::F16(super::ptx::f16_pair_from_e4m3(self.0 as u16) as u16).to_f32();
+        #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
+        {
+            let number = E4M3.number(self.0);
+            if self.0 & 0x7f == NAN as u8 { f32::NAN } else { number }
+        }
     }
 }
 
@@ -85,7 +90,13 @@ impl F8E5M2 {
 
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
-        super::F16((self.0 as u16) << 8).to_f32()
+        self.to_f16().to_f32()
+    }
+
+    /// Exact.
+    #[inline(always)]
+    pub fn to_f16(self) -> super::F16 {
+        super::F16((self.0 as u16) << 8)
     }
 }
 

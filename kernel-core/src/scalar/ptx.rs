@@ -32,6 +32,7 @@ instructions! {
 instructions! {
     e4m3_pair(low, high: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e4m3x2.f32 {r}, {high}, {low};";
     e5m2_pair(low, high: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e5m2x2.f32 {r}, {high}, {low};";
+    f16_pair_from_e4m3(pair: u16) -> u32 = reg16 reg32 "cvt.rn.f16x2.e4m3x2 {r}, {pair};";
 }
 
 pub mod f16 {
@@ -40,6 +41,7 @@ pub mod f16 {
         add(a, b: u16) -> u16 = reg16 reg16 "add.rn.f16 {r}, {a}, {b};";
         sub(a, b: u16) -> u16 = reg16 reg16 "sub.rn.f16 {r}, {a}, {b};";
         mul(a, b: u16) -> u16 = reg16 reg16 "mul.rn.f16 {r}, {a}, {b};";
+        sub_pair(a, b: u32) -> u32 = reg32 reg32 "sub.rn.f16x2 {r}, {a}, {b};";
     }
 }
 

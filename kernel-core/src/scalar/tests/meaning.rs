@@ -92,6 +92,15 @@ fn casts_are_those_of_as() {
 }
 
 #[test]
+fn bytes_are_fractions_of_f16() {
+    for byte in 0..=255u8 {
+        let more = |excess| F16(super::super::cast::f16_and_more(byte, excess)).to_f64() - 1024.0 - excess as f64;
+        assert_eq!((more(0), more(128)), (byte as f64, byte as i8 as f64));
+        assert_eq!((cast::<u8, F16>(byte).to_f64(), cast::<i8, F16>(byte as i8).to_f64()), (byte as f64, byte as i8 as f64));
+    }
+}
+
+#[test]
 fn integer_corners() {
     assert_eq!((div(7, 0), rem(7, 0), div(i32::MIN, -1), rem(i32::MIN, -1)), (0, 0, i32::MIN, 0));
     assert_eq!((div(7u8, 0), rem(7u8, 0), div(-7, 2), rem(-7, 2)), (0, 0, -3, -1));

@@ -1,0 +1,118 @@
+//! Products of quantised matrices.
+
+use super::product::{Extents, Operand, Transpose, apart};
+use super::repack::{Packed, with_rows};
+use super::shared::{self, Sharing};
+use super::wide::{self, Wide};
+use super::{Launch, Multiply};
+use crate::error::{Error, Result};
+use crate::scratch::Scratch;
+use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
+use device_kernels::matmul_shared::shared::matmul_shared_i8;
+use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
+
+/// What numbers quantised matrices stand for: `scale * (element - zero)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantisation {
+    pub scale_a: f32,
+    pub scale_b: f32,
+    pub scale_c: f32,
+    pub zero_a: i8,
+    pub zero_b: i8,
+    pub zero_c: i8,
+}
+
+/// The product of quantised matrices, quantised: the sums of `(a - zero_a) (b - zero_b)`, in i32, where they wrap; these as
+/// f32 times `scale_a scale_b / scale_c`; that rounded to nearest even, plus `zero_c`, saturated.
+///
+/// In scratch memory there may be copies of operands, as for [`matmul`](super::matmul), the sums of their rows and columns, and the product before
+/// it is quantised.
+///
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: as [`matmul`](super::matmul).
+pub fn matmul_int8<'a>(
+    on: &impl Launch,
+    a: impl AsView<'a, i8, 2>,
+    b: impl AsView<'a, i8, 2>,
+    c: impl AsViewMut<'a, i8, 2>,
+    q: &Quantisation,
+) -> Result<()> {
+    const WHAT: &str = "matmul_int8";
+    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
+    let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
+    apart(WHAT, ("c", &c), ("a", &a))?;
+    apart(WHAT, ("c", &c), ("b", &b))?;
+    if e.m == 0 || e.n == 0 {
+        return Ok(());
+    }
+    let (a, b) = (Operand::new(a, false), Operand::new(b, false));
+    // Rows of ones below A make the sums of B's columns.
+    let ones = u64::from(q.zero_a != 0);
+    if wide::pays(on, e, ones, &b, true)
+        && let Some(wide) = Wide::of(on, &a, ones)?
+    {
+        let rows = row_sums(on, a.turned(false).view, q.zero_b)?;
+        let mut product = scratch_matrix(on, e.m + ones, e.n)?;
+        wide.multiply(on, b.view, matrix_mut(&mut product, [e.m + ones, e.n])?, 1.0)?;
+        let all = (&product).as_slice_arg();
+        // SAFETY: a part of it, the last row or nothing, borrowed as long.
+        let columns: SliceArg<i32> = unsafe { SliceArg::from_raw(all.addr() + e.m * e.n * size_of::<i32>() as u64, ones * e.n, all.place()) };
+        return finish(on, e, q, matrix(&product, [e.m, e.n])?, c, (&rows).as_slice_arg(), columns);
+    }
+    // There are kernels for nothing else.
+    let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
+    let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
+    with_rows::<i8, u8>(on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
+        let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
+        let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
+        let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
+        let sharing = Sharing { desc: matmul_shared_i8::DESCS[0], name: "matmul_int8_way", transpose: Transpose { a: false, b: true } };
+        shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
+            let mut product = match scratch_matrix(on, e.m, e.n) {
+                Err(Error::OutOfMemory { .. }) => return whole(c),
+                product => product?,
+            };
+            on.launch(<i8 as Multiply>::shared_call(BY_COLUMNS, a.view, b.view, slots, tickets, matrix_mut(&mut product, [e.m, e.n])?, 1.0))?;
+            finish(on, e, q, matrix(&product, [e.m, e.n])?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
+        })
+    })
+}
+
+const BY_COLUMNS: super::matmul::Way = super::matmul::Way { transpose: Transpose { a: false, b: true }, tf32: false };
+
+impl Quantisation {
+    /// What sums are multiplied by.
+    fn scale(&self) -> f32 {
+        self.scale_a * self.scale_b / self.scale_c
+    }
+}
+
+/// The sums of rows, which nobody asks for where the other operand's zero point is 0.
+fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32>> {
+    let mut sums = on.stream().scratch::<i32>(if zero == 0 { 0 } else { v.dims()[0] as usize })?;
+    if zero != 0 {
+        on.launch(int8_row_sums(v, &mut sums))?;
+    }
+    Ok(sums)
+}
+
+/// Quantises a product.
+fn finish(on: &impl Launch, e: Extents, q: &Quantisation, sums: ViewArg<i32, 2>, c: ViewMutArg<i8, 2>, rows: SliceArg<i32>, columns: SliceArg<i32>) -> Result<()> {
+    let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
+    on.launch(quantise(sums, c, rows, columns, e.k, q.scale(), za, zb, zc))
+}
+
+fn scratch_matrix(on: &impl Launch, rows: u64, columns: u64) -> Result<Scratch<i32>> {
+    let len = rows.checked_mul(columns).and_then(|n| usize::try_from(n).ok());
+    on.stream().scratch(len.ok_or(Error::TooLarge { len: rows.saturating_mul(columns), size: size_of::<i32>() })?)
+}
+
+fn matrix(product: &Scratch<i32>, dims: [u64; 2]) -> Result<ViewArg<'_, i32, 2>> {
+    let all = product.as_slice_arg();
+    all.strided(dims, [dims[1], 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<i32>() })
+}
+
+fn matrix_mut(product: &mut Scratch<i32>, dims: [u64; 2]) -> Result<ViewMutArg<'_, i32, 2>> {
+    let all = product.as_slice_mut_arg();
+    let too_large = Error::TooLarge { len: all.len(), size: size_of::<i32>() };
+    all.strided(dims, [dims[1], 1]).ok_or(too_large)
+}
