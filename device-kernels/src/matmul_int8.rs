@@ -2,7 +2,8 @@
 //! `C = saturate(round(scale * sum over k of (A[i, k] - zero_a) (B[k, j] - zero_b)) + zero_c)`, rounding to nearest even.
 //!
 //! The sum is that of the products as they are, less what the zero points add: `zero_b` times the sum of A's row, `zero_a`
-//! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows.
+//! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows. Zero points come as
+//! f32, which has all of them: integers would make keys of the tuner.
 
 use kernel_macros::tile_module;
 
@@ -17,10 +18,11 @@ pub mod quantised {
         s: usize,
         depth: usize,
         scale: f32,
-        zero_a: i32,
-        zero_b: i32,
-        zero_c: i32,
+        zero_a: f32,
+        zero_b: f32,
+        zero_c: f32,
     ) -> Tile<i8> {
+        let (zero_a, zero_b, zero_c) = (zero_a.to::<i32>(), zero_b.to::<i32>(), zero_c.to::<i32>());
         let rows = load(row_sums, r + arange(R)).expand(1);
         let columns = load(column_sums, s + arange(C)).expand(0);
         let exact = sums - zero_b * rows - zero_a * columns + depth.to::<i32>() * zero_a * zero_b;
@@ -55,9 +57,9 @@ pub mod quantised {
         column_sums: &[i32],
         depth: usize,
         scale: f32,
-        zero_a: i32,
-        zero_b: i32,
-        zero_c: i32,
+        zero_a: f32,
+        zero_b: f32,
+        zero_c: f32,
     ) {
         let (r, s) = (program_id(1) * ROWS, program_id(0) * COLS);
         c.store([r, s], quantised::<ROWS, COLS>(sums.tile([r, s], [ROWS, COLS]), row_sums, column_sums, r, s, depth, scale, zero_a, zero_b, zero_c));
@@ -78,9 +80,9 @@ pub mod quantised {
         row_sums: &[i32],
         column_sums: &[i32],
         scale: f32,
-        zero_a: i32,
-        zero_b: i32,
-        zero_c: i32,
+        zero_a: f32,
+        zero_b: f32,
+        zero_c: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {

@@ -63,7 +63,7 @@ pub fn matmul_int8<'a>(
     let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
     with_rows::<i8, u8>(on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
-        let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
+        let [za, zb, zc] = q.zeros();
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
         let sharing = Sharing { desc: matmul_shared_i8::DESCS[0], name: "matmul_int8_way", transpose: Transpose { a: false, b: true } };
         shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
@@ -84,6 +84,10 @@ impl Quantisation {
     fn scale(&self) -> f32 {
         self.scale_a * self.scale_b / self.scale_c
     }
+
+    fn zeros(&self) -> [f32; 3] {
+        [self.zero_a, self.zero_b, self.zero_c].map(f32::from)
+    }
 }
 
 /// The sums of rows, which nobody asks for where the other operand's zero point is 0.
@@ -97,7 +101,7 @@ fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32
 
 /// Quantises a product.
 fn finish(on: &impl Launch, e: Extents, q: &Quantisation, sums: ViewArg<i32, 2>, c: ViewMutArg<i8, 2>, rows: SliceArg<i32>, columns: SliceArg<i32>) -> Result<()> {
-    let [za, zb, zc] = [q.zero_a, q.zero_b, q.zero_c].map(i32::from);
+    let [za, zb, zc] = q.zeros();
     on.launch(quantise(sums, c, rows, columns, e.k, q.scale(), za, zb, zc))
 }
 
