@@ -352,9 +352,8 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 10],
+        emulate = [4, 9],
     )]
     pub unsafe fn gemm_shared<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f16, 2>,
@@ -380,9 +379,8 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [64], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 10],
+        emulate = [4, 9],
     )]
     pub unsafe fn matmul_shared_i8<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<i8, 2>,
@@ -408,9 +406,8 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [64], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 10],
+        emulate = [4, 9],
     )]
     pub unsafe fn matmul_shared_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,

@@ -3,12 +3,13 @@
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Bits, LEAST, LEAST_OF_BYTES, with_rows_from};
+use super::scratch_matrix::ScratchMatrix;
 use super::shared::Sharing;
 use super::wide::Wide;
 use super::{shared, split, wide};
 use crate::error::{Error, Result};
 use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
+use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -365,16 +366,13 @@ fn multiply<T: Multiply>(
     match e {
         e if e.n == 1 && e.m > 1 && on.pin().is_none() => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
         e if on.pin().is_none() && T::few_columns(e) && turns(on, e, &a, tf32) => {
-            let too_large = || Error::TooLarge { len: e.m.saturating_mul(e.n), size: size_of::<T::Product>() };
-            let len = e.m.checked_mul(e.n).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-            let mut turned = match on.stream().scratch::<T::Product>(len) {
+            let mut turned = match ScratchMatrix::new(on, [e.n, e.m], 1) {
                 // It is only slower without.
                 Err(Error::OutOfMemory { .. }) => return product(on, e, (a, b), c, tf32, below),
-                scratch => scratch?,
+                turned => turned?,
             };
-            let rows = (&mut turned).as_slice_mut_arg().view([e.n, e.m]).ok_or_else(too_large)?;
-            product::<T>(on, e.turned(), (b.transpose(), a.transpose()), rows, tf32, below)?;
-            T::turn(on, (&turned).as_slice_arg().view([e.n, e.m]).ok_or_else(too_large)?, c)
+            product::<T>(on, e.turned(), (b.transpose(), a.transpose()), turned.view_mut()?, tf32, below)?;
+            T::turn(on, turned.view()?, c)
         }
         e => product(on, e, (a, b), c, tf32, below),
     }

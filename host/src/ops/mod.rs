@@ -24,6 +24,7 @@ mod rainbow;
 mod reduce;
 mod reorder;
 mod repack;
+mod scratch_matrix;
 mod softmax;
 mod shared;
 mod split;

@@ -2,6 +2,7 @@
 
 use super::product::{Extents, Operand, Transpose, apart};
 use super::repack::{Packed, with_rows};
+use super::scratch_matrix::ScratchMatrix;
 use super::shared::{self, Sharing};
 use super::wide::{self, Wide};
 use super::{Launch, Multiply};
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 use device_kernels::matmul_shared::shared::matmul_shared_i8;
-use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
+use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
 
 /// What numbers quantised matrices stand for: `scale * (element - zero)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,12 +52,9 @@ pub fn matmul_int8<'a>(
         && let Some(wide) = Wide::of(on, &a, ones)?
     {
         let rows = row_sums(on, a.turned(false).view, q.zero_b)?;
-        let mut product = scratch_matrix(on, e.m + ones, e.n)?;
-        wide.multiply(on, b.view, matrix_mut(&mut product, [e.m + ones, e.n])?, 1.0)?;
-        let all = (&product).as_slice_arg();
-        // SAFETY: a part of it, the last row or nothing, borrowed as long.
-        let columns: SliceArg<i32> = unsafe { SliceArg::from_raw(all.addr() + e.m * e.n * size_of::<i32>() as u64, ones * e.n, all.place()) };
-        return finish(on, e, q, matrix(&product, [e.m, e.n])?, c, (&rows).as_slice_arg(), columns);
+        let mut product = ScratchMatrix::new(on, [e.m + ones, e.n], 1)?;
+        wide.multiply(on, b.view, product.view_mut()?, 1.0)?;
+        return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
     }
     // There are kernels for nothing else.
     let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
@@ -67,12 +65,12 @@ pub fn matmul_int8<'a>(
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
         let sharing = Sharing { desc: matmul_shared_i8::DESCS[0], name: "matmul_int8_way", transpose: Transpose { a: false, b: true } };
         shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
-            let mut product = match scratch_matrix(on, e.m, e.n) {
+            let mut product = match ScratchMatrix::new(on, [e.m, e.n], 1) {
                 Err(Error::OutOfMemory { .. }) => return whole(c),
                 product => product?,
             };
-            on.launch(<i8 as Multiply>::shared_call(BY_COLUMNS, a.view, b.view, slots, tickets, matrix_mut(&mut product, [e.m, e.n])?, 1.0))?;
-            finish(on, e, q, matrix(&product, [e.m, e.n])?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
+            on.launch(<i8 as Multiply>::shared_call(BY_COLUMNS, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
+            finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
         })
     })
 }
@@ -103,20 +101,4 @@ fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32
 fn finish(on: &impl Launch, e: Extents, q: &Quantisation, sums: ViewArg<i32, 2>, c: ViewMutArg<i8, 2>, rows: SliceArg<i32>, columns: SliceArg<i32>) -> Result<()> {
     let [za, zb, zc] = q.zeros();
     on.launch(quantise(sums, c, rows, columns, e.k, q.scale(), za, zb, zc))
-}
-
-fn scratch_matrix(on: &impl Launch, rows: u64, columns: u64) -> Result<Scratch<i32>> {
-    let len = rows.checked_mul(columns).and_then(|n| usize::try_from(n).ok());
-    on.stream().scratch(len.ok_or(Error::TooLarge { len: rows.saturating_mul(columns), size: size_of::<i32>() })?)
-}
-
-fn matrix(product: &Scratch<i32>, dims: [u64; 2]) -> Result<ViewArg<'_, i32, 2>> {
-    let all = product.as_slice_arg();
-    all.strided(dims, [dims[1], 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<i32>() })
-}
-
-fn matrix_mut(product: &mut Scratch<i32>, dims: [u64; 2]) -> Result<ViewMutArg<'_, i32, 2>> {
-    let all = product.as_slice_mut_arg();
-    let too_large = Error::TooLarge { len: all.len(), size: size_of::<i32>() };
-    all.strided(dims, [dims[1], 1]).ok_or(too_large)
 }

@@ -2,10 +2,10 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, apart};
+use super::scratch_matrix::ScratchMatrix;
 use crate::error::{Error, Result};
-use crate::scratch::Scratch;
 use device_kernels::repack as k;
-use kernel_core::{AsSlice, AsSliceMut, AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
+use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: u64 = 128;
@@ -42,9 +42,7 @@ pub fn repack<'a, B: Bits>(on: &impl Launch, x: impl AsView<'a, B, 2>, y: impl A
 
 /// A copy of an operand in scratch memory of the stream that uses it.
 pub(super) struct Packed<B> {
-    scratch: Scratch<B>,
-    dims: [u64; 2],
-    pitch: u64,
+    rows: ScratchMatrix<B>,
     transposed: bool,
 }
 
@@ -54,23 +52,20 @@ impl<B: Bits> Packed<B> {
         let flip = from.transposed != transposed;
         let [rows, cols] = from.view.dims();
         let dims = if flip { [cols, rows] } else { [rows, cols] };
-        let pitch = dims[1].next_multiple_of(PITCH_BYTES / size_of::<B>() as u64);
-        let too_large = || Error::TooLarge { len: dims[0].saturating_mul(pitch), size: size_of::<B>() };
-        let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-        let mut scratch = on.stream().scratch::<B>(len)?;
+        let mut copy = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>() as u64)?;
         // SAFETY: the same memory, as integers of the same size: any bits are one.
         let bits: SliceArg<B> = unsafe { memory_of(from.view) };
+        let too_large = || Error::TooLarge { len: from.view.span(), size: size_of::<B>() };
         let x = bits.strided(from.view.dims(), from.view.strides()).ok_or_else(too_large)?;
-        let y = (&mut scratch).as_slice_mut_arg().strided(dims, [pitch, 1]).ok_or_else(too_large)?;
-        on.launch(B::repack_call(x, y, flip))?;
-        Ok(Packed { scratch, dims, pitch, transposed })
+        on.launch(B::repack_call(x, copy.view_mut()?, flip))?;
+        Ok(Packed { rows: copy, transposed })
     }
 
     pub fn operand<T: Element>(&self) -> Result<Operand<'_, T>> {
-        let all = (&self.scratch).as_slice_arg();
+        let bits = self.rows.view()?;
         // SAFETY: holds copies of such elements, and is borrowed.
-        let all: SliceArg<T> = unsafe { SliceArg::from_raw(all.addr(), all.len(), all.place()) };
-        let view = all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
+        let all: SliceArg<T> = unsafe { memory_of(bits) };
+        let view = all.strided(bits.dims(), bits.strides()).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
         Ok(Operand { view, transposed: self.transposed })
     }
 }
@@ -145,7 +140,7 @@ pub(super) fn with_rows_from<T: Element, B: Bits>(
 mod tests {
     use super::*;
     use crate::{Buffer, Runtime};
-    use kernel_core::f16;
+    use kernel_core::{AsSlice, f16};
 
     #[test]
     fn copies_are_padded_and_turned() {

@@ -2,12 +2,12 @@
 
 use super::product::{Extents, Operand};
 use super::repack::{Bits, Packed, memory_of};
+use super::scratch_matrix::ScratchMatrix;
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
-use crate::scratch::Scratch;
 use device_kernels::matmul_f32::f32_products as k;
 use device_kernels::matmul_split::shared_tiles::{batched_matmul_f32_mixed, matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
-use kernel_core::{AsSlice, AsSliceMut, KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
+use kernel_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
 const LEAST_PRODUCT: u64 = 1 << 27;
@@ -168,37 +168,25 @@ pub(super) fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: V
 
 /// The two parts of an operand, in scratch memory.
 struct Parts {
-    high: Scratch<f32>,
-    low: Scratch<f32>,
-    dims: [u64; 2],
-    pitch: u64,
+    high: ScratchMatrix<f32>,
+    low: ScratchMatrix<f32>,
 }
 
 impl Parts {
     fn of(on: &impl Launch, x: ViewArg<f32, 2>) -> Result<Parts> {
-        let dims = x.dims();
-        let pitch = dims[1].next_multiple_of(PITCH);
-        let too_large = || Error::TooLarge { len: dims[0].saturating_mul(pitch), size: size_of::<f32>() };
-        let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-        let (mut high, mut low) = (on.stream().scratch::<f32>(len)?, on.stream().scratch::<f32>(len)?);
-        let strided = |s| AsSliceMut::as_slice_mut_arg(s).strided(dims, [pitch, 1]).ok_or_else(too_large);
-        let (h, l) = (strided(&mut high)?, strided(&mut low)?);
+        let (mut high, mut low) = (ScratchMatrix::new(on, x.dims(), PITCH)?, ScratchMatrix::new(on, x.dims(), PITCH)?);
+        let (h, l) = (high.view_mut()?, low.view_mut()?);
         // Columns in memory are read as rows of the transpose.
         on.launch(if x.strides()[1] == 1 { k::split(x, h, l) } else { k::split_transposed(x.flipped(), h, l) })?;
-        Ok(Parts { high, low, dims, pitch })
+        Ok(Parts { high, low })
     }
 
     fn high(&self) -> Result<ViewArg<'_, f32, 2>> {
-        self.view(&self.high)
+        self.high.view()
     }
 
     fn low(&self) -> Result<ViewArg<'_, f32, 2>> {
-        self.view(&self.low)
-    }
-
-    fn view<'a>(&self, part: &'a Scratch<f32>) -> Result<ViewArg<'a, f32, 2>> {
-        let all = part.as_slice_arg();
-        all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<f32>() })
+        self.low.view()
     }
 }
 

@@ -2,11 +2,11 @@
 //! with the depth contiguous; programs bring B to f16 on its way to them, and A comes as f16.
 
 use super::product::{Extents, Operand};
+use super::scratch_matrix::ScratchMatrix;
 use super::shared::Room;
 use super::{Launch, Multiply};
 use crate::error::{Error, Result};
-use crate::scratch::Scratch;
-use kernel_core::{AsSlice, AsSliceMut, KernelDesc, ViewArg, ViewMutArg, f16};
+use kernel_core::{KernelDesc, ViewArg, ViewMutArg, f16};
 
 /// More rows are worth a turned copy of B, and a smaller B, or one of short rows, is soon turned; not so soon where its columns are summed up.
 const MOST_ROWS: u64 = 128;
@@ -29,9 +29,7 @@ pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Ope
 
 /// A as f16, with ones below it, and room for the sums of programs.
 pub(super) struct Wide<S> {
-    rows: Scratch<f16>,
-    dims: [u64; 2],
-    pitch: u64,
+    rows: ScratchMatrix<f16>,
     room: Room<S>,
 }
 
@@ -40,24 +38,19 @@ impl<S: kernel_core::Element> Wide<S> {
     pub fn of<T: Multiply<Sum = S>>(on: &impl Launch, a: &Operand<T>, ones: u64) -> Result<Option<Self>> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
-        let (dims, pitch) = ([m + ones, k], k.next_multiple_of(PITCH));
-        let too_large = || Error::TooLarge { len: dims[0].saturating_mul(pitch), size: size_of::<f16>() };
-        let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
-        let memory = || -> Result<_> { Ok((on.stream().scratch::<f16>(len)?, Room::new(on)?)) };
+        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [m + ones, k], PITCH)?, Room::new(on)?)) };
         let (mut rows, room) = match memory() {
             Err(Error::OutOfMemory { .. }) => return Ok(None),
             memory => memory?,
         };
-        on.launch(T::widen_call(x, (&mut rows).as_slice_mut_arg().strided(dims, [pitch, 1]).ok_or_else(too_large)?))?;
-        Ok(Some(Wide { rows, dims, pitch, room }))
+        on.launch(T::widen_call(x, rows.view_mut()?))?;
+        Ok(Some(Wide { rows, room }))
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
     pub fn multiply<T: Multiply<Sum = S>>(mut self, on: &impl Launch, b: ViewArg<T, 2>, c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
-        let all = (&self.rows).as_slice_arg();
-        let a = all.strided(self.dims, [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<f16>() })?;
         let (slots, tickets) = self.room.parts();
-        on.launch(T::wide_call(a, b, slots, tickets, c, below))
+        on.launch(T::wide_call(self.rows.view()?, b, slots, tickets, c, below))
     }
 }
 
@@ -66,7 +59,7 @@ mod tests {
     use super::*;
     use crate::ops::{Precision, Transpose, matmul};
     use crate::{Buffer, Runtime};
-    use kernel_core::AsSlice;
+    use kernel_core::{AsSlice, AsSliceMut};
 
     /// Sums that are no sums of f32, over more of the depth than is exact in it.
     #[test]

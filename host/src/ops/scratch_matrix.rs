@@ -1,0 +1,50 @@
+//! Matrices in scratch memory.
+
+use super::Launch;
+use crate::error::{Error, Result};
+use crate::scratch::Scratch;
+use kernel_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
+
+/// Rows of neighbours, each `pitch` elements behind the one before.
+pub(super) struct ScratchMatrix<T> {
+    memory: Scratch<T>,
+    dims: [u64; 2],
+    pitch: u64,
+}
+
+impl<T: Element> ScratchMatrix<T> {
+    /// With unspecified contents and rows that begin at multiples of so many elements.
+    ///
+    /// Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    pub fn new(on: &impl Launch, dims: [u64; 2], multiples: u64) -> Result<Self> {
+        let too_large = || Error::TooLarge { len: dims[0].saturating_mul(dims[1]), size: size_of::<T>() };
+        let pitch = dims[1].checked_next_multiple_of(multiples).ok_or_else(too_large)?;
+        let len = dims[0].checked_mul(pitch).and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
+        Ok(ScratchMatrix { memory: on.stream().scratch(len)?, dims, pitch })
+    }
+
+    pub fn view(&self) -> Result<ViewArg<'_, T, 2>> {
+        self.first_rows(self.dims[0])
+    }
+
+    pub fn first_rows(&self, rows: u64) -> Result<ViewArg<'_, T, 2>> {
+        let all = self.memory.as_slice_arg();
+        all.strided([rows, self.dims[1]], [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })
+    }
+
+    pub fn view_mut(&mut self) -> Result<ViewMutArg<'_, T, 2>> {
+        let (dims, pitch) = (self.dims, self.pitch);
+        let all = self.memory.as_slice_mut_arg();
+        let too_large = Error::TooLarge { len: all.len(), size: size_of::<T>() };
+        all.strided(dims, [pitch, 1]).ok_or(too_large)
+    }
+
+    /// The rows from this one on, which follow each other without gaps.
+    pub fn tail(&self, first: u64) -> SliceArg<'_, T> {
+        debug_assert!(first <= self.dims[0] && self.pitch == self.dims[1]);
+        let all = self.memory.as_slice_arg();
+        let before = first * self.pitch;
+        // SAFETY: a part of it, borrowed as long.
+        unsafe { SliceArg::from_raw(all.addr() + before * size_of::<T>() as u64, all.len() - before, all.place()) }
+    }
+}
