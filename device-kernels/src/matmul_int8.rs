@@ -3,7 +3,7 @@
 //!
 //! The sum is that of the products as they are, less what the zero points add: `zero_b` times the sum of A's row, `zero_a`
 //! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows. Zero points come as
-//! f32, which has all of them: integers would make keys of the tuner.
+//! f32, which has all of them: integers are part of the tuner's keys.
 
 use kernel_macros::tile_module;
 

@@ -1,4 +1,4 @@
-//! `C = f(op(A) op(B))` of f16 and bf16, with `op` and `f` as in `matmul`, for results that do not fill the device in whole waves: as many waves of
+//! `C = f(op(A) op(B))` of 16 and 8 bits and in tf32, with `op` and `f` as in `matmul`, and `C = alpha A B + beta C`, for results that do not fill the device in whole waves: as many waves of
 //! tiles as there are go as in `matmul`, and each of the tiles that are left is shared by as many programs as there are for it, a part of
 //! the depth each.
 //!
@@ -14,7 +14,7 @@ use kernel_macros::tile_module;
 pub mod shared {
     /// Programs that share a tile, at most: bits of a ticket.
     const MOST: u32 = 64;
-    /// A depth over which sums of products of bytes are exact in f32: less than 2^24.
+    /// A depth over which sums of products of bytes are exact in f32: 2^24 at most.
     const EXACT: usize = 1024;
 
     /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
@@ -68,8 +68,9 @@ pub mod shared {
         at + (arange(R).expand(1) * C + arange(C).expand(0))
     }
 
-    /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose is the left operand,
-    /// of which instructions take 64 rows at least. HOW of 1: operands are rounded to tf32; of 2: B is of fewer bits than A, whose type it takes. H rows are added up at a time. A part of the depth has LEAST steps or more.
+    /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose, of A's type, is the left
+    /// operand, of which instructions take 64 rows at least. HOW of 1: operands are rounded to tf32; of 2: sums of bytes are made in f32, EXACT of
+    /// the depth at a time. H rows are added up at a time. A part of the depth has LEAST steps or more.
     fn product<E, F, S, P, const KIND: usize, const TA: usize, const TB: usize, const SWAP: usize, const HOW: usize, const BM: usize, const BN: usize, const BK: usize, const R: usize, const C: usize, const H: usize, const LEAST: usize>(
         a: View<E, 2>,
         b: View<F, 2>,
@@ -103,7 +104,7 @@ pub mod shared {
             let (r, s) = (i * BM, j * BN);
             let mut sums = zeros::<S>([R, C]);
             let (from, to) = (begin as usize * BK, min(end as usize * BK, depth));
-            if HOW == 2 && KIND == 1 {
+            if HOW == 2 {
                 for first in range(from, to, EXACT) {
                     let mut part = zeros::<f32>([R, C]);
                     for k in range(first, min(first + EXACT, to), BK) {
@@ -115,10 +116,8 @@ pub mod shared {
                 for k in range(from, to, BK) {
                     if HOW == 1 {
                         sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums).tf32();
-                    } else if HOW == 2 {
-                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
                     } else if SWAP == 1 {
-                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
+                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
                     } else {
                         sums = dot(operand::<E, TA, BM, BK, 0>(a, r, k), operand::<F, TB, BK, BN, 0>(b, k, s), sums);
                     }
@@ -420,7 +419,7 @@ pub mod shared {
         product::<T, T, f32, bf16, 0, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
-    /// `y`, which may have more rows than `x`: of ones.
+    /// `y = x` as f16; the rows that `y` has more are of ones.
     #[tile_kernel(types(T = [i8, f8e4m3, f8e5m2]), tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(y.dim(1), COLS), cdiv(y.dim(0), ROWS)])]
     pub fn widen<T, const ROWS: usize, const COLS: usize>(x: View<T, 2>, mut y: ViewMut<f16, 2>) {
         let (r, c) = (program_id(1) * ROWS, program_id(0) * COLS);
@@ -472,6 +471,6 @@ pub mod shared {
         mut c: ViewMut<bf16, 2>,
         below: f32,
     ) {
-        product::<f16, T, f32, bf16, 0, 0, 0, 1, 2, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<f16, T, f32, bf16, 0, 0, 0, 1, 0, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 }

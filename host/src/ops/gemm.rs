@@ -12,6 +12,8 @@ use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewAr
 /// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
 /// with a `k` of 0 `alpha` does not.
 ///
+/// In scratch memory there may be copies of operands and the sums of programs that share a tile, as for [`matmul`](super::matmul).
+///
 /// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: as [`matmul`](super::matmul).
 pub fn gemm<'a>(
     on: &impl Launch,
@@ -37,7 +39,7 @@ pub fn gemm<'a>(
     let as_is = |view| Operand { view, transposed: false };
     let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
     with_rows::<f16, u16>(on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
-        let sharing = Sharing { desc: gemm_shared::DESCS[0], name: if beta == 0.0 { "scaled_product_way" } else { "gemm_way" }, transpose: Transpose::NONE };
+        let sharing = Sharing { desc: gemm_shared::DESCS[0], helper: None, name: if beta == 0.0 { "scaled_product_way" } else { "gemm_way" }, transpose: Transpose::NONE };
         let whole = |c: ViewMutArg<f16, 2>| {
             if beta == 0.0 {
                 return on.launch(scaled_product(a.view, b.view, c, alpha));

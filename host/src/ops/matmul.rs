@@ -35,7 +35,7 @@ pub trait Multiply: Element {
     /// Whether there is a kernel for this way; there always is one for A as it is and B transposed.
     #[doc(hidden)]
     fn has(way: Way) -> bool {
-        way.transpose == Transpose { a: false, b: true }
+        way.transpose == Transpose::OF_B
     }
     #[doc(hidden)]
     fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
@@ -390,7 +390,7 @@ fn turns<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, tf32: bool) 
 /// The product of operands that are checked.
 fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
     // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
-    let columns = Transpose { a: false, b: true };
+    let columns = Transpose::OF_B;
     let pinned = on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: columns, tf32 })));
     let usable = |transpose: Transpose| transpose == columns || (!pinned && T::has(Way { transpose, tf32 }));
     // Tensor maps take f32 as it is for products in tf32 only.
@@ -406,13 +406,13 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
     if wide::pays(on, e, 0, &b, c.as_view().strides()[1] == 1)
         && let Some(wide) = Wide::of(on, &a, 0)?
     {
-        return wide.multiply(on, b.view, c, below);
+        return wide.multiply(on, &b, c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
         let Some(desc) = T::shared_desc(way) else { return on.launch(T::call(way, a.view, b.view, c, below)) };
-        let sharing = Sharing { desc, name: "matmul_way", transpose: way.transpose };
+        let sharing = Sharing { desc, helper: None, name: "matmul_way", transpose: way.transpose };
         shared::multiply(
             on,
             e,

@@ -14,6 +14,8 @@ pub struct Transpose {
 
 impl Transpose {
     pub const NONE: Transpose = Transpose { a: false, b: false };
+    /// Both operands have the depth contiguous, which every type has a kernel for.
+    pub(super) const OF_B: Transpose = Transpose { a: false, b: true };
 }
 
 /// Rows and columns of the result, and the length of the sums.

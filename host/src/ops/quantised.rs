@@ -1,7 +1,8 @@
 //! Products of quantised matrices.
 
+use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{Packed, with_rows};
+use super::repack::{LEAST_OF_BYTES, Packed, with_rows_from};
 use super::scratch_matrix::ScratchMatrix;
 use super::shared::{self, Sharing};
 use super::wide::{self, Wide};
@@ -9,7 +10,6 @@ use super::{Launch, Multiply};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
-use device_kernels::matmul_shared::shared::matmul_shared_i8;
 use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
 
 /// What numbers quantised matrices stand for: `scale * (element - zero)`.
@@ -46,36 +46,39 @@ pub fn matmul_int8<'a>(
         return Ok(());
     }
     let (a, b) = (Operand::new(a, false), Operand::new(b, false));
-    // Rows of ones below A make the sums of B's columns.
+    // A row of ones below A makes the sums of B's columns.
     let ones = u64::from(q.zero_a != 0);
-    if wide::pays(on, e, ones, &b, true)
-        && let Some(wide) = Wide::of(on, &a, ones)?
-    {
-        let rows = row_sums(on, a.turned(false).view, q.zero_b)?;
-        let mut product = ScratchMatrix::new(on, [e.m + ones, e.n], 1)?;
-        wide.multiply(on, b.view, product.view_mut()?, 1.0)?;
-        return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
+    if wide::pays(on, e, ones, &b, true) {
+        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?, row_sums(on, a.turned(false).view, q.zero_b)?, Wide::of(on, &a, ones)?)) };
+        match memory() {
+            Ok((mut product, rows, Some(wide))) => {
+                wide.multiply(on, &b, product.view_mut()?, 1.0)?;
+                return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
+            }
+            // B turned may fit.
+            Ok((.., None)) | Err(Error::OutOfMemory { .. }) => {}
+            Err(e) => return Err(e),
+        }
     }
     // There are kernels for nothing else.
     let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
     let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
-    with_rows::<i8, u8>(on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
+    with_rows_from::<i8, u8>(LEAST_OF_BYTES, on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
-        let sharing = Sharing { desc: matmul_shared_i8::DESCS[0], name: "matmul_int8_way", transpose: Transpose { a: false, b: true } };
+        let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
+        let sharing = Sharing { desc, helper: Some(quantise::DESCS[0]), name: "matmul_int8_way", transpose: WAY.transpose };
         shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
-            let mut product = match ScratchMatrix::new(on, [e.m, e.n], 1) {
-                Err(Error::OutOfMemory { .. }) => return whole(c),
-                product => product?,
-            };
-            on.launch(<i8 as Multiply>::shared_call(BY_COLUMNS, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
+            let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
+            on.launch(<i8 as Multiply>::shared_call(WAY, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
             finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
         })
     })
 }
 
-const BY_COLUMNS: super::matmul::Way = super::matmul::Way { transpose: Transpose { a: false, b: true }, tf32: false };
+/// Of the product that is quantised then.
+const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
     /// What sums are multiplied by.

@@ -39,9 +39,9 @@ impl<T: Element> ScratchMatrix<T> {
         all.strided(dims, [pitch, 1]).ok_or(too_large)
     }
 
-    /// The rows from this one on, which follow each other without gaps.
+    /// The rows from this one on. Panics where there are gaps between rows, or fewer of them.
     pub fn tail(&self, first: u64) -> SliceArg<'_, T> {
-        debug_assert!(first <= self.dims[0] && self.pitch == self.dims[1]);
+        assert!(first <= self.dims[0] && self.pitch == self.dims[1]);
         let all = self.memory.as_slice_arg();
         let before = first * self.pitch;
         // SAFETY: a part of it, borrowed as long.

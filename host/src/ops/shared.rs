@@ -33,12 +33,15 @@ pub(super) fn soon_copied(e: Extents) -> bool {
 #[derive(Clone, Copy)]
 pub(super) struct Sharing {
     pub desc: &'static KernelDesc,
+    /// A kernel that is launched in this way alone.
+    pub helper: Option<&'static KernelDesc>,
     pub name: &'static str,
     pub transpose: Transpose,
 }
 
 /// `C` by the one of two ways that is faster: `whole`, or where tensor maps take the operands `shared`, to which it hands scratch memory for
-/// the sums of programs and zeros for who has begun, has come and is done. S is the type of sums. Which one is measured, where it is not clear.
+/// the sums of programs and zeros for who has begun, has come and is done, and which fails without memory before it launches anything. S is the type of sums.
+/// Which one is measured, where it is not clear.
 pub(super) fn multiply<T: Element, P: Element, S: Element>(
     on: &impl Launch,
     e: Extents,
@@ -54,7 +57,7 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
         shared(slots, tickets, c)
     };
     let pays = match on.pin() {
-        Some((kernel, _)) => core::ptr::eq(kernel, sharing.desc),
+        Some((kernel, _)) => [Some(sharing.desc), sharing.helper].into_iter().flatten().any(|d| core::ptr::eq(kernel, d)),
         None if !taken => false,
         None if e.m <= FEW => true,
         None => worth_asking(on, e) && {
@@ -71,11 +74,13 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
             candidates[chosen] == SHARED
         },
     };
-    match pays.then(|| Room::new(on)).transpose() {
-        Ok(Some(mut room)) => by_sharing(&mut room, c),
+    if !pays {
+        return whole(c);
+    }
+    match Room::new(on).and_then(|mut room| by_sharing(&mut room, again(&c))) {
         // Without memory it is only slower.
-        Ok(None) | Err(Error::OutOfMemory { .. }) => whole(c),
-        Err(e) => Err(e),
+        Err(Error::OutOfMemory { .. }) => whole(c),
+        done => done,
     }
 }
 
@@ -88,7 +93,7 @@ fn worth_asking(on: &impl Launch, e: Extents) -> bool {
 }
 
 /// The kernels whose programs share tiles.
-const KERNELS: [&[&KernelDesc]; 11] = [
+const KERNELS: [&[&KernelDesc]; 9] = [
     matmul_shared_nn::DESCS,
     matmul_shared_nt::DESCS,
     matmul_shared_tn::DESCS,
@@ -98,8 +103,6 @@ const KERNELS: [&[&KernelDesc]; 11] = [
     matmul_shared_i8::DESCS,
     matmul_shared_f8::DESCS,
     gemm_shared::DESCS,
-    matmul_wide_i8::DESCS,
-    matmul_wide_f8::DESCS,
 ];
 
 const SHARED: &str = "shared";
@@ -163,7 +166,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_all_programs() {
-        for config in KERNELS.iter().flat_map(|d| d.iter()).flat_map(|d| d.configs) {
+        let wide = [matmul_wide_i8::DESCS, matmul_wide_f8::DESCS];
+        for config in KERNELS.iter().chain(&wide).flat_map(|d| d.iter()).flat_map(|d| d.configs) {
             let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
             assert!(of("PER_SM") <= PER_SM && of("BM") * of("BN") * of("PER_SM") <= TILE[0] * TILE[1], "{}", config.id);
         }

@@ -6,7 +6,7 @@ use super::scratch_matrix::ScratchMatrix;
 use super::shared::Room;
 use super::{Launch, Multiply};
 use crate::error::{Error, Result};
-use kernel_core::{KernelDesc, ViewArg, ViewMutArg, f16};
+use kernel_core::{ViewMutArg, f16};
 
 /// More rows are worth a turned copy of B, and a smaller B, or one of short rows, is soon turned; not so soon where its columns are summed up.
 const MOST_ROWS: u64 = 128;
@@ -20,10 +20,12 @@ const PITCH: u64 = 64;
 pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Operand<T>, c_in_rows: bool) -> bool {
     let least = if ones > 0 { LEAST_SUMMED_UP } else { LEAST_OPERAND };
     let Some(desc) = T::wide_desc() else { return false };
-    let taken = !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc);
     match on.pin() {
-        Some((kernel, _)) => taken && core::ptr::eq::<KernelDesc>(kernel, desc),
-        None => taken && e.m + ones <= MOST_ROWS && e.n >= LEAST_COLUMNS && e.n.saturating_mul(e.k) >= least,
+        Some((kernel, _)) => core::ptr::eq(kernel, desc) || kernel.name == "widen",
+        None => {
+            let worth_it = e.m <= MOST_ROWS - ones && e.n >= LEAST_COLUMNS && e.n.saturating_mul(e.k) >= least;
+            worth_it && !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc)
+        }
     }
 }
 
@@ -38,7 +40,7 @@ impl<S: kernel_core::Element> Wide<S> {
     pub fn of<T: Multiply<Sum = S>>(on: &impl Launch, a: &Operand<T>, ones: u64) -> Result<Option<Self>> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
-        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [m + ones, k], PITCH)?, Room::new(on)?)) };
+        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Room::new(on)?)) };
         let (mut rows, room) = match memory() {
             Err(Error::OutOfMemory { .. }) => return Ok(None),
             memory => memory?,
@@ -48,37 +50,90 @@ impl<S: kernel_core::Element> Wide<S> {
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
-    pub fn multiply<T: Multiply<Sum = S>>(mut self, on: &impl Launch, b: ViewArg<T, 2>, c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
+    pub fn multiply<T: Multiply<Sum = S>>(mut self, on: &impl Launch, b: &Operand<T>, c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
         let (slots, tickets) = self.room.parts();
-        on.launch(T::wide_call(self.rows.view()?, b, slots, tickets, c, below))
+        on.launch(T::wide_call(self.rows.view()?, b.turned(false).view, slots, tickets, c, below))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{Precision, Transpose, matmul};
+    use crate::ops::{On, Precision, Quantisation, Transpose, matmul, matmul_int8};
     use crate::{Buffer, Runtime};
-    use kernel_core::{AsSlice, AsSliceMut};
+    use kernel_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
 
-    /// Sums that are no sums of f32, over more of the depth than is exact in it.
+    /// `a b` by the kernel of this file.
+    fn multiplied<T: Multiply>([m, n, k]: [u64; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
+        let rt = Runtime::emulator(3);
+        let desc = T::wide_desc().unwrap();
+        let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
+        let on = On::new(&rt).pin(Some((desc, config)));
+        let (a, b, mut c) = (Buffer::from_slice(&rt, a).unwrap(), Buffer::from_slice(&rt, b).unwrap(), Buffer::<T::Product>::zeros(&rt, (m * n) as usize).unwrap());
+        let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().view([k, n]).unwrap());
+        assert!(Operand::new(vb, false).maps());
+        matmul::<T>(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), Transpose::NONE, Precision::Default).unwrap();
+        c.to_vec().unwrap()
+    }
+
+    /// Sums that f32 does not hold, and parts of them that it just holds: 1024 products of the least numbers are 2^24.
     #[test]
     fn bytes_are_exact_whatever_the_depth() {
+        let (m, n, k) = (5usize, 80usize, 4300usize);
+        let nearly = |seed: usize, len: usize| -> Vec<i8> { (0..len).map(|i| if i % 97 == seed { -128 } else { 127 - ((i * 31 + seed) % 3) as i8 }).collect() };
+        for (x, y) in [(nearly(1, m * k), nearly(2, k * n)), (vec![-128; m * k], vec![-128; k * n])] {
+            let found = multiplied::<i8>([m, n, k].map(|n| n as u64), &x, &y);
+            for (i, found) in found.into_iter().enumerate() {
+                let (r, s) = (i / n, i % n);
+                let wanted: i32 = (0..k).map(|l| i32::from(x[r * k + l]) * i32::from(y[l * n + s])).sum();
+                assert_eq!(found, wanted, "row {r}, column {s}");
+            }
+        }
+    }
+
+    /// Every number there is, of either sign: infinities, NaN, denormals.
+    fn floats<T: Multiply<Product = kernel_core::bf16>>(of: fn(u8) -> T, to: fn(T) -> f32) {
+        let (m, n, k) = (3usize, 256usize, 70usize);
+        let x: Vec<T> = (0..m * k).map(|i| of(if i % k == 0 { 0x38 } else { 0 })).collect();
+        // Row 0 of B has every number, which A's first column multiplies; the others are anything finite.
+        let y: Vec<T> = (0..k * n).map(|i| of(if i < n { i as u8 } else { (i % 0x70) as u8 })).collect();
+        let found = multiplied::<T>([m, n, k].map(|n| n as u64), &x, &y);
+        for (i, found) in found.into_iter().enumerate() {
+            let (wanted, found) = (to(of(0x38)) * to(y[i % n]), found.to_f32());
+            let right = if wanted.is_finite() { (found - wanted).abs() <= wanted.abs() / 256.0 } else { found.is_nan() == wanted.is_nan() && (wanted.is_nan() || found == wanted) };
+            assert!(right, "{}, column {}: {found} instead of {wanted}", T::DTYPE.name(), i % n);
+        }
+    }
+
+    #[test]
+    fn floats_of_8_bits_keep_what_is_no_number() {
+        floats::<f8e4m3>(f8e4m3, |x| x.to_f32());
+        floats::<f8e5m2>(f8e5m2, |x| x.to_f32());
+    }
+
+    #[test]
+    fn rows_of_ones_sum_up_columns() {
         let rt = Runtime::emulator(3);
         let desc = <i8 as Multiply>::wide_desc().unwrap();
-        let (m, n, k) = (5usize, 80usize, 2100usize);
-        let make = |seed: usize, len: usize| -> Vec<i8> { (0..len).map(|i| if i % 97 == seed { -128 } else { 127 - ((i * 31 + seed) % 3) as i8 }).collect() };
-        let (x, y) = (make(1, m * k), make(2, k * n));
-        let (a, b, mut c) = (Buffer::from_slice(&rt, &x).unwrap(), Buffer::from_slice(&rt, &y).unwrap(), Buffer::<i32>::zeros(&rt, m * n).unwrap());
         let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
-        let on = crate::ops::On::new(&rt).pin(Some((desc, config)));
-        let (va, vb) = ((&a).as_slice_arg().view([m as u64, k as u64]).unwrap(), (&b).as_slice_arg().view([k as u64, n as u64]).unwrap());
-        let vc = (&mut c).as_slice_mut_arg().view([m as u64, n as u64]).unwrap();
-        matmul::<i8>(&on, va, vb, vc, Transpose::NONE, Precision::Default).unwrap();
-        for (i, found) in c.to_vec().unwrap().into_iter().enumerate() {
-            let (r, s) = (i / n, i % n);
-            let wanted: i32 = (0..k).map(|l| i32::from(x[r * k + l]) * i32::from(y[l * n + s])).sum();
-            assert_eq!(found, wanted, "row {r}, column {s}");
+        let on = On::new(&rt).pin(Some((desc, config)));
+        // Rows of B begin at multiples of 16 bytes, of the result anywhere.
+        for ([m, n, k], pitch) in [([16u64, 80, 300], 80), ([3, 77, 131], 96)] {
+            for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {
+                let q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 16.0, zero_a, zero_b, zero_c: 5 };
+                let make = |seed: u64, len: u64| -> Vec<i8> { (0..len).map(|i| ((i * 37 + i / 7 + seed) % 251) as u8 as i8).collect() };
+                let (x, y) = (make(1, m * k), make(2, k * pitch));
+                let (a, b, mut c) = (Buffer::from_slice(&rt, &x).unwrap(), Buffer::from_slice(&rt, &y).unwrap(), Buffer::<i8>::zeros(&rt, (m * n) as usize).unwrap());
+                let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().strided([k, n], [pitch, 1]).unwrap());
+                matmul_int8(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), &q).unwrap();
+                for (i, found) in c.to_vec().unwrap().into_iter().enumerate() {
+                    let (r, s) = (i as u64 / n, i as u64 % n);
+                    let of = |l: u64| (i32::from(x[(r * k + l) as usize]) - i32::from(zero_a)) * (i32::from(y[(l * pitch + s) as usize]) - i32::from(zero_b));
+                    let exact: i32 = (0..k).map(of).sum();
+                    let wanted = ((exact as f32 * (0.5 * 0.25 / 16.0)).round_ties_even() as i32 + 5).clamp(-128, 127);
+                    assert_eq!(i32::from(found), wanted, "{m} {n} {k}, zeros {zero_a} {zero_b}: row {r}, column {s}");
+                }
+            }
         }
     }
 }
