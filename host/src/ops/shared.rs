@@ -4,6 +4,7 @@ use super::Launch;
 use super::product::{Extents, Operand, Transpose};
 use crate::choose::Tunable;
 use crate::error::{Error, Result};
+use crate::runtime::BackendKind;
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use device_kernels::matmul_shared::shared::*;
@@ -57,7 +58,8 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
         shared(slots, tickets, c)
     };
     let pays = match on.pin() {
-        Some((kernel, _)) => [Some(sharing.desc), sharing.helper].into_iter().flatten().any(|d| core::ptr::eq(kernel, d)),
+        Some((kernel, _)) if sharing.helper.is_some_and(|d| core::ptr::eq(kernel, d)) => taken || on.runtime().kind() == BackendKind::Cpu,
+        Some((kernel, _)) => core::ptr::eq(kernel, sharing.desc),
         None if !taken => false,
         None if e.m <= FEW => true,
         None => worth_asking(on, e) && {

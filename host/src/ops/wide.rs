@@ -6,6 +6,7 @@ use super::scratch_matrix::ScratchMatrix;
 use super::shared::Room;
 use super::{Launch, Multiply};
 use crate::error::{Error, Result};
+use crate::runtime::BackendKind;
 use kernel_core::{ViewMutArg, f16};
 
 /// More rows are worth a turned copy of B, and a smaller B, or one of short rows, is soon turned; not so soon where its columns are summed up.
@@ -20,12 +21,11 @@ const PITCH: u64 = 64;
 pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Operand<T>, c_in_rows: bool) -> bool {
     let least = if ones > 0 { LEAST_SUMMED_UP } else { LEAST_OPERAND };
     let Some(desc) = T::wide_desc() else { return false };
+    let taken = !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc);
     match on.pin() {
-        Some((kernel, _)) => core::ptr::eq(kernel, desc) || kernel.name == "widen",
-        None => {
-            let worth_it = e.m <= MOST_ROWS - ones && e.n >= LEAST_COLUMNS && e.n.saturating_mul(e.k) >= least;
-            worth_it && !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc)
-        }
+        Some((kernel, _)) if kernel.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
+        Some((kernel, _)) => core::ptr::eq(kernel, desc),
+        None => taken && e.m <= MOST_ROWS - ones && e.n >= LEAST_COLUMNS && e.n.saturating_mul(e.k) >= least,
     }
 }
 
