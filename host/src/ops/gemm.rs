@@ -2,8 +2,8 @@
 
 use super::shared::{self, Sharing};
 use super::{Launch, Multiply, split};
-use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows, with_rows_from};
+use super::product::{Extents, Operand, Transpose, is_work};
+use super::repack::{LEAST, LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use device_kernels as k;
@@ -28,9 +28,7 @@ pub fn gemm<'a>(
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
-    apart(WHAT, ("c", &c), ("a", &a))?;
-    apart(WHAT, ("c", &c), ("b", &b))?;
-    if e.m == 0 || e.n == 0 {
+    if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
     }
     // Nothing scaled with an infinite alpha would be NaN.
@@ -38,7 +36,7 @@ pub fn gemm<'a>(
     // Not of `Operand::new`: there is one kernel, and it transposes nothing.
     let as_is = |view| Operand { view, transposed: false };
     let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
-    with_rows::<f16, u16>(on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
+    with_rows::<f16, u16>(LEAST, on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
         let sharing = Sharing { desc: gemm_shared::DESCS[0], helper: None, name: if beta == 0.0 { "scaled_product_way" } else { "gemm_way" }, transpose: Transpose::NONE };
         let whole = |c: ViewMutArg<f16, 2>| {
             if beta == 0.0 {
@@ -116,9 +114,7 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
         return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
     }
     let e = Extents::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
-    apart(WHAT, ("c", &c), ("a", &a))?;
-    apart(WHAT, ("c", &c), ("b", &b))?;
-    if na == 0 || e.m == 0 || e.n == 0 {
+    if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
         return Ok(());
     }
     let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
@@ -134,7 +130,7 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
     }
     // As much work as one product that is so much deeper.
     let all = Extents { k: e.k.saturating_mul(na), ..e };
-    with_rows_from::<T, T::Bits>(least, on, all, (x, y), None, |_| T::batch_desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
+    with_rows::<T, T::Bits>(least, on, all, (x, y), None, |_| T::batch_desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
         (Some(a), Some(b)) => on.launch(T::batch_call(a, b, c)),
         _ => Err(Error::TooLarge { len: a.span().max(b.span()), size: size_of::<T>() }),
     })
@@ -165,6 +161,7 @@ fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::launch::emulated_with_maps;
     use crate::{Buffer, Runtime};
     use kernel_core::{AsSlice, AsSliceMut};
 
@@ -213,8 +210,7 @@ mod tests {
     fn rows_that_no_map_takes_are_copied_where_it_pays() {
         let rt = Runtime::emulator(5);
         let desc = <f16 as BatchMultiply>::batch_desc();
-        let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
-        let on = crate::ops::On::new(&rt).pin(Some((desc, config)));
+        let on = crate::ops::On::new(&rt).pin(Some(emulated_with_maps(desc)));
         let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();
         let (a, b, mut c) = (zeros([2, 64, 9]), zeros([2, 9, 33]), zeros([2, 64, 33]));
         for (least, copied) in [(Least { product: 0, reuse: 0 }, true), (LEAST_OF_BATCHES, false)] {

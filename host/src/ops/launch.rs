@@ -134,3 +134,10 @@ impl Launch for On<'_> {
         self.tuned
     }
 }
+
+/// A configuration whose operands tensor maps copy, of those that the emulator has.
+#[cfg(test)]
+pub(super) fn emulated_with_maps(desc: &'static KernelDesc) -> Pin {
+    let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty()));
+    (desc, config.expect("one is emulated"))
+}

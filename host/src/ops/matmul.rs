@@ -1,8 +1,8 @@
 //! Products of two matrices.
 
 use super::Launch;
-use super::product::{Extents, Operand, Transpose, apart};
-use super::repack::{Bits, LEAST, LEAST_OF_BYTES, with_rows_from};
+use super::product::{Extents, Operand, Transpose, is_work};
+use super::repack::{Bits, LEAST, LEAST_OF_BYTES, with_rows};
 use super::scratch_matrix::ScratchMatrix;
 use super::shared::Sharing;
 use super::wide::Wide;
@@ -356,9 +356,7 @@ fn multiply<T: Multiply>(
     if tf32 && T::DTYPE != DType::F32 {
         return Err(Error::Shape { what, why: format!("tf32 is a precision of f32, not of {}", T::DTYPE.name()) });
     }
-    apart(what, ("c", &c), ("a", &a))?;
-    apart(what, ("c", &c), ("b", &b))?;
-    if e.m == 0 || e.n == 0 {
+    if !is_work(what, e, &a, &b, &c)? {
         return Ok(());
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
@@ -424,5 +422,5 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
         )
     };
     let least = if size_of::<T>() == 1 { LEAST_OF_BYTES } else { LEAST };
-    if copies { with_rows_from::<T, T::Bits>(least, on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
+    if copies { with_rows::<T, T::Bits>(least, on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
 }

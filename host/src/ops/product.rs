@@ -39,9 +39,7 @@ impl Extents {
         }
         Ok(Extents { m: c[0], n: c[1], k: a[1] })
     }
-}
 
-impl Extents {
     /// Of the transpose of the product.
     pub fn turned(self) -> Extents {
         Extents { m: self.n, n: self.m, k: self.k }
@@ -65,6 +63,13 @@ pub(super) fn apart<T, U, const R: usize>(
         return Err(Error::Alias { kernel: what, output, other: name });
     }
     Ok(())
+}
+
+/// Whether a product has elements. An error where it shares memory with an operand.
+pub(super) fn is_work<T, U, const R: usize>(what: &'static str, e: Extents, a: &ViewArg<T, R>, b: &ViewArg<T, R>, c: &ViewMutArg<U, R>) -> Result<bool> {
+    apart(what, ("c", c), ("a", a))?;
+    apart(what, ("c", c), ("b", b))?;
+    Ok(e.m > 0 && e.n > 0)
 }
 
 /// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose that

@@ -96,17 +96,6 @@ pub(super) struct Least {
 /// Runs a product on its operands, or on copies of those that tensor maps do not take, or that are not transposed as
 /// `wanted` where kernels are faster so: where the device has tensor maps and the product is large enough to win by it.
 pub(super) fn with_rows<T: Element, B: Bits>(
-    on: &impl Launch,
-    e: Extents,
-    (a, b): (Operand<T>, Operand<T>),
-    wanted: Option<Transpose>,
-    desc: impl Fn(Transpose) -> &'static KernelDesc,
-    run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
-) -> Result<()> {
-    with_rows_from::<T, B>(LEAST, on, e, (a, b), wanted, desc, run)
-}
-
-pub(super) fn with_rows_from<T: Element, B: Bits>(
     least: Least,
     on: &impl Launch,
     e: Extents,
@@ -179,7 +168,7 @@ mod tests {
             Ok(())
         };
         let desc = |_| device_kernels::gemm::scaled::gemm::DESCS[0];
-        with_rows_from::<f16, u16>(least, rt, e, (view(), view()), wanted, desc, run).unwrap();
+        with_rows::<f16, u16>(least, rt, e, (view(), view()), wanted, desc, run).unwrap();
         seen.unwrap()
     }
 

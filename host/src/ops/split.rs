@@ -125,7 +125,7 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
     match way {
         Way::Apart => {
             let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
-            on.launch(k::matmul_f32_parts(a.high()?, a.low()?, b.high()?, b.low()?, c, below))
+            on.launch(k::matmul_f32_parts(a.high.view()?, a.low.view()?, b.high.view()?, b.low.view()?, c, below))
         }
         Way::Mixed(parts) if !b.maps() => {
             let rows = Packed::<u32>::new(on, &b, b.transposed)?;
@@ -138,7 +138,7 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Way, (a, b): (Operand<
         Way::Mixed(parts) => split_k::with_sums(on, e, parts, split_k::LEAST_TILE, |sums, tickets| {
             // Last, so that nothing but this launch stands before the next, not even in a graph.
             let a = Parts::of(on, a)?;
-            let (high, low) = (a.high()?, a.low()?);
+            let (high, low) = (a.high.view()?, a.low.view()?);
             let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
             on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))
         }),
@@ -163,7 +163,7 @@ pub(super) fn batch_pays(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f
 /// Products of a batch, whose matrices of A stand one below the other, `below` rows apart.
 pub(super) fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
     let a = Parts::of(on, a.turned(false).view)?;
-    on.launch(batched_matmul_f32_mixed(a.high()?, a.low()?, below, b, c))
+    on.launch(batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, below, b, c))
 }
 
 /// The two parts of an operand, in scratch memory.
@@ -179,14 +179,6 @@ impl Parts {
         // Columns in memory are read as rows of the transpose.
         on.launch(if x.strides()[1] == 1 { k::split(x, h, l) } else { k::split_transposed(x.flipped(), h, l) })?;
         Ok(Parts { high, low })
-    }
-
-    fn high(&self) -> Result<ViewArg<'_, f32, 2>> {
-        self.high.view()
-    }
-
-    fn low(&self) -> Result<ViewArg<'_, f32, 2>> {
-        self.low.view()
     }
 }
 

@@ -59,6 +59,7 @@ impl<S: kernel_core::Element> Wide<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::launch::emulated_with_maps;
     use crate::ops::{On, Precision, Quantisation, Transpose, matmul, matmul_int8};
     use crate::{Buffer, Runtime};
     use kernel_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
@@ -66,9 +67,7 @@ mod tests {
     /// `a b` by the kernel of this file.
     fn multiplied<T: Multiply>([m, n, k]: [u64; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
         let rt = Runtime::emulator(3);
-        let desc = T::wide_desc().unwrap();
-        let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
-        let on = On::new(&rt).pin(Some((desc, config)));
+        let on = On::new(&rt).pin(Some(emulated_with_maps(T::wide_desc().unwrap())));
         let (a, b, mut c) = (Buffer::from_slice(&rt, a).unwrap(), Buffer::from_slice(&rt, b).unwrap(), Buffer::<T::Product>::zeros(&rt, (m * n) as usize).unwrap());
         let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().view([k, n]).unwrap());
         assert!(Operand::new(vb, false).maps());
@@ -114,9 +113,7 @@ mod tests {
     #[test]
     fn rows_of_ones_sum_up_columns() {
         let rt = Runtime::emulator(3);
-        let desc = <i8 as Multiply>::wide_desc().unwrap();
-        let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty())).unwrap();
-        let on = On::new(&rt).pin(Some((desc, config)));
+        let on = On::new(&rt).pin(Some(emulated_with_maps(<i8 as Multiply>::wide_desc().unwrap())));
         // Rows of B begin at multiples of 16 bytes, of the result anywhere.
         for ([m, n, k], pitch) in [([16u64, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {
