@@ -4,7 +4,7 @@ use super::problem::{Problem, Setup};
 use super::problems::{attention, convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
-use kernel_core::{DType, KernelDesc};
+use kernel_core::{DType, KernelDesc, ParamKind};
 
 /// An operation of [`crate::ops`].
 #[derive(Clone, Copy)]
@@ -296,8 +296,10 @@ impl Operation {
 
     /// The descriptors of its kernels for this dtype.
     pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
+        // Operands of 8 bits may come widened, but not all of them.
+        let narrowest = |d: &KernelDesc| d.params.iter().filter(|p| !matches!(p.kind, ParamKind::Scalar)).map(|p| p.dtype).min_by_key(|d| d.size());
         let of_dtype = |d: &&'static KernelDesc| match d.types {
-            "" => self.dtypes.len() == 1 || d.params[0].dtype == dtype,
+            "" => self.dtypes.len() == 1 || narrowest(d) == Some(dtype),
             types => types == dtype.name(),
         };
         device_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
@@ -306,5 +308,19 @@ impl Operation {
     /// The sizes that the conformance suite runs.
     pub fn sizes(&self, scope: super::Scope) -> Vec<Vec<u64>> {
         super::sizes::of(self.name, scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_a_dtype() {
+        let names = |dtype| Operation::find("matmul").unwrap().descs(dtype).iter().map(|d| d.name).collect::<Vec<_>>();
+        assert_eq!(names(DType::F16), ["matmul_nn", "matmul_shared_nn"]);
+        // Its left operand comes as f16.
+        assert_eq!(names(DType::I8), ["matmul_i8", "matmul_shared_i8", "widen", "matmul_wide_i8"]);
+        assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));
     }
 }

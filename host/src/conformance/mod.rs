@@ -106,7 +106,8 @@ fn check(
         // Aligned with plain data, then at an odd address with data that has every special value.
         for (odd, awkward) in [(false, false), (true, true)] {
             let seed = options.seed.wrapping_add(i as u64);
-            let setup = Setup { dtype, size: size.clone(), seed, odd, awkward };
+            // At an odd address rows are packed, else those of every other size.
+            let setup = Setup { dtype, size: size.clone(), seed, odd, awkward, gaps: !odd && !seed.is_multiple_of(2) };
             let on = On::new(rt).pin(config);
             let result = one(rt, op, &setup, &on);
             // A configuration that takes some arguments alone (aligned ones, say) is checked on those.

@@ -16,6 +16,8 @@ pub struct Setup {
     pub odd: bool,
     /// Inputs hold infinities, NaN, zeros of both signs and subnormals.
     pub awkward: bool,
+    /// Rows of matrices have gaps between them; else they are packed.
+    pub gaps: bool,
 }
 
 /// What a launch moves and computes, for rates.

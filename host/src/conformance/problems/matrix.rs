@@ -49,9 +49,9 @@ pub(super) struct Matrix<T> {
     pitch: usize,
 }
 
-/// Where arrays start past an aligned address rows are packed; else, for every other seed, they have gaps.
+/// From row to row. Gaps are such that rows begin where vectors and tensor maps take them.
 pub(super) fn pitch(s: &Setup, cols: usize) -> usize {
-    if s.odd || s.seed.is_multiple_of(2) { cols } else { cols.next_multiple_of(16) + 16 }
+    if s.gaps { cols.next_multiple_of(16) + 16 } else { cols }
 }
 
 impl<T: Entry> Matrix<T> {
