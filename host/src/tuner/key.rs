@@ -3,7 +3,8 @@
 //! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
 //! values from `2^(b-1)` to `2^b - 1`. Extents of views decide how many tiles there are, and so how full the last wave of programs is: their
 //! buckets end where tiles do, at powers of two up to 64, at 96, at multiples of 128 up to 4096, and then at eighths of powers of two. Strides that are
-//! longer than a cache line, and no multiple of one, are in buckets of their own, 64 higher: parts of their rows are parts of two lines each.
+//! longer than a sector of the L2 cache, and no multiple of one, are in buckets of their own, 64 higher: tensor maps ask for their rows in four times as many
+//! requests.
 //! Addresses and floating-point scalars do not count.
 
 use crate::variant::Kind;
@@ -43,10 +44,10 @@ pub(crate) const fn extent_bucket(v: u64) -> u8 {
 /// Of a stride, in elements of that many bytes, a power of two.
 #[inline]
 pub(crate) const fn stride_bucket(v: u64, size: usize) -> u8 {
-    const LINE: u64 = 128;
+    const SECTOR: u64 = 32;
     // No division: every launch comes by here.
-    let line = LINE >> size.trailing_zeros();
-    let whole = v <= line || v & (line - 1) == 0;
+    let sector = SECTOR >> size.trailing_zeros();
+    let whole = v <= sector || v & (sector - 1) == 0;
     bucket(v) + if whole { 0 } else { 64 }
 }
 
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4, 5, 16, 17, 32, 33, 64, 65, 96, 97, 128].map(extent_bucket), [0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9]);
         assert_eq!([129, 1000, 1024, 1025, 3000, 3072, 4096, 4097, 4608, 4609, 8192, 8193].map(extent_bucket), [10, 16, 16, 17, 32, 32, 40, 41, 41, 42, 48, 49]);
         assert_eq!([1 << 31, 1 << 32, u64::MAX].map(extent_bucket), [192; 3]);
-        assert_eq!([0, 1, 16, 64, 1000, 1024, 1056, u64::MAX].map(|v| stride_bucket(v, 2)), [0, 1, 5, 7, 74, 11, 75, 128]);
+        assert_eq!([0, 1, 16, 64, 1000, 1024, 1056, u64::MAX].map(|v| stride_bucket(v, 2)), [0, 1, 5, 7, 74, 11, 11, 128]);
         assert_eq!([32, 33, 1056].map(|v| stride_bucket(v, 4)), [6, 70, 11]);
         let b = buckets(&COPY, &[4096, 1000, 8192, 512]);
         assert_eq!(b[..4], [0, 10, 0, 10]);
