@@ -77,11 +77,15 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [64], GROUP = [0, 8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [128, 192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [4], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
         ],
-        emulate = [0, 4, 8],
+        emulate = [0, 4, 8, 13],
     )]
     pub fn matmul_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -105,11 +109,15 @@ pub mod products {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [64], GROUP = [0, 8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [128, 192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [4], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
         ],
-        emulate = [5, 9],
+        emulate = [5, 9, 14],
     )]
     pub fn matmul_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
         a: View<T, 2>,
@@ -132,6 +140,10 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [64], GROUP = [0, 8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [128, 192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [4], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
@@ -159,6 +171,10 @@ pub mod products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
         tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [64], GROUP = [0, 8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
+        tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [128], BN = [128, 192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [4], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
         grid = [
             if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },

@@ -7,6 +7,7 @@ use kernel_macros::tile_kernel;
     tune(BM = [128], BN = [256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
     tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+    tune(BM = [128], BN = [192], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
     emulate = [1, 3],
 )]
@@ -29,6 +30,7 @@ pub fn matmul_i8<const BM: usize, const BN: usize, const BK: usize, const GROUP:
     tune(BM = [128], BN = [256], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     tune(BM = [128], BN = [64], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
     tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+    tune(BM = [128], BN = [192], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
     grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
     emulate = [1, 3],
 )]

@@ -161,6 +161,7 @@ pub mod f32_products {
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [192], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]

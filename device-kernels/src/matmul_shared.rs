@@ -190,8 +190,9 @@ pub mod shared {
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [5, 13],
+        emulate = [5, 13, 14],
     )]
     pub unsafe fn matmul_shared_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
@@ -221,6 +222,7 @@ pub mod shared {
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [10, 12],
     )]
@@ -247,6 +249,11 @@ pub mod shared {
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
         emulate = [5, 6],
     )]
@@ -273,6 +280,11 @@ pub mod shared {
         tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
         emulate = [5, 6],
     )]
@@ -351,6 +363,7 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]
@@ -378,6 +391,7 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]
@@ -405,6 +419,7 @@ pub mod shared {
         tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [128], BN = [192], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]

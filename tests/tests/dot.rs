@@ -24,8 +24,13 @@ mod cluster;
     tune(BM = [64], BN = [16], BK = [16], TA = [0], TB = [0], warps = [8], arch = [80]),
     tune(BM = [64], BN = [128], BK = [32], TA = [0], TB = [0, 1], warps = [8], stages = [4], arch = [80]),
     tune(BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0], warps = [4], stages = [2], arch = [80]),
+    tune(BM = [64], BN = [192], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [96], BK = [64], TA = [1], TB = [0, 1], warps = [8], arch = [90]),
+    tune(BM = [64], BN = [16, 32], BK = [64], TA = [1], TB = [0], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [192], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
+    tune(BM = [32], BN = [48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23],
 )]
 fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, k: usize) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -61,10 +66,10 @@ fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T
 
 /// Operands that lie along the depth, of 8 bits.
 #[tile_kernel(
-    tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]),
-    tune(BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
+    tune(BM = [64], BN = [32, 96], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [32], BN = [16, 24], BK = [32], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1],
+    emulate = [0, 1, 2, 3],
 )]
 fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<f32, 2>) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
@@ -81,8 +86,10 @@ fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b
     tune(P = [1, 3], BM = [64], BN = [32], BK = [32], warps = [4], arch = [90]),
     tune(P = [0, 1, 2], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
     tune(P = [0], BM = [8], BN = [4], BK = [4], warps = [1], arch = [80]),
+    tune(P = [1], BM = [64], BN = [24], BK = [32], warps = [4], arch = [90]),
+    tune(P = [0, 2], BM = [32], BN = [12, 24], BK = [16], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4, 5],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
 )]
 fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
@@ -126,7 +133,7 @@ where
     for config in desc.configs {
         let flag = |name: &str| config.consts.iter().any(|&(n, v)| n == name && v == 1);
         let flips = (flag("TA"), flag("TB"));
-        for (sizes, pad) in [([64, 64, 64], [0; 3]), ([136, 72, 200], [0; 3]), ([72, 40, 24], [8, 16, 0]), ([65, 33, 48], [7, 15, 0]), ([9, 17, 1], [0; 3]), ([130, 70, 96], [0, 0, 3])] {
+        for (sizes, pad) in [([64, 64, 64], [0; 3]), ([136, 72, 200], [0; 3]), ([72, 40, 24], [8, 16, 0]), ([65, 33, 48], [7, 15, 0]), ([9, 17, 1], [0; 3]), ([130, 70, 96], [0, 0, 3]), ([70, 200, 96], [0; 3])] {
             let wanted = run::<T>(&Runtime::cpu(), config.id, sizes, flips, pad, of).expect("the CPU runs it");
             let found = match run::<T>(&Runtime::emulator(7), config.id, sizes, flips, pad, of) {
                 Err(tile_host::Error::CannotLaunch { why, .. }) => {

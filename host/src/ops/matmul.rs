@@ -394,8 +394,9 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
     // Tensor maps take f32 as it is for products in tf32 only.
     let (copies, given) = (T::DTYPE != DType::F32 || tf32, Transpose { a: a.transposed, b: b.transposed });
     let rows = Transpose { a: false, ..given };
-    // Few rows are soon copied, and only as rows narrow enough for small tiles.
-    let few = given.a && on.pin().is_none() && shared::soon_copied(e) && T::shared_desc(Way { transpose: rows, tf32 }).is_some();
+    // Few rows are soon copied, where they must be, or where programs share tiles of rows alone.
+    let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
+    let few = given.a && on.pin().is_none() && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps());
     let wanted = (few || !usable(given)).then(|| if usable(rows) { rows } else { columns });
     // One row is read once, in f32 as fast.
     if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b, c.as_view().strides()[1] == 1) {

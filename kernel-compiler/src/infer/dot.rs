@@ -71,8 +71,9 @@ impl Infer<'_> {
                 let k = 32 / dtype.size();
                 return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
             }
-            if !extent.is_power_of_two() {
-                return self.error(at, format!("`dot` multiplies extents that are powers of two, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+            let fits = extent.is_power_of_two() || letter == "N" && extent % 3 == 0 && (extent / 3).is_power_of_two();
+            if !fits {
+                return self.error(at, format!("`dot` multiplies M and K that are powers of two, and N that is one or three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
             }
         }
         Ok(())

@@ -37,25 +37,25 @@ pub const GROUP_ROWS: usize = 64;
 const MAX_COLUMNS: usize = 256;
 
 impl Groups {
-    /// None where the tile is too small for the instructions of these warps, or not of powers of two.
+    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of two are one instruction's.
     pub fn new(shape: &[usize], warps: usize) -> Option<Groups> {
         let [m, n] = *shape else { return None };
-        if warps % 4 != 0 || !m.is_power_of_two() || !n.is_power_of_two() || m < GROUP_ROWS {
+        if warps % 4 != 0 || !m.is_power_of_two() || m < GROUP_ROWS {
             return None;
         }
         let groups = warps / 4;
         let rows = groups.min(m / GROUP_ROWS);
         let cols = groups / rows;
         let part = n / cols;
-        if part < 8 {
-            return None;
-        }
         let columns = part.min(MAX_COLUMNS);
-        Some(Groups { rows, cols, n: columns, row_blocks: m / rows / GROUP_ROWS, col_blocks: part / columns })
+        let g = Groups { rows, cols, n: columns, row_blocks: m / rows / GROUP_ROWS, col_blocks: part / columns.max(1) };
+        let one = (g.cols, g.row_blocks, columns) == (1, 1, n) && n.is_multiple_of(8);
+        (part >= 8 && (n.is_power_of_two() || one)).then_some(g)
     }
 
-    /// The accumulators of `[m, n]`: registers in the order in which the instructions name them.
+    /// The accumulators of `[m, n]`: registers in the order in which the instructions name them. Those of columns that only the padded tile has come last.
     pub fn accumulator(&self, shape: &[usize]) -> Layout {
+        let shape = &padded(shape)[..];
         let (m, n) = (bits(shape[0]), bits(shape[1]));
         let (row, col) = (|i: u32| 1u32 << (n + i), |i: u32| 1u32 << i);
         let (part_m, part_n) = (m - bits(self.rows), n - bits(self.cols));
@@ -109,11 +109,10 @@ pub struct Warps {
 }
 
 impl Warps {
-    /// The product of `[m, k]` and `[k, n]` by m16n8 instructions; none where the tile is smaller than one.
+    /// The product of `[m, k]` and `[k, n]`, padded, by m16n8 instructions; none where the tile is smaller than one.
     pub fn mma(m: usize, n: usize, k: usize, dtype: DType, warps: usize) -> Option<Warps> {
-        let deep = depth(dtype);
-        let whole = [m, n, k].iter().all(|e| e.is_power_of_two());
-        if !whole || m < 16 || n < 8 || k < deep {
+        let (deep, n) = (depth(dtype), n.next_power_of_two());
+        if !m.is_power_of_two() || !k.is_power_of_two() || m < 16 || n < 8 || k < deep {
             return None;
         }
         // As square a part as may be: the operands of a warp are then the fewest.

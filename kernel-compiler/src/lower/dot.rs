@@ -98,7 +98,7 @@ impl Lower<'_> {
         if fetched && self.ends_at_once(v) {
             // Tensor cores are at it meanwhile.
             self.threads_have_read();
-            self.line(format!("let {name} = d::wgmma_done::<_, _, 0>({name}, {site});", name = scalar(v)));
+            self.line(format!("let {name} = d::wgmma_done::<_, _, 0, {}>({name}, {site});", g.n, name = scalar(v)));
         }
         if !self.is_deferred(v) {
             self.landed(v, layout);

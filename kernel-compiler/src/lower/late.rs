@@ -84,7 +84,7 @@ impl Lower<'_> {
         let outer = self.late.replace(late.of);
         self.rounds(s, |cx| cx.stmts(body));
         self.late = outer;
-        self.line(format!("{m} = d::wgmma_done::<_, _, 0>({m}, {site}); {}", self.give_back(p, c)));
+        self.line(format!("{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site}); {}", p.dots[&late.of.product].groups.n, self.give_back(p, c)));
         true
     }
 

@@ -22,8 +22,9 @@ pub struct Boxes {
 
 impl Boxes {
     pub fn new(rows: usize, cols: usize, size: usize) -> Boxes {
-        let row_bytes = (cols * size).min(ROW_BYTES);
-        Boxes { rows, count: cols * size / row_bytes, row_bytes }
+        let bytes = cols * size;
+        let row_bytes = (1 << bytes.trailing_zeros()).min(ROW_BYTES);
+        Boxes { rows, count: bytes / row_bytes, row_bytes }
     }
 
     pub fn box_bytes(&self) -> usize {
@@ -34,9 +35,14 @@ impl Boxes {
         self.box_bytes() * self.count
     }
 
+    /// Whether tensor cores find what is in them: patterns repeat after eight rows, and boxes are as far apart as a descriptor says.
+    fn is_regular(&self) -> bool {
+        self.rows.is_multiple_of(8) && self.row_bytes >= 32
+    }
+
     /// Whether so many bytes of the rows or columns of a product, which lie across the depth, are whole boxes: an instruction takes no part.
     pub fn is_whole(&self, bytes: usize) -> bool {
-        self.row_bytes == ROW_BYTES && bytes >= ROW_BYTES
+        bytes > 0 && bytes.is_multiple_of(self.row_bytes)
     }
 
     /// The byte offset of an element, as bases over the bits of its flat index.
@@ -123,7 +129,8 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
-        false => Some(Source::Computed),
+        // Threads would write what only the padded tile has.
+        false => f.shape(v).iter().all(|e| e.is_power_of_two()).then_some(Source::Computed),
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, groups.n)?);
     // With nothing to copy, a producer would have nothing to do.
@@ -152,8 +159,8 @@ fn is_copied(f: &Func, load: Value) -> bool {
     let Op::Load { window: Some(_), place, .. } = f.op(load) else { return false };
     let shape = f.shape(load);
     let matrix = squeezed(shape);
-    let fits = shape.iter().all(|e| e.is_power_of_two()) && matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && matrix[0] >= 8;
-    fits && boxes(f, load).row_bytes >= 32 && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
+    let fits = matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && boxes(f, load).is_regular();
+    fits && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
 }
 
 /// How a tile that is copied lies.

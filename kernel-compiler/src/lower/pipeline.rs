@@ -184,6 +184,10 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
     let taken = Taken::new(f, &loads);
     p.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
+    if by_threads.iter().any(|&l| !f.shape(l).iter().all(|e| e.is_power_of_two())) {
+        // They would take what only the padded tile has.
+        return None;
+    }
     p.channels.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
     for s in walk(&f.body) {
         if let Stmt::Let(d) = s

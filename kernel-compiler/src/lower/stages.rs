@@ -50,7 +50,7 @@ impl Lower<'_> {
         });
         if let Some(late) = ring.late {
             let m = self.var(late.var);
-            self.line(format!("{m} = d::wgmma_done::<_, _, 0>({m}, {site});"));
+            self.line(format!("{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site});", self.ahead.products[&late.product].groups.n));
         }
         // Others use the memory next.
         if ring.asynchronous {

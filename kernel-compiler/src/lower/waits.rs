@@ -186,7 +186,7 @@ impl Lower<'_> {
             match *step {
                 Step::Wait { product, later, to } => {
                     let (name, site) = (scalar(product), self.site(self.f.values[product.0 as usize].span));
-                    self.line(format!("let {name} = d::wgmma_done::<_, _, {later}>({name}, {site});"));
+                    self.line(format!("let {name} = d::wgmma_done::<_, _, {later}, {}>({name}, {site});", p.dots[&product].groups.n));
                     self.landed(product, p.dots[&product].groups.accumulator(self.f.shape(product)));
                     if let Some(var) = to {
                         self.plain(&Stmt::Assign(var, product));

@@ -110,7 +110,7 @@ pub struct Chain {
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
 /// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows;
-/// unless `add`, what is in them does not count.
+/// unless `add`, what is in them does not count. Where N is no power of two there is one block, and the accumulators behind its own are nobody's.
 ///
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
@@ -156,7 +156,7 @@ unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const N
         hw::wgmma_commit(site);
     }
     if chain.wait {
-        hw::wgmma_wait::<D, 0, R>(&mut acc, site);
+        hw::wgmma_wait::<D, 0, R, N>(&mut acc, site);
     }
     acc
 }
@@ -199,10 +199,10 @@ pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
 }
 
-/// Accumulators whose products nobody has waited for; so many chains of products that were begun after theirs may go on.
+/// Accumulators whose products, of N columns an instruction, nobody has waited for; so many chains of products that were begun after theirs may go on.
 #[inline(always)]
-pub fn wgmma_done<D: Mem, const R: usize, const LATER: u32>(mut acc: [D; R], site: u32) -> [D; R] {
-    hw::wgmma_wait::<D, LATER, R>(&mut acc, site);
+pub fn wgmma_done<D: Mem, const R: usize, const LATER: u32, const N: usize>(mut acc: [D; R], site: u32) -> [D; R] {
+    hw::wgmma_wait::<D, LATER, R, N>(&mut acc, site);
     acc
 }
 

@@ -14,8 +14,9 @@ use tile_tests::{view, view_mut};
     tune(BM = [64], BN = [128], BK = [64], warps = [8], arch = [90]),
     tune(BM = [128], BN = [64], BK = [64], warps = [8], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
+    tune(BM = [128], BN = [192], BK = [64], warps = [8], stages = [2], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4],
+    emulate = [0, 1, 2, 3, 4, 5],
 )]
 fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: View<T, 2>,

@@ -110,7 +110,7 @@ pub fn wgmma_wait_previous(site: u32) {
 }
 
 /// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are waited for are given.
-pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], site: u32) {
+pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(acc: &mut [D; R], site: u32) {
     const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
     // SAFETY: as many registers of 4 bytes, which may hold any bits.
     let registers = unsafe { core::slice::from_raw_parts_mut(acc.as_mut_ptr().cast(), R) };

@@ -259,9 +259,13 @@ pub fn wgmma_commit(_site: u32) {
 macro_rules! columns {
     (8, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3], 8, $($rest)*) };
     (16, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7], 16, $($rest)*) };
+    (24, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11], 24, $($rest)*) };
     (32, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], 32, $($rest)*) };
+    (48, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23], 48, $($rest)*) };
     (64, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31], 64, $($rest)*) };
+    (96, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47], 96, $($rest)*) };
     (128, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63], 128, $($rest)*) };
+    (192, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95], 192, $($rest)*) };
     (256, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127], 256, $($rest)*) };
 }
 
@@ -272,25 +276,29 @@ pub fn wgmma_wait_previous(_site: u32) {
     unsafe { asm!("wgmma.wait_group.sync.aligned 1;", options(nostack)) }
 }
 
-/// The accumulators pass through it, so that nothing that reads them moves before it.
+/// The accumulators of products of N columns pass through it, so that nothing that reads them moves before it.
 #[inline(always)]
-pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize>(acc: &mut [D; R], _site: u32) {
+pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(acc: &mut [D; R], _site: u32) {
     let acc = acc.as_mut_ptr().cast::<u32>();
     macro_rules! wait {
         ([$($i:literal)*], $n:literal,) => {
-            // SAFETY: R registers of 32 bits.
+            // SAFETY: at most R registers of 32 bits.
             unsafe {
                 asm!(concat!("wgmma.wait_group.sync.aligned {pending};", $("/*{", $i, "}*/",)*), $(inout(reg32) *acc.add($i),)* pending = const PENDING, options(nostack))
             }
         };
     }
-    match R {
-        4 => columns!(8, wait,),
-        8 => columns!(16, wait,),
-        16 => columns!(32, wait,),
-        32 => columns!(64, wait,),
-        64 => columns!(128, wait,),
-        128 => columns!(256, wait,),
+    match const { if N.is_power_of_two() { 2 * R } else { N } } {
+        8 => columns!(8, wait,),
+        16 => columns!(16, wait,),
+        24 => columns!(24, wait,),
+        32 => columns!(32, wait,),
+        48 => columns!(48, wait,),
+        64 => columns!(64, wait,),
+        96 => columns!(96, wait,),
+        128 => columns!(128, wait,),
+        192 => columns!(192, wait,),
+        256 => columns!(256, wait,),
         _ => unreachable!(),
     }
 }
@@ -329,9 +337,13 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
     match N {
         8 => typed!(8),
         16 => typed!(16),
+        24 => typed!(24),
         32 => typed!(32),
+        48 => typed!(48),
         64 => typed!(64),
+        96 => typed!(96),
         128 => typed!(128),
+        192 => typed!(192),
         256 => typed!(256),
         _ => unreachable!(),
     }
@@ -373,9 +385,13 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut
     match N {
         8 => typed!(8),
         16 => typed!(16),
+        24 => typed!(24),
         32 => typed!(32),
+        48 => typed!(48),
         64 => typed!(64),
+        96 => typed!(96),
         128 => typed!(128),
+        192 => typed!(192),
         256 => typed!(256),
         _ => unreachable!(),
     }

@@ -150,7 +150,7 @@ unsafe fn product_of_own<const COPY: bool, const FENCE: u32>(s: &[u64]) {
     h::wgmma_fence(77);
     h::wgmma::<F16, f32, 64, false, false>(acc.as_mut_ptr(), tile(0), tile(8192), true, 78);
     h::wgmma_commit(79);
-    h::wgmma_wait::<f32, 0, 32>(&mut acc, 80);
+    h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 80);
 }
 
 #[test]

@@ -69,7 +69,7 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
             if HOW == EARLY_FREE {
                 free(i);
             }
-            h::wgmma_wait::<f32, 0, 32>(&mut acc, 25);
+            h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 25);
             if HOW != EARLY_FREE {
                 free(i);
             }

@@ -92,7 +92,7 @@ unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
         acc[6] = acc[7];
     }
     let mut others = [D::ZERO; 32];
-    h::wgmma_wait::<D, 0, 32>(if here(OTHERS_WAITED_FOR) { &mut others } else { &mut acc }, 20);
+    h::wgmma_wait::<D, 0, 32, 64>(if here(OTHERS_WAITED_FOR) { &mut others } else { &mut acc }, 20);
     store(if here(STALE) { stale } else { acc[3] }, 21);
 }
 
@@ -166,11 +166,11 @@ unsafe fn in_turn<const EARLY: bool, const UNNAMED: bool>(s: &[u64]) {
     if UNNAMED {
         h::wgmma_wait_previous(34);
     } else {
-        h::wgmma_wait::<f32, 1, 32>(&mut accs[0], 34);
+        h::wgmma_wait::<f32, 1, 32, 64>(&mut accs[0], 34);
     }
     let store = |i: usize, x: f32, site| d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site);
     store(0, accs[EARLY as usize][0], 35);
-    h::wgmma_wait::<f32, 0, 32>(&mut accs[1], 36);
+    h::wgmma_wait::<f32, 0, 32, 64>(&mut accs[1], 36);
     store(1, accs[1][31], 37);
 }
 

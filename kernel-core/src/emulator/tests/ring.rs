@@ -81,7 +81,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
         }
         h::wgmma_commit(24);
         // The product before this one is complete: its stage is free.
-        h::wgmma_wait::<f32, 1, 32>(&mut acc, 25);
+        h::wgmma_wait::<f32, 1, 32, 64>(&mut acc, 25);
         let free = if DEFECT == EARLY_FREE { i } else { i.wrapping_sub(1) };
         if free != u32::MAX && (t == 0 || DEFECT == MANY_ARRIVALS) {
             h::mbarrier_arrive(EMPTY + 8 * (free % STAGES), true, 26);
@@ -91,7 +91,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
         return;
     }
     if DEFECT != NO_LAST_WAIT {
-        h::wgmma_wait::<f32, 0, 32>(&mut acc, 27);
+        h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 27);
     }
     for i in 0..32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);

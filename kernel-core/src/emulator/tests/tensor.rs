@@ -73,7 +73,7 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
     }
     assert_eq!(k / 4 * T::BYTES as u32, 32);
     h::wgmma_commit(20);
-    h::wgmma_wait::<D, 0, 128>(&mut acc, 21);
+    h::wgmma_wait::<D, 0, 128, 256>(&mut acc, 21);
     for (i, &x) in acc[..N / 2].iter().enumerate() {
         let row = 16 * (t / 32) + t % 32 / 4 + 8 * (i as u32 / 2 % 2);
         let column = 8 * (i as u32 / 4) + 2 * (t % 4) + i as u32 % 2;
@@ -179,7 +179,7 @@ unsafe fn narrow<const SWIZZLE: u32, const T: bool>(s: &[u64]) {
     let at = |start| descriptor(start, leading, stride, mode);
     h::wgmma::<F16, f32, 16, T, T>(acc.as_mut_ptr(), at(0), at(B), true, 35);
     h::wgmma_commit(36);
-    h::wgmma_wait::<f32, 0, 8>(&mut acc, 37);
+    h::wgmma_wait::<f32, 0, 8, 16>(&mut acc, 37);
     for i in 0..8u32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
         d::store::<f32, 1, 1, false>(|_| out + ((row * 16 + column) * 4) as u64, true, |_| true, |_| acc[i as usize], 0, 38);
