@@ -15,8 +15,9 @@ use tile_tests::{view, view_mut};
     tune(BM = [128], BN = [32], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
     tune(BM = [64], BN = [128], BK = [32], TA = [0], TB = [0], warps = [8], stages = [3], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0], warps = [4], arch = [80]),
+    tune(BM = [64], BN = [96], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
 )]
 fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, k: usize, x: f32) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));

@@ -15,8 +15,9 @@ use tile_tests::matrix::{near, values};
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2], warps = [4]),
     tune(BM = [128], BN = [128], BK = [32], WAY = [0], warps = [8], stages = [2, 5]),
     tune(BM = [64], BN = [128], BK = [16], WAY = [1], warps = [8]),
+    tune(BM = [64], BN = [96], BK = [32], WAY = [0, 1, 2], warps = [4]),
     grid = [cdiv(m, BM) * cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4, 5],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8],
 )]
 unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,
@@ -102,6 +103,8 @@ fn through_pointers() {
                 let z = Buffer::<f16>::zeros(rt, m * ldc as usize).unwrap();
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m as u64, n as u64, k as u64, lda as u64, 1, ldb as u64, 1, ldc, 1) };
+                // Rings of copies are of powers of two.
+                let variant = if config.consts.contains(&("BN", 96)) && variant == "groups" { "aligned" } else { variant };
                 assert_eq!(taken(&call, config.id), variant, "{what}");
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()

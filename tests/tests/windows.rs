@@ -12,8 +12,9 @@ use tile_tests::matrix::{near, values};
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3], warps = [4]),
     tune(BM = [128], BN = [128], BK = [32], WAY = [0, 1], warps = [8]),
+    tune(BM = [64], BN = [96, 192], BK = [64], WAY = [0, 3], warps = [4]),
     grid = [cdiv(m, BM) * cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4, 5],
+    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
 )]
 unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,
