@@ -21,6 +21,7 @@ pub mod scaled {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], AHEAD = [0], warps = [4], arch = [80]),
         tune(BM = [128], BN = [192], BK = [64], GROUP = [8], PER_SM = [1], AHEAD = [1], warps = [8], arch = [90]),
         tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], AHEAD = [1], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], AHEAD = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
@@ -48,6 +49,7 @@ pub mod scaled {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [128], BN = [192], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], warps = [8], ctas = [2], arch = [90]),
+        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]

@@ -29,23 +29,17 @@ pub mod shared {
     /// Puts `[R, C]` of the sums, or the transpose of them with SWAP of 1, to row `r` and column `s`. KIND of 0: `f`, of which `scale` is the
     /// slope below 0. KIND of 1: the same of integers, which have ReLU alone. KIND of 2: `scale` times the sums and `beta` times what is there.
     fn put<S, P, const KIND: usize, const SWAP: usize, const R: usize, const C: usize>(sums: Tile<S>, c: ViewMut<P, 2>, r: usize, s: usize, scale: f32, beta: f32) {
-        if KIND == 2 {
-            if beta != 0.0 {
-                if SWAP == 1 {
-                    c.store([r, s], (beta * c.tile([r, s], [C, R]).to::<f32>() + trans(scale * sums)).to::<P>());
-                } else {
-                    c.store([r, s], (beta * c.tile([r, s], [R, C]).to::<f32>() + scale * sums).to::<P>());
-                }
-            } else if SWAP == 1 {
-                c.store([r, s], trans(scale * sums).to::<P>());
-            } else {
-                c.store([r, s], (scale * sums).to::<P>());
-            }
-        } else if SWAP == 1 {
-            c.store([r, s], trans(activated::<S, KIND>(sums, scale)).to::<P>());
+        if KIND == 2 && beta != 0.0 {
+            let before = c.tile([r, s], [{ SWAP * C + (1 - SWAP) * R }, { SWAP * R + (1 - SWAP) * C }]);
+            c.store([r, s], (beta * before.to::<f32>() + finished::<S, KIND, SWAP>(sums, scale)).to::<P>());
         } else {
-            c.store([r, s], activated::<S, KIND>(sums, scale).to::<P>());
+            c.store([r, s], finished::<S, KIND, SWAP>(sums, scale).to::<P>());
         }
+    }
+
+    fn finished<S, const KIND: usize, const SWAP: usize>(sums: Tile<S>, scale: f32) -> Tile<S> {
+        let scaled = if KIND == 2 { scale * sums } else { activated::<S, KIND>(sums, scale) };
+        if SWAP == 1 { trans(scaled) } else { scaled }
     }
 
     fn activated<S, const KIND: usize>(sums: Tile<S>, below: f32) -> Tile<S> {

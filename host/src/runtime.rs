@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::plan::Plans;
 use crate::stream::Stream;
-use crate::tuner::{Autotune, Tuner, key};
+use crate::tuner::{Autotune, Tuner};
 use cudarc::driver::sys::CUcontext;
 use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
@@ -241,10 +241,10 @@ impl Runtime {
         self.0.plans.clear();
     }
 
-    /// The tuning results of these kernels on this device, as a file for `host/defaults`.
-    pub fn export_defaults(&self, kernels: &[&'static KernelDesc]) -> String {
-        let labels: Vec<_> = kernels.iter().map(|k| (key::kernel_label(k.name, k.types), module::fingerprint(k))).collect();
-        self.0.tuner.export(&labels)
+    /// The tuning results on this device of all that this runtime has launched, and of the ways that operations were done in, as a file for
+    /// `host/defaults`.
+    pub fn export_defaults(&self) -> String {
+        self.0.tuner.export()
     }
 
     /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tile-kernels` in

@@ -67,6 +67,19 @@ mod tests {
         assert!(of("a device that nobody has").is_none());
     }
 
+    /// What is passed over is out of date.
+    #[cfg(feature = "ops")]
+    #[test]
+    fn shipped_results_are_of_what_there_is() {
+        let kernels = device_kernels::all();
+        for (label, results) in SHIPPED.iter().flat_map(|t| parse(t).unwrap().kernels) {
+            let of_kernel = |config: &str| kernels.iter().any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config));
+            let of_way = |config: &str| label.contains("_way") && ["whole", "shared"].contains(&config);
+            let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_way(config)).collect();
+            assert!(stale.is_empty(), "{label}: {stale:?}");
+        }
+    }
+
     #[test]
     fn lookups() {
         let d = parse(

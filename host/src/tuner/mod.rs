@@ -183,22 +183,17 @@ impl Tuner {
         }
     }
 
-    /// All that was measured on this device with this build, as a file for `host/defaults`.
-    pub(crate) fn export(&self, kernels: &[(String, String)]) -> String {
-        let mut all = defaults::Defaults {
+    /// What is known of all that this process has asked for, kernels and ways of operations, as a file for `host/defaults`.
+    pub(crate) fn export(&self) -> String {
+        let of = |k: &Kernel| k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone())).collect();
+        let known = self.lock().kernels.iter().filter(|(_, k)| !k.records.is_empty()).map(|(label, k)| (label.clone(), of(k))).collect();
+        let all = defaults::Defaults {
             format: store::FORMAT,
             device: self.device.clone(),
             driver: self.driver.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
-            kernels: Default::default(),
+            kernels: known,
         };
-        let mut state = self.lock();
-        for (label, hash) in kernels {
-            let known = &self.kernel(&mut state, label, hash).records;
-            if !known.is_empty() {
-                all.kernels.insert(label.clone(), known.iter().map(|(s, r)| (s.clone(), r.config.clone())).collect());
-            }
-        }
         serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
     }
 
@@ -272,7 +267,8 @@ mod tests {
         let dir = crate::test_kernel::temp_dir("export");
         let t = tuner(&dir);
         t.record("k", "h", "x:1 v0", &report());
-        let d = defaults::parse(&t.export(&[("k".into(), "h".into()), ("none".into(), "h".into())])).unwrap();
+        assert_eq!(t.known("none", "h", "x:1 v0"), None);
+        let d = defaults::parse(&t.export()).unwrap();
         assert_eq!(d.exact("k", "x:1 v0"), Some("B"));
         assert_eq!((d.device.as_str(), d.kernels.len()), ("test device", 1));
         std::fs::remove_dir_all(dir).unwrap();

@@ -70,8 +70,7 @@ pub fn main(args: Args) -> Result<bool> {
     }
     bar.finish_and_clear();
     if let Some(path) = args.export {
-        let descs: Vec<_> = dtypes.iter().flat_map(|&d| op.descs(d)).collect();
-        std::fs::write(&path, rt.export_defaults(&descs)).with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(&path, rt.export_defaults()).with_context(|| format!("writing {}", path.display()))?;
     }
     slow.iter().for_each(|s| println!("{s}"));
     Ok(!args.check || slow.is_empty())
