@@ -53,8 +53,8 @@ pub enum Error {
     GridTooLarge { kernel: &'static str, grid: [u64; 3] },
 
     #[error(
-        "{kernel}: this build holds no code for a GPU, because no device toolchain was found: run `cargo xtask setup` \
-         (or `rustup component add rust-src`) and build again, or use the CPU"
+        "{kernel}: this build holds no code for a GPU: its build script found no device toolchain (run `cargo xtask setup` \
+         or `rustup component add rust-src`), or the kernel was changed while it was built. Build again, or use the CPU"
     )]
     MissingBundle { kernel: &'static str },
 

@@ -64,8 +64,7 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
         None if e.m <= FEW => true,
         None => worth_asking(on, e) && {
             let candidates = likely(tiles(e), on.num_sms(), e.k);
-            // Choices are kept by their place in this list.
-            let order = 1 << (u64::from(sharing.transpose.a) + 2 * u64::from(sharing.transpose.b) + 4 * u64::from(candidates[0] == SHARED));
+            let order = order(sharing.transpose, candidates[0], a.in_sectors() && b.in_sectors());
             let op = Tunable { name: sharing.name, types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
             let out = c.as_view();
             let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<P>() as u64, dtype: P::DTYPE, compare: false }];
@@ -84,6 +83,11 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
         Err(Error::OutOfMemory { .. }) => whole(c),
         done => done,
     }
+}
+
+/// A number of what else a choice depends on, in a bucket of its own: choices are kept by their place in the list of candidates, of which `first` is one.
+fn order(transpose: Transpose, first: &str, in_sectors: bool) -> u64 {
+    1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(first == SHARED) + 8 * u64::from(!in_sectors))
 }
 
 fn tiles(e: Extents) -> u64 {
@@ -158,12 +162,23 @@ impl<S: Element> Room<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tuner::key::extent_bucket;
+    use std::collections::HashSet;
 
     #[test]
     fn what_is_likely() {
         assert_eq!(likely(1, 132, 65536), [SHARED, WHOLE]);
         assert_eq!(likely(1, 132, 256), [WHOLE, SHARED], "a short depth is done before anybody could help");
         assert_eq!(likely(128, 132, 4096), [WHOLE, SHARED], "one wave");
+    }
+
+    #[test]
+    fn choices_are_kept_apart() {
+        let flags = |i: u32| (i & 1 == 1, i & 2 == 2, if i & 4 == 4 { SHARED } else { WHOLE }, i & 8 == 0);
+        let buckets: HashSet<u8> = (0..16).map(flags).map(|(a, b, first, in_sectors)| extent_bucket(order(Transpose { a, b }, first, in_sectors))).collect();
+        assert_eq!(buckets.len(), 16);
+        // The one that results are shipped under.
+        assert_eq!(order(Transpose::NONE, WHOLE, true), 1);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
 use kernel_core::{DType, KernelDesc, ParamKind};
 
+/// Bytes of the L2 cache that are asked for at a time.
+pub(crate) const SECTOR: u64 = 32;
+
 /// As many as a call has slots.
 pub(crate) const SLOTS: usize = 32;
 
@@ -44,7 +47,6 @@ pub(crate) const fn extent_bucket(v: u64) -> u8 {
 /// Of a stride, in elements of that many bytes, a power of two.
 #[inline]
 pub(crate) const fn stride_bucket(v: u64, size: usize) -> u8 {
-    const SECTOR: u64 = 32;
     // No division: every launch comes by here.
     let sector = SECTOR >> size.trailing_zeros();
     let whole = v <= sector || v & (sector - 1) == 0;
