@@ -249,7 +249,7 @@ pub mod shared {
         tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
-        emulate = [5, 6],
+        emulate = [5, 6, 7, 12],
     )]
     pub unsafe fn matmul_shared_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,

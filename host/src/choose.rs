@@ -249,7 +249,8 @@ impl Runtime {
         let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
         let index = |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
         let look_up = || index(self.0.tuner.known(&file.label, &file.hash, &file.signature));
-        let guess = || index(self.0.tuner.guess(&file.label, &file.hash, &file.signature)).unwrap_or(0);
+        // What is right for other sizes says less than the order of the candidates does.
+        let guess = || index(self.0.tuner.guess(&file.label, &file.hash, &file.signature).filter(|(_, from)| *from != Source::Nearest)).unwrap_or(0);
         let choice = if let Some(i) = look_up() {
             i
         } else if op.candidates.len() < 2 || !self.would_tune() {

@@ -6,6 +6,7 @@ use tile_host::{LaunchOptions, Runtime};
 use tile_tests::matrix::Matrix;
 use tile_tests::{view, view_mut};
 
+mod common;
 #[path = "dot/epilogue.rs"]
 mod epilogue;
 #[path = "dot/ahead.rs"]
@@ -121,6 +122,11 @@ where
     let b = Matrix::new(sb, sb[1] + pad[1], 2, of);
     let mut c = Matrix::new([m, n], n + pad[2], 3, of);
     let call = product::<T>(view!(a), view!(b), view_mut!(c), k as u64);
+    if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
+        // Columns that are no power of two are not shared out among warpgroups.
+        let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
+        assert_eq!(common::taken(&call, config) == "tma", !by_warps, "{config}");
+    }
     rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })?;
     Ok(c.data)
 }

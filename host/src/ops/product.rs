@@ -1,7 +1,7 @@
 //! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
 
 use crate::error::{Error, Result};
-use crate::tuner::key::SECTOR;
+use crate::tuner::key;
 use kernel_core::{Element, ViewArg, ViewMutArg};
 
 /// Which operands are given transposed: the product is `op(A) op(B)`.
@@ -108,9 +108,9 @@ impl<'a, T: Element> Operand<'a, T> {
         element == 1 && row > 0 && starts.is_multiple_of(16) && fits(rows) && fits(cols) && row.saturating_mul(size) < 1 << 39
     }
 
-    /// Whether rows begin where sectors of the L2 cache do. Of others tensor maps ask for 32 bytes at a time, in four times as many requests.
+    /// See [`key::in_sectors`].
     pub fn in_sectors(&self) -> bool {
-        self.view.strides()[0].wrapping_mul(size_of::<T>() as u64).is_multiple_of(SECTOR)
+        key::in_sectors(self.view.strides()[0], size_of::<T>())
     }
 }
 

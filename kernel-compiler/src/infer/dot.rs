@@ -60,7 +60,7 @@ impl Infer<'_> {
     }
 
     /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
-    /// of f32 are made of multiply-adds and have any extents.
+    /// of f32 are made of multiply-adds, of any number of them.
     fn dot_extents(&self, [m, n, k]: [usize; 3], dtype: DType, precision: Precision, (at_a, at_b): (Span, Span)) -> Result<()> {
         let least = match (dtype, precision) {
             (DType::F32, Precision::Ieee) => [1, 1, 1],
@@ -73,7 +73,7 @@ impl Infer<'_> {
             }
             let fits = extent.is_power_of_two() || letter == "N" && extent % 3 == 0 && (extent / 3).is_power_of_two();
             if !fits {
-                return self.error(at, format!("`dot` multiplies M and K that are powers of two, and N that is one or three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+                return self.error(at, format!("`dot` needs M and K that are powers of two, and an N that is a power of two or three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
             }
         }
         Ok(())

@@ -47,6 +47,11 @@ pub fn padded(shape: &[usize]) -> Vec<usize> {
     shape.iter().map(|e| e.next_power_of_two()).collect()
 }
 
+/// Whether a tile has all that its padded one has.
+pub fn is_padded(shape: &[usize]) -> bool {
+    shape.iter().all(|e| e.is_power_of_two())
+}
+
 /// The layout that suits an access with this index best.
 pub fn preferred(f: &Func, a: &Analysis, index: Value, bytes: usize) -> Layout {
     let order = a.order(f, index);

@@ -11,7 +11,7 @@ use super::operands::Boxes;
 use super::pipeline::{Operand, Product};
 use crate::analyse::{Analysis, values, walk, written};
 use crate::ir::*;
-use crate::layout::Homes;
+use crate::layout::{Homes, is_padded};
 use crate::layout::dot::{self, Unit};
 use crate::layout::fetch::{Fetch, Side};
 use crate::linear::placed::{Use, place};
@@ -192,7 +192,7 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
 fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
     let Op::Load { place, other, .. } = f.op(v) else { return false };
     let shape = f.shape(v);
-    squeezed(shape).len() >= 2 && shape.iter().all(|e| e.is_power_of_two()) && f.ty(v).dtype.size() <= 4 && other.is_none_or(|v| f.is_zeros(v)) && !written.contains(&place.param())
+    squeezed(shape).len() >= 2 && is_padded(shape) && f.ty(v).dtype.size() <= 4 && other.is_none_or(|v| f.is_zeros(v)) && !written.contains(&place.param())
 }
 
 /// The products that a load is an operand of; none if it is used by anything else.

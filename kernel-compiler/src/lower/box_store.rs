@@ -83,9 +83,7 @@ impl Lower<'_> {
                 self.line(read + &barrier);
             }
             let len = CHUNK / size / 128;
-            // Blocks of rows are as far apart as those of the padded tile.
-            let first = q / chunks * (layout.regs() / g.row_blocks) + q % chunks * len;
-            let piece = Piece { fused, layout: &layout, first, len, buffer: &buffer, at: &at };
+            let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at: &at };
             let regs = self.piece(value, &piece);
             let (words, t) = (self.fresh(), dtype.rust());
             match size {

@@ -9,6 +9,7 @@ use crate::analyse::Analysis;
 use crate::ir::*;
 use crate::layout::dot::GROUP_ROWS;
 use crate::layout::fetch::Side;
+use crate::layout::is_padded;
 use std::collections::HashMap;
 
 /// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
@@ -33,12 +34,12 @@ fn product(f: &Func, a: &Analysis, dot: Value) -> Option<Product> {
 fn boxes(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, usize)> {
     let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
     let [rows, cols] = *shape else { return None };
-    if !rows.is_power_of_two() || !cols.is_power_of_two() {
+    if !is_padded(shape) {
         return None;
     }
     let fast = fast(f, a, load)?;
     let boxes = if fast == 1 { Boxes::new(rows, cols, size) } else { Boxes::new(cols, rows, size) };
-    (boxes.row_bytes >= 32 && boxes.rows >= 8).then_some((boxes, fast))
+    boxes.is_regular().then_some((boxes, fast))
 }
 
 /// The same with the byte offsets of elements, as bases over the bits of their flat index.

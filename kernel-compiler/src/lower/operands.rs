@@ -5,6 +5,7 @@ use crate::analyse::{dots, loaded, walk, written};
 use crate::dtype::DType;
 use crate::ir::*;
 use crate::layout::dot::{GROUP_ROWS, Groups, depth};
+use crate::layout::is_padded;
 use std::collections::{HashMap, HashSet};
 
 /// Swizzled rows are at most this long.
@@ -36,13 +37,13 @@ impl Boxes {
     }
 
     /// Whether tensor cores find what is in them: patterns repeat after eight rows, and boxes are as far apart as a descriptor says.
-    fn is_regular(&self) -> bool {
+    pub fn is_regular(&self) -> bool {
         self.rows.is_multiple_of(8) && self.row_bytes >= 32
     }
 
     /// Whether so many bytes of the rows or columns of a product, which lie across the depth, are whole boxes: an instruction takes no part.
     pub fn is_whole(&self, bytes: usize) -> bool {
-        bytes > 0 && bytes.is_multiple_of(self.row_bytes)
+        bytes.is_multiple_of(self.row_bytes)
     }
 
     /// The byte offset of an element, as bases over the bits of its flat index.
@@ -130,7 +131,7 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
         // Threads would write what only the padded tile has.
-        false => f.shape(v).iter().all(|e| e.is_power_of_two()).then_some(Source::Computed),
+        false => is_padded(f.shape(v)).then_some(Source::Computed),
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, groups.n)?);
     // With nothing to copy, a producer would have nothing to do.

@@ -13,6 +13,7 @@ use super::late::Late;
 use super::waits::Waits;
 use super::operands::{self, Boxes, MAX_BOX, Source, Sources, Taken};
 use crate::layout::dot::Groups;
+use crate::layout::is_padded;
 use crate::spread::depends_on_rank;
 use std::collections::{HashMap, HashSet};
 
@@ -184,7 +185,7 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
     let taken = Taken::new(f, &loads);
     p.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
-    if by_threads.iter().any(|&l| !f.shape(l).iter().all(|e| e.is_power_of_two())) {
+    if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
         // They would take what only the padded tile has.
         return None;
     }

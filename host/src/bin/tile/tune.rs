@@ -22,7 +22,7 @@ pub struct Args {
     /// By default every one the operation has
     #[arg(long)]
     dtype: Option<String>,
-    /// Also write all that is known of this operation on this device, as a file for `host/defaults`
+    /// Also write what is known of all that was launched, on this device, as a file for `host/defaults`
     #[arg(long)]
     export: Option<PathBuf>,
     /// Fail where a shipped configuration takes more than 2 % longer than the fastest
