@@ -20,6 +20,13 @@ pub struct Setup {
     pub gaps: bool,
 }
 
+impl Setup {
+    /// Aligned and packed arrays of plain data, as most callers have.
+    pub fn plain(dtype: DType, size: &[u64], seed: u64) -> Setup {
+        Setup { dtype, size: size.to_vec(), seed, odd: false, awkward: false, gaps: false }
+    }
+}
+
 /// What a launch moves and computes, for rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {

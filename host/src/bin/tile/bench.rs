@@ -99,7 +99,7 @@ pub fn main(args: Args) -> Result<bool> {
 
 /// The operation as users call it, checked before it is timed; with `configs`, every configuration too.
 pub fn time(rt: &Runtime, bench: &mut Bench, op: &'static Operation, dtype: DType, size: &[u64], configs: bool) -> Result<Vec<Row>> {
-    let setup = Setup { dtype, size: size.to_vec(), seed: 1, odd: false, awkward: false, gaps: false };
+    let setup = Setup::plain(dtype, size, 1);
     let descs = op.descs(dtype);
     let every = descs.iter().flat_map(|d| d.configs.iter().map(move |c| Some((*d, c)))).filter(|_| configs);
     let mut rows = Vec::new();

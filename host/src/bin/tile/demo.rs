@@ -36,7 +36,7 @@ pub fn main(args: Args) -> Result<bool> {
             ["batch", ..] => vec![8, 256, 256, 256],
             _ => op.large.to_vec(),
         };
-        let setup = Setup { dtype: op.dtypes[0], size: size.clone(), seed: 1, odd: false, awkward: false, gaps: false };
+        let setup = Setup::plain(op.dtypes[0], &size, 1);
         let mut problem = op.prepare(&rt, &setup)?;
         let on = On::new(&rt);
         problem.launch(&on)?;

@@ -32,7 +32,7 @@ pub fn main(args: Args) -> Result<bool> {
     let config = args.config.as_deref().map(|c| choose::config(op, dtype, c)).transpose()?;
     let rt = args.backend.open_seeded(args.seed)?;
     let size = args.size.map_or_else(|| op.large.to_vec(), |s| s.0);
-    let setup = Setup { dtype, size, seed: args.seed, odd: false, awkward: false, gaps: false };
+    let setup = Setup::plain(dtype, &size, args.seed);
     let mut problem = op.prepare(&rt, &setup)?;
     let pinned = config.map_or(String::new(), |(k, c)| format!(" --config '{}[{}]'", k.name, c.id));
     let size = choose::size_text(&setup.size);

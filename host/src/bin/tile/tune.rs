@@ -61,7 +61,7 @@ pub fn main(args: Args) -> Result<bool> {
     for &dtype in &dtypes {
         for size in &sizes {
             bar.set_message(format!("{} {} {}", op.name, dtype.name(), choose::size_text(size)));
-            let reports = tune(&rt, op, &Setup { dtype, size: size.clone(), seed: 1, odd: false, awkward: false, gaps: false })?;
+            let reports = tune(&rt, op, &Setup::plain(dtype, size, 1))?;
             bar.suspend(|| reports.iter().for_each(|(kernel, report)| print(&lines, kernel, size, report)));
             let loses = |(kernel, report): &(&'static KernelDesc, Report)| Some((label(kernel), report.shipped_loses().filter(|l| *l > MAY_LOSE)?));
             slow.extend(reports.iter().filter_map(loses).map(|(kernel, l)| format!("{kernel} {}: the shipped configuration takes {:.1} % longer", choose::size_text(size), l * 100.0)));
