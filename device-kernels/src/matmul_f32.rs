@@ -20,10 +20,22 @@ pub mod f32_products {
 
     /// In f32 itself, or with X3 of 1 as accurately out of products of tf32, which make NaN of an infinite operand: those have
     /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
-    fn f32_product<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize>(
+    #[tile_kernel(
+        /// A Bᵀ.
+        kernel(matmul_f32, TB = 1),
+        /// A B.
+        kernel(matmul_f32_nn, TB = 0),
+        tune(BM = [128], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
+        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        emulate = [0, 3],
+    )]
+    pub fn in_f32<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
-        c: ViewMut<f32, 2>,
+        mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
@@ -47,42 +59,6 @@ pub mod f32_products {
             acc += part;
             c.store([i * BM, j * BN], activate(acc, below));
         }
-    }
-
-    /// A Bᵀ.
-    #[tile_kernel(
-        tune(BM = [128], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 3],
-    )]
-    pub fn matmul_f32<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        f32_product::<1, BM, BN, BK, X3, GROUP>(a, b, c, below);
-    }
-
-    /// A B.
-    #[tile_kernel(
-        tune(BM = [128], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [8], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 3],
-    )]
-    pub fn matmul_f32_nn<const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        f32_product::<0, BM, BN, BK, X3, GROUP>(a, b, c, below);
     }
 
     /// From here on sums are long enough that what the tensor cores cut off of CHUNK of the depth is less than what rounding does.

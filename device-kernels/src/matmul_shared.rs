@@ -167,11 +167,19 @@ pub mod shared {
         }
     }
 
-    /// A B.
+    /// Of 16 bits.
     ///
     /// # Safety
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
+        /// A B.
+        kernel(matmul_shared_nn, TA = 0, TB = 0, emulate = [5, 13, 14]),
+        /// A Bᵀ.
+        kernel(matmul_shared_nt, TA = 0, TB = 1, emulate = [10, 12]),
+        /// Aᵀ B.
+        kernel(matmul_shared_tn, TA = 1, TB = 0, emulate = [5, 10, 12, 13]),
+        /// Aᵀ Bᵀ.
+        kernel(matmul_shared_tt, TA = 1, TB = 1, emulate = [5, 12]),
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
@@ -183,12 +191,11 @@ pub mod shared {
         tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [matmul_shared_nn, matmul_shared_nt]),
         tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [5, 13, 14],
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA == 1 { a.dim(0) } else { a.dim(1) }, BK * LEAST)))],
     )]
-    pub unsafe fn matmul_shared_nn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared<T: Float, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
         slots: &mut [f32],
@@ -196,108 +203,18 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, T, f32, T, 0, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<T, T, f32, T, 0, TA, TB, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
-    /// A Bᵀ.
+    /// Of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
     ///
     /// # Safety
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [16], BN = [64], BK = [64], H = [16], SWAP = [1], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [10, 12],
-    )]
-    pub unsafe fn matmul_shared_nt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        slots: &mut [f32],
-        tickets: &mut [u64],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product::<T, T, f32, T, 0, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// Aᵀ B.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
-        emulate = [5, 6, 7, 12],
-    )]
-    pub unsafe fn matmul_shared_tn<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        slots: &mut [f32],
-        tickets: &mut [u64],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product::<T, T, f32, T, 0, 1, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// Aᵀ Bᵀ.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [6], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], H = [16], SWAP = [0], LEAST = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [128], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [64], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(0), BK * LEAST)))],
-        emulate = [5, 6],
-    )]
-    pub unsafe fn matmul_shared_tt<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<T, 2>,
-        b: View<T, 2>,
-        slots: &mut [f32],
-        tickets: &mut [u64],
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        product::<T, T, f32, T, 0, 1, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// A B of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
+        /// A B.
+        kernel(matmul_shared_tf32_nn, TB = 0),
+        /// A Bᵀ.
+        kernel(matmul_shared_tf32_nt, TB = 1),
         tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
@@ -308,7 +225,7 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [1, 6],
     )]
-    pub unsafe fn matmul_shared_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared_tf32<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
         slots: &mut [f32],
@@ -316,33 +233,7 @@ pub mod shared {
         mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
-        product::<f32, f32, f32, f32, 0, 0, 0, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// A Bᵀ of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [1, 6],
-    )]
-    pub unsafe fn matmul_shared_tf32_nt<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
-        slots: &mut [f32],
-        tickets: &mut [u64],
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        product::<f32, f32, f32, f32, 0, 0, 1, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<f32, f32, f32, f32, 0, 0, TB, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// `C = alpha A B + beta C`. With a `beta` of 0 what `C` held does not count.
@@ -373,11 +264,15 @@ pub mod shared {
         product::<f16, f16, f32, f16, 2, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, alpha, beta);
     }
 
-    /// A Bᵀ of i8 into i32, which wraps.
+    /// A Bᵀ of 8 bits.
     ///
     /// # Safety
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
+        /// Of i8 into i32, which wraps.
+        kernel(matmul_shared_i8, T = i8, S = i32, P = i32, KIND = 1),
+        /// Of 8-bit floats into bf16.
+        kernel(matmul_shared_f8, T = [f8e4m3, f8e5m2], S = f32, P = bf16, KIND = 0),
         tune(BM = [128], BN = [256], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -389,43 +284,15 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]
-    pub unsafe fn matmul_shared_i8<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<i8, 2>,
-        b: View<i8, 2>,
-        slots: &mut [i32],
-        tickets: &mut [u64],
-        mut c: ViewMut<i32, 2>,
-        below: f32,
-    ) {
-        product::<i8, i8, i32, i32, 1, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// A Bᵀ of 8-bit floats into bf16.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
-        types(T = [f8e4m3, f8e5m2]),
-        tune(BM = [128], BN = [256], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [128], H = [8], SWAP = [0], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [256], H = [16], SWAP = [0], LEAST = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [256], H = [16], SWAP = [1], LEAST = [2], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [128], H = [32], SWAP = [1], LEAST = [4, 128], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [128], BN = [192], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 9],
-    )]
-    pub unsafe fn matmul_shared_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared_8bit<T, S, P, const KIND: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<T, 2>,
         b: View<T, 2>,
-        slots: &mut [f32],
+        slots: &mut [S],
         tickets: &mut [u64],
-        mut c: ViewMut<bf16, 2>,
+        mut c: ViewMut<P, 2>,
         below: f32,
     ) {
-        product::<T, T, f32, bf16, 0, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<T, T, S, P, KIND, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// `y = x` as f16; the rows that `y` has more are of ones.
@@ -436,11 +303,15 @@ pub mod shared {
         y.store([r, c], where_(ones, 1.0, x.tile([r, c], [ROWS, COLS]).to::<f16>()));
     }
 
-    /// A B of few rows and of i8, of which A comes as f16, into i32, which wraps: B is read once, as it lies.
+    /// A B of few rows and of 8 bits, of which A comes as f16: B is read once, as it lies.
     ///
     /// # Safety
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
+        /// Of i8 into i32, which wraps.
+        kernel(matmul_wide_i8, T = i8, S = i32, P = i32, KIND = 1, HOW = 2),
+        /// Of 8-bit floats into bf16.
+        kernel(matmul_wide_f8, T = [f8e4m3, f8e5m2], S = f32, P = bf16, KIND = 0, HOW = 0),
         tune(BM = [16], BN = [64], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [16], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [32], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
@@ -448,38 +319,14 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [0, 4],
     )]
-    pub unsafe fn matmul_wide_i8<const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
-        a: View<f16, 2>,
-        b: View<i8, 2>,
-        slots: &mut [i32],
-        tickets: &mut [u64],
-        mut c: ViewMut<i32, 2>,
-        below: f32,
-    ) {
-        product::<f16, i8, i32, i32, 1, 0, 0, 1, 2, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
-    }
-
-    /// A B of few rows and of 8-bit floats, of which A comes as f16, into bf16: B is read once, as it lies.
-    ///
-    /// # Safety
-    /// `slots` and `tickets` are as large as [above](self) it says.
-    #[tile_kernel(
-        types(T = [f8e4m3, f8e5m2]),
-        tune(BM = [16], BN = [64], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [64, 128], BN = [128], BK = [64], H = [16], LEAST = [8, 128], PER_SM = [1], warps = [8], arch = [90]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [0, 4],
-    )]
-    pub unsafe fn matmul_wide_f8<T: Float, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_wide<T, S, P, const KIND: usize, const HOW: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f16, 2>,
         b: View<T, 2>,
-        slots: &mut [f32],
+        slots: &mut [S],
         tickets: &mut [u64],
-        mut c: ViewMut<bf16, 2>,
+        mut c: ViewMut<P, 2>,
         below: f32,
     ) {
-        product::<f16, T, f32, bf16, 0, 0, 0, 1, 0, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<f16, T, S, P, KIND, 0, 0, 1, HOW, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 }

@@ -111,13 +111,25 @@ pub mod shared_tiles {
     /// Of f32, to its accuracy, out of products of tf32. `a` was taken apart before (`split` of `matmul_f32`); of `b` each program takes its
     /// tiles apart itself, in registers, where only a left operand may be: the transpose of the product is computed. What a step
     /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
-    fn mixed<const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
+    #[tile_kernel(
+        /// A B.
+        kernel(matmul_f32_mixed_nn, TB = 0, emulate = [1, 3]),
+        /// A Bᵀ.
+        kernel(matmul_f32_mixed_nt, TB = 1, emulate = [0, 2]),
+        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
+        early = [b],
+    )]
+    pub fn matmul_f32_mixed<const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
         b: View<f32, 2>,
-        parts: ViewMut<f32, 3>,
+        mut parts: ViewMut<f32, 3>,
         tickets: &mut [u32],
-        c: ViewMut<f32, 2>,
+        mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
         let (r, s) = (program_id(0) * BM, program_id(1) * BN);
@@ -129,50 +141,6 @@ pub mod shared_tiles {
             acc += part;
         }
         add_up::<f32, BM, BN>(trans(acc), parts, tickets, c, below);
-    }
-
-    /// A B of f32, with `a` in two parts.
-    #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        early = [b],
-        emulate = [1, 3],
-    )]
-    pub fn matmul_f32_mixed_nn<const BM: usize, const BN: usize, const BK: usize>(
-        a_high: View<f32, 2>,
-        a_low: View<f32, 2>,
-        b: View<f32, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        mixed::<0, BM, BN, BK>(a_high, a_low, b, parts, tickets, c, below);
-    }
-
-    /// A Bᵀ of f32, with `a` in two parts.
-    #[tile_kernel(
-        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        early = [b],
-        emulate = [0, 2],
-    )]
-    pub fn matmul_f32_mixed_nt<const BM: usize, const BN: usize, const BK: usize>(
-        a_high: View<f32, 2>,
-        a_low: View<f32, 2>,
-        b: View<f32, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        mixed::<1, BM, BN, BK>(a_high, a_low, b, parts, tickets, c, below);
     }
 
     /// `C[i] = A[i] B[i]` of f32, for every `i` of a batch, with A in two parts, whose matrices stand one below the other, `below` rows apart:

@@ -5,7 +5,7 @@ fn main() {
     let text = std::fs::read_to_string(&path).expect("a readable file");
     for found in kernel_compiler::module::file(&text) {
         let d = kernel_compiler::diag::Diagnostics::default();
-        let units = found.parse(&d).and_then(|k| kernel_compiler::emit::device::units(&k, &d));
+        let units = kernel_compiler::units_of(found, &d);
         for e in d.take() {
             println!("{path}:{}: {}", e.span.start().line, e.message);
         }

@@ -81,7 +81,7 @@ pub struct TypeName {
 }
 
 /// What a `#[tile_module]` defines for its kernels.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Scope {
     pub helpers: Vec<Rc<Helper>>,
     pub consts: Vec<(String, Expr)>,

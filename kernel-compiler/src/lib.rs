@@ -33,18 +33,21 @@ pub use show::{Stage, show};
 use std::path::Path;
 use std::rc::Rc;
 
-/// The lowered code of every kernel in a file's text. Kernels with mistakes are left out: the macro reports them at
+/// The lowered code of every kernel in a file's text. Functions with mistakes are left out: the macro reports them at
 /// the user's own tokens.
 pub fn device_units(file_text: &str) -> Vec<DeviceUnit> {
-    module::file(file_text)
-        .into_iter()
-        .filter_map(|found| {
-            let d = Diagnostics::default();
-            let units = emit::device::units(&found.parse(&d).ok()?, &d).ok();
-            units.filter(|_| d.is_empty())
-        })
-        .flatten()
-        .collect()
+    let of = |found: module::Found| {
+        let d = Diagnostics::default();
+        let units = units_of(found, &d).ok();
+        units.filter(|_| d.is_empty())
+    };
+    module::file(file_text).into_iter().filter_map(of).flatten().collect()
+}
+
+/// The lowered code of a function's kernels.
+pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
+    let units: Vec<_> = found.parse(d)?.iter().map(|k| emit::device::units(k, d)).collect::<diag::Result<_>>()?;
+    Ok(units.into_iter().flatten().collect())
 }
 
 /// Where the build script has put a kernel's bundle, if it has.
@@ -87,16 +90,17 @@ pub fn expand_module(item: TokenStream) -> TokenStream {
 
 fn expand_found(found: module::Found) -> TokenStream {
     let d = Diagnostics::default();
-    let item = found.item.clone();
-    let expanded = found.parse(&d).and_then(|k| emit::host::expand(&k, &options(&k.name, &k.fingerprint), &d));
+    let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
+    let expanded = found.parse(&d).and_then(|kernels| kernels.iter().map(|k| emit::host::expand(k, &options(&k.name, &k.fingerprint), &d)).collect::<diag::Result<Vec<_>>>());
     match expanded {
-        Ok(tokens) if d.is_empty() => {
+        Ok(kernels) if d.is_empty() => {
             // Cargo must know what the expansion read.
-            quote! { #tokens const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
+            quote! { #(#kernels)* const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
         }
         _ => {
             let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
-            emit::host::stub(&item, &errors)
+            let stubs = names.iter().map(|(name, types)| emit::host::stub(&item, name, types));
+            quote! { #(#errors)* #(#stubs)* }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Finding kernels: a single `#[tile_kernel]` function, a `#[tile_module]`, or all of a source file.
+//! Finding kernels' functions: a single `#[tile_kernel]` function, a `#[tile_module]`, or all of a source file.
 
 use crate::ast::Scope;
 use crate::diag::{Diagnostics, Result};
@@ -12,20 +12,21 @@ use syn::visit::Visit;
 pub const KERNEL: &str = "tile_kernel";
 pub const MODULE: &str = "tile_module";
 
-/// A kernel as found, not yet parsed.
+/// A function under `#[tile_kernel]` as found, not yet parsed.
 pub struct Found {
     pub attr: TokenStream,
     pub item: syn::ItemFn,
     pub scope: Rc<Scope>,
-    /// Of the items that the kernel may use.
+    /// Of the items that the function may use.
     pub context: TokenStream,
 }
 
 impl Found {
-    pub fn parse(self, d: &Diagnostics) -> Result<Kernel> {
-        let name = self.item.sig.ident.to_string();
+    /// The kernels that it is written for.
+    pub fn parse(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
         let fingerprint = fingerprint(&[&self.attr, &self.item.to_token_stream(), &self.context]);
-        Ok(Kernel { ast: parse::kernel(self.attr, self.item, self.scope, d)?, name, fingerprint })
+        let kernels = parse::kernels(self.attr, self.item, self.scope, d)?;
+        Ok(kernels.into_iter().map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() }).collect())
     }
 }
 
@@ -60,7 +61,7 @@ pub fn module(mut items: Vec<syn::Item>, d: &Diagnostics) -> Result<(Vec<Found>,
     Ok((kernels.into_iter().map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() }).collect(), items))
 }
 
-/// Every kernel in a file's text, in order. A file that does not parse has none: `rustc` reports it.
+/// Every kernel's function in a file's text, in order. A file that does not parse has none: `rustc` reports it.
 pub fn file(text: &str) -> Vec<Found> {
     struct Finder(Vec<Found>);
     impl<'a> Visit<'a> for Finder {

@@ -90,13 +90,15 @@ fn mistakes(text: &str) -> Vec<String> {
         out.push(format!("{expected} kernels written, {} found: the block is no Rust file", found.len()));
     }
     for f in found {
-        let Ok(kernel) = f.parse(&d) else { continue };
-        for i in kernel.instances() {
-            // Its message is in `d`.
-            let _ = kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d);
-        }
-        if d.is_empty() {
-            let _ = kernel_compiler::emit::device::units(&kernel, &d);
+        let Ok(kernels) = f.parse(&d) else { continue };
+        for kernel in kernels {
+            for i in kernel.instances() {
+                // Its message is in `d`.
+                let _ = kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d);
+            }
+            if d.is_empty() {
+                let _ = kernel_compiler::emit::device::units(&kernel, &d);
+            }
         }
     }
     out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.start().line, e.message)));

@@ -210,3 +210,39 @@ fn stores_are_seen_by_later_loads() {
         }
     }
 }
+
+/// What is stored every STEP elements: SIGN of 0 leaves it negative.
+#[tile_kernel(
+    /// Every element, as integers.
+    kernel(negated, T = i32, STEP = 1, SIGN = 0),
+    /// Every third element, as floats.
+    kernel(thirds, T = [f32, f64], STEP = 3, SIGN = 1, emulate = [1]),
+    tune(BLOCK = [64, 128]),
+    tune(BLOCK = [256], kernels = [thirds]),
+    grid = [cdiv(y.len(), BLOCK * STEP)],
+)]
+fn every<T, const STEP: usize, const SIGN: usize, const BLOCK: usize>(y: &mut [T]) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    let v = if SIGN == 0 { -(i as i32) } else { i as i32 };
+    store(y, i * STEP, v.to::<T>());
+}
+
+#[test]
+fn one_function_is_several_kernels() {
+    assert_eq!((negated::DESCS.len(), thirds::DESCS.len()), (1, 2));
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let (mut y, mut z, mut w) = (vec![0i32; 200], vec![0.0f32; 200], vec![0.0f64; 200]);
+        rt.launch(negated(y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..Default::default() };
+        rt.launch_with(rt.stream(), thirds(z.as_mut_slice().as_slice_mut_arg()), &options).expect("it runs");
+        rt.launch_with(rt.stream(), thirds(w.as_mut_slice().as_slice_mut_arg()), &options).expect("it runs");
+        for i in 0..200 {
+            let third = if i % 3 == 0 { i / 3 } else { 0 };
+            assert_eq!((y[i], z[i], w[i]), (-(i as i32), third as f32, third as f64), "{i}");
+        }
+    }
+    let configs = |d: &kernel_core::KernelDesc| d.configs.iter().map(|c| (c.consts.to_vec(), c.variants.iter().any(|v| v.emulated.is_some()))).collect::<Vec<_>>();
+    let block = |b| vec![("BLOCK", b)];
+    assert_eq!(configs(negated::DESCS[0]), [(block(64), true), (block(128), false)]);
+    assert_eq!(configs(thirds::DESCS[1]), [(block(64), false), (block(128), true), (block(256), false)]);
+}

@@ -305,23 +305,12 @@ fn call(k: &Kernel) -> TokenStream {
     }
 }
 
-/// What is emitted for a kernel with mistakes: its errors, and a function that lets callers compile.
-pub fn stub(item: &syn::ItemFn, errors: &[TokenStream]) -> TokenStream {
-    let (vis, name, unsafety) = (&item.vis, &item.sig.ident, &item.sig.unsafety);
-    let generics: Vec<_> = item
-        .sig
-        .generics
-        .params
-        .iter()
-        .filter_map(|g| match g {
-            syn::GenericParam::Type(t) => Some(t.ident.clone()),
-            _ => None,
-        })
-        .collect();
+/// What is emitted for a kernel with mistakes beside its errors: a function that lets callers compile.
+pub fn stub(item: &syn::ItemFn, name: &Ident, generics: &[Ident]) -> TokenStream {
+    let (vis, unsafety) = (&item.vis, &item.sig.unsafety);
     let params: Vec<_> = (0..item.sig.inputs.len()).map(|i| format_ident!("__P{i}")).collect();
     let args = params.iter().map(|p| quote! { _: #p });
     quote! {
-        #(#errors)*
         #[allow(unused, non_camel_case_types)]
         #vis #unsafety fn #name<'__a, #(#params,)* #(#generics),*>(#(#args),*) -> ::kernel_core::Call<'__a> { unreachable!() }
         #[allow(unused)]

@@ -106,13 +106,14 @@ impl Infer<'_> {
                 },
             };
             if !bound && let Generic::Type(t) = g {
-                let value = self.lookup(&t.name).cloned().or_else(|| self.consts.iter().find(|c| c.0 == t.name).map(|c| Binding::Val(Val::Int(c.1, Some(DType::U64)))));
-                match (consts.next(), value) {
-                    (Some(name), Some(v)) => {
-                        scope.insert(name.clone(), v);
-                    }
-                    _ => return self.error(t.span, format!("`{}` takes {} type and {} const parameters", h.name, h.type_params.len(), h.consts.len())),
-                }
+                let Some(name) = consts.next() else {
+                    return self.error(t.span, format!("`{}` takes {} type and {} const parameters", h.name, h.type_params.len(), h.consts.len()));
+                };
+                let value = match self.lookup(&t.name) {
+                    Some(local) => local.clone(),
+                    None => Binding::Val(self.name(&t.name, t.span)?),
+                };
+                scope.insert(name.clone(), value);
             }
         }
         let result = self.inlined(h, scope, args, outer_types);

@@ -79,7 +79,7 @@ impl Infer<'_> {
         all.into_iter().collect()
     }
 
-    fn name(&mut self, n: &str, span: Span) -> Result<Val> {
+    pub(super) fn name(&mut self, n: &str, span: Span) -> Result<Val> {
         match self.lookup(n).cloned() {
             Some(Binding::Val(v)) => return Ok(v),
             Some(Binding::Var(var)) => {

@@ -4,9 +4,10 @@ mod attr;
 mod body;
 
 use crate::ast::*;
+use attr::{Attr, Named};
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
 
@@ -14,9 +15,73 @@ use syn::spanned::Spanned;
 const MOST_SLOTS: usize = 32;
 const MOST_ARRAYS: usize = 12;
 
-/// Parses `#[tile_kernel(attr)] item`.
-pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Kernel> {
+/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
+pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
+    let types: Vec<Ident> = item.sig.generics.type_params().map(|t| t.ident.clone()).collect();
+    let mut kernels = attr::kernels(attr);
+    kernels.sort_by_key(|k| k.name.to_string());
+    kernels.dedup_by_key(|k| k.name.to_string());
+    if kernels.is_empty() {
+        return vec![(item.sig.ident.clone(), types)];
+    }
+    kernels.iter().map(|k| (k.name.clone(), types.iter().filter(|t| !k.types.iter().any(|(n, list)| n == *t && list.len() == 1)).cloned().collect())).collect()
+}
+
+/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
+pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Vec<Kernel>> {
     let sig = &item.sig;
+    let (types, consts) = signature(sig, d)?;
+    let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
+    let named = match std::mem::take(&mut attr.kernels) {
+        none if none.is_empty() => vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![], emulate: None }],
+        some => some,
+    };
+    let params = params(sig, d);
+    let body = body::block(&item.block, d);
+    let (params, body) = (params?, body?);
+    early(&attr, &params, d)?;
+    let kernels = named.into_iter().map(|k| {
+        let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
+        for (name, list) in &k.types {
+            match &list[..] {
+                [one] => scope.aliases.push((name.to_string(), TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() })),
+                _ => type_params.push(attr::type_param(name, list, d)?),
+            }
+        }
+        // Bound in the order in which the function declares them.
+        type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
+        for (name, value) in &k.consts {
+            let value = syn::LitInt::new(&format!("{}usize", value.base10_digits()), value.span());
+            scope.consts.push((name.to_string(), body::expr(&syn::parse_quote!(#value), d)?));
+        }
+        for p in &params {
+            if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
+                return Err(unknown_type(&p.elem, d));
+            }
+        }
+        let configs = attr.configs(&k.name, d)?;
+        let mut item = item.clone();
+        item.attrs.splice(0..0, k.docs);
+        Ok(Kernel {
+            is_unsafe: sig.unsafety.is_some(),
+            item,
+            consts: consts.iter().filter(|c| !k.consts.iter().any(|(n, _)| n == *c)).cloned().collect(),
+            name: k.name,
+            params: params.clone(),
+            type_params,
+            configs,
+            grid: attr.grid.clone(),
+            emulate: k.emulate.or_else(|| attr.emulate.clone()),
+            early: attr.early.clone(),
+            body: body.clone(),
+            scope: Rc::new(scope),
+        })
+    });
+    kernels.collect()
+}
+
+/// The type and const parameters of a kernel's function.
+fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<Ident>)> {
     for (there, what) in [(sig.asyncness.map(|t| t.span()), "async"), (sig.constness.map(|t| t.span()), "const"), (sig.abi.as_ref().map(|t| t.span()), "extern")] {
         if let Some(span) = there {
             return Err(d.error(span, format!("a tile kernel cannot be `{what}`")));
@@ -28,10 +93,10 @@ pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagno
     if let Some(w) = &sig.generics.where_clause {
         return Err(d.error(w.span(), "no where clause: the `types(..)` list in the attribute bounds a type parameter"));
     }
-    let (mut type_names, mut consts) = (vec![], vec![]);
+    let (mut types, mut consts) = (vec![], vec![]);
     for g in &sig.generics.params {
         match g {
-            syn::GenericParam::Type(t) => type_names.push(t.ident.clone()),
+            syn::GenericParam::Type(t) => types.push(t.ident.clone()),
             syn::GenericParam::Const(c) => match &c.ty {
                 syn::Type::Path(p) if p.path.is_ident("usize") => consts.push(c.ident.clone()),
                 ty => return Err(d.error(ty.span(), "a const parameter of a kernel is a `usize`")),
@@ -39,35 +104,25 @@ pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagno
             syn::GenericParam::Lifetime(l) => return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch")),
         }
     }
-    let attr = attr::parse(attr, &sig.ident, &type_names, &consts, d)?;
-    let mut params = vec![];
+    Ok((types, consts))
+}
+
+/// A kernel's parameters; all are looked at before the last mistake is passed on, so that each is reported.
+fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
+    let mut params: Vec<Param> = vec![];
     let mut failed = None;
     for input in &sig.inputs {
         match param(input, d) {
-            Ok(p) => {
-                if !attr.types.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
-                    failed = Some(unknown_type(&p.elem, d));
-                } else if params.iter().any(|q: &Param| q.name == p.name) {
-                    failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name)));
-                } else if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() {
-                    failed = Some(d.error(input.span(), "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`"));
-                } else {
-                    params.push(p);
-                }
+            Ok(p) if params.iter().any(|q| q.name == p.name) => failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name))),
+            Ok(p) if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() => {
+                failed = Some(d.error(input.span(), "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`"));
             }
+            Ok(p) => params.push(p),
             Err(r) => failed = Some(r),
         }
     }
-    let body = body::block(&item.block, d);
     if let Some(r) = failed {
         return Err(r);
-    }
-    for name in attr.early.iter().flatten() {
-        match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
-            Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
-            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
-            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
-        }
     }
     let (slots, arrays) = (params.iter().map(|p| p.kind.slots()).sum::<usize>(), params.iter().filter(|p| p.kind != ParamKind::Scalar).count());
     if slots > MOST_SLOTS || arrays > MOST_ARRAYS {
@@ -76,8 +131,19 @@ pub fn kernel(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagno
         );
         return Err(d.error(sig.ident.span(), why));
     }
-    let is_unsafe = sig.unsafety.is_some();
-    Ok(Kernel { name: sig.ident.clone(), params, type_params: attr.types, consts, configs: attr.configs, grid: attr.grid, emulate: attr.emulate, early: attr.early, is_unsafe, body: body?, scope, item })
+    Ok(params)
+}
+
+/// `early` names arrays that are only read.
+fn early(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
+    for name in attr.early.iter().flatten() {
+        match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
+            Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
+            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
+            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
+        }
+    }
+    Ok(())
 }
 
 /// Parses what a `#[tile_module]` defines beside its kernels.

@@ -9,7 +9,7 @@ use kernel_compiler::ir::{Func, Op, Place, Stmt, Value};
 pub fn func(text: &str) -> Func {
     let d = Diagnostics::default();
     let found = kernel_compiler::module::file(text).into_iter().next().expect("a kernel");
-    let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses");
+    let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses").swap_remove(0);
     let instances = kernel.instances();
     let i = &instances[0];
     kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")

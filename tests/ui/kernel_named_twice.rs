@@ -1,0 +1,8 @@
+use kernel_macros::tile_kernel;
+
+#[tile_kernel(kernel(up, STEP = 1), kernel(up, STEP = 2), tune(BLOCK = [64]), grid = [1])]
+fn k<const STEP: usize, const BLOCK: usize>(y: &mut [f32]) {
+    store(y, arange(BLOCK) * STEP, 1.0);
+}
+
+fn main() {}
