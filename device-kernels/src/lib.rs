@@ -1,4 +1,4 @@
-//! The kernels: one file per operation. `tile_host::ops` has a checked, typed function for each.
+//! The kernels: one file per operation, and `library`, which several of them use. `tile_host::ops` has a checked, typed function for each.
 //!
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
@@ -13,6 +13,7 @@ pub mod dot_product;
 pub mod gelu;
 pub mod gemm;
 pub mod leaky_relu;
+pub mod library;
 pub mod matmul;
 pub mod matmul_8bit;
 pub mod matmul_f32;
@@ -60,8 +61,8 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_nt::DESCS,
         matmul::products::matmul_tn::DESCS,
         matmul::products::matmul_tt::DESCS,
-        matmul_8bit::matmul_i8::DESCS,
-        matmul_8bit::matmul_f8::DESCS,
+        matmul_8bit::bytes::matmul_i8::DESCS,
+        matmul_8bit::bytes::matmul_f8::DESCS,
         matmul_f32::f32_products::matmul_f32::DESCS,
         matmul_f32::f32_products::matmul_f32_nn::DESCS,
         matmul_f32::f32_products::matmul_f32_parts::DESCS,

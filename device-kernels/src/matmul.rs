@@ -7,17 +7,8 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles)]
 pub mod products {
-    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
-    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
-        if ONCE == 1 {
-            if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
-        } else {
-            if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
-        }
-    }
-
     fn tile_of_product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const ONCE: usize>(
         a: View<E, 2>,
         b: View<E, 2>,
@@ -32,17 +23,6 @@ pub mod products {
             acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
         }
         c.store([i * BM, j * BN], activated(acc, below).to::<E>());
-    }
-
-    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
-        // Zero times an infinity is no zero.
-        if below == 0.0 {
-            where_(sums < 0.0, 0.0, sums)
-        } else if below != 1.0 {
-            where_(sums < 0.0, below * sums, sums)
-        } else {
-            sums
-        }
     }
 
     /// GROUP of 0 is for products of a few microseconds: programs in two dimensions, of which each knows its tile without a division.

@@ -3,18 +3,8 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles)]
 pub mod f32_products {
-    fn activate(acc: Tile<f32>, below: f32) -> Tile<f32> {
-        if below == 1.0 {
-            acc
-        } else if below == 0.0 {
-            where_(acc < 0.0, 0.0, acc)
-        } else {
-            where_(acc < 0.0, below * acc, acc)
-        }
-    }
-
     /// So much of the depth is summed up by itself: a sum of thousands, one after the other, is off by several times what one of such sums is.
     const PART: usize = 64;
 
@@ -57,7 +47,7 @@ pub mod f32_products {
                 }
             }
             acc += part;
-            c.store([i * BM, j * BN], activate(acc, below));
+            c.store([i * BM, j * BN], activated(acc, below));
         }
     }
 
@@ -97,22 +87,14 @@ pub mod f32_products {
                 }
                 acc += part;
             }
-            c.store([r, s], activate(acc, below));
+            c.store([r, s], activated(acc, below));
         }
-    }
-
-    /// The nearest tf32; of the largest numbers the one below, which is finite.
-    fn tf32(x: Tile<f32>) -> Tile<f32> {
-        let bits = bitcast::<u32>(x);
-        let up = where_((bits & 0x7FFFFFFF) < 0x7F7FF000, bits + 0x1000, bits);
-        bitcast::<f32>(up & 0xFFFFE000)
     }
 
     fn part(x: Tile<f32>, high: ViewMut<f32, 2>, low: ViewMut<f32, 2>, r: usize, c: usize) {
         let h = tf32(x);
         high.store([r, c], h);
-        // An infinity less itself is no number.
-        low.store([r, c], where_(abs(x) == f32::INFINITY, 0.0, tf32(x - h)));
+        low.store([r, c], low_part(x, h));
     }
 
     /// `x = high + low` to 21 bits, both of them tf32.
@@ -149,7 +131,7 @@ pub mod f32_products {
             for k in (0..a.dim(1)).step_by(BK) {
                 acc = dot(a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])), acc).tf32();
             }
-            c.store([i * BM, j * BN], activate(acc, below));
+            c.store([i * BM, j * BN], activated(acc, below));
         }
     }
 
@@ -171,7 +153,7 @@ pub mod f32_products {
             for k in (0..a.dim(1)).step_by(BK) {
                 acc = dot(trans(b.tile([k, j * BN], [BK, BN])), trans(a.tile([i * BM, k], [BM, BK])), acc).tf32();
             }
-            c.store([i * BM, j * BN], trans(activate(acc, below)));
+            c.store([i * BM, j * BN], trans(activated(acc, below)));
         }
     }
 }

@@ -10,24 +10,15 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles)]
 pub mod shared {
     /// Programs that share a tile, at most: bits of a ticket.
     const MOST: u32 = 64;
     /// A depth over which sums of products of bytes are exact in f32: 2^24 at most.
     const EXACT: usize = 1024;
 
-    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
-    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
-        if ONCE == 1 {
-            if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
-        } else {
-            if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
-        }
-    }
-
     /// Puts `[R, C]` of the sums, or the transpose of them with SWAP of 1, to row `r` and column `s`. KIND of 0: `f`, of which `scale` is the
-    /// slope below 0. KIND of 1: the same of integers, which have ReLU alone. KIND of 2: `scale` times the sums and `beta` times what is there.
+    /// slope below 0. KIND of 1: the same of integers. KIND of 2: `scale` times the sums and `beta` times what is there.
     fn put<S, P, const KIND: usize, const SWAP: usize, const R: usize, const C: usize>(sums: Tile<S>, c: ViewMut<P, 2>, r: usize, s: usize, scale: f32, beta: f32) {
         if KIND == 2 && beta != 0.0 {
             let before = c.tile([r, s], [{ SWAP * C + (1 - SWAP) * R }, { SWAP * R + (1 - SWAP) * C }]);
@@ -38,23 +29,14 @@ pub mod shared {
     }
 
     fn finished<S, const KIND: usize, const SWAP: usize>(sums: Tile<S>, scale: f32) -> Tile<S> {
-        let scaled = if KIND == 2 { scale * sums } else { activated::<S, KIND>(sums, scale) };
-        if SWAP == 1 { trans(scaled) } else { scaled }
-    }
-
-    fn activated<S, const KIND: usize>(sums: Tile<S>, below: f32) -> Tile<S> {
-        if KIND == 1 {
-            if below == 0.0 { where_(sums < 0, 0, sums) } else { sums }
+        let done = if KIND == 2 {
+            scale * sums
+        } else if KIND == 1 {
+            activated_integers(sums, scale)
         } else {
-            // Zero times an infinity is no zero.
-            if below == 0.0 {
-                where_(sums < 0.0, 0.0, sums)
-            } else if below != 1.0 {
-                where_(sums < 0.0, below * sums, sums)
-            } else {
-                sums
-            }
-        }
+            activated(sums, scale)
+        };
+        if SWAP == 1 { trans(done) } else { done }
     }
 
     /// Indices of a matrix from `at`, row after row.

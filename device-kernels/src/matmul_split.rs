@@ -7,19 +7,8 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles)]
 pub mod shared_tiles {
-    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
-        // Zero times an infinity is no zero.
-        if below == 0.0 {
-            where_(sums < 0.0, 0.0, sums)
-        } else if below != 1.0 {
-            where_(sums < 0.0, below * sums, sums)
-        } else {
-            sums
-        }
-    }
-
     /// Where a program's part of the depth begins and ends, both but for the last in steps of STEP.
     fn share<const STEP: usize>(depth: usize, parts: ViewMut<f32, 3>) -> (usize, usize) {
         let deep = cdiv(cdiv(depth, STEP), parts.dim(0)) * STEP;
@@ -87,18 +76,10 @@ pub mod shared_tiles {
         row::<1, BN, BK>(a, b, parts, tickets, c, below);
     }
 
-    /// The nearest tf32; of the largest numbers the one below, which is finite.
-    fn tf32(x: Tile<f32>) -> Tile<f32> {
-        let bits = bitcast::<u32>(x);
-        let up = where_((bits & 0x7FFFFFFF) < 0x7F7FF000, bits + 0x1000, bits);
-        bitcast::<f32>(up & 0xFFFFE000)
-    }
-
     /// What a step of the depth adds to the transpose of the result: `left` of B, which is taken apart here, times the transpose of A's rows from `r`.
     fn step<const BM: usize, const BN: usize, const BK: usize>(left: Tile<f32>, a_high: View<f32, 2>, a_low: View<f32, 2>, r: usize, k: usize) -> Tile<f32> {
         let high = tf32(left);
-        // An infinity less itself is no number.
-        let low = where_(abs(left) == f32::INFINITY, 0.0, tf32(left - high));
+        let low = low_part(left, high);
         let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));
         let mut part = zeros::<f32>([BN, BM]);
         // The small ones first.

@@ -105,7 +105,8 @@ pub struct Compiled<'a> {
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let (mut outcome, mut since) = (Outcome::default(), Instant::now());
     fs::create_dir_all(b.out)?;
-    let mut units = units::collect(b.files, b.lower, b.pool)?;
+    let (mut units, warnings) = units::collect(b.files, b.lower, b.pool)?;
+    outcome.warnings.extend(warnings);
     outcome.took("lowering", &mut since);
     outcome.report.targets = b.targets.iter().map(Target::name).collect();
     if units.is_empty() {

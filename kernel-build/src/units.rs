@@ -4,24 +4,26 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernel_compiler::DeviceUnit;
+use kernel_compiler::{DeviceUnit, Libraries};
 
 use crate::pool::Pool;
 
-/// The compiler: the kernels of one file's text. Those with mistakes are left out, for the macro reports them.
-pub type Lower = dyn Fn(&str) -> Vec<DeviceUnit> + Sync;
+/// The compiler: the kernels of one file's text, which use libraries of the package. Those with mistakes are left out, for the macro reports them.
+pub type Lower = dyn Fn(&str, &Libraries) -> Vec<DeviceUnit> + Sync;
 
-/// Units of all files, in the order of the files; every file is a job.
-pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<Vec<DeviceUnit>> {
-    let mut texts = Vec::new();
+/// Units of all files, in the order of the files, and warnings; every file is a job.
+pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<(Vec<DeviceUnit>, Vec<String>)> {
+    let (mut texts, mut libraries) = (Vec::new(), Libraries::default());
     for f in files {
         let text = fs::read_to_string(f).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", f.display())))?;
+        libraries.add(f, &text);
         // A look at the text spares most files the parser.
         if text.contains("tile_kernel") {
             texts.push(text);
         }
     }
-    Ok(pool.map(&texts, |text| lower(text)).into_iter().flatten().collect())
+    let missing = texts.iter().flat_map(|text| libraries.missing(text)).collect();
+    Ok((pool.map(&texts, |text| lower(text, &libraries)).into_iter().flatten().collect(), missing))
 }
 
 /// All `.rs` files below a folder, sorted, without those of packages inside it; none where there is no such folder.

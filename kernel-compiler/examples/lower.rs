@@ -3,7 +3,9 @@
 fn main() {
     let path = std::env::args().nth(1).expect("usage: lower FILE.rs");
     let text = std::fs::read_to_string(&path).expect("a readable file");
-    for found in kernel_compiler::module::file(&text) {
+    let mut libraries = kernel_compiler::Libraries::default();
+    libraries.add(path.as_ref(), &text);
+    for found in kernel_compiler::module::file(&text, &libraries) {
         let d = kernel_compiler::diag::Diagnostics::default();
         let units = kernel_compiler::units_of(found, &d);
         for e in d.take() {

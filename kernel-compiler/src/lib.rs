@@ -12,6 +12,7 @@ pub mod infer;
 pub mod instance;
 pub mod ir;
 pub mod layout;
+pub mod library;
 pub mod linear;
 pub mod lower;
 pub mod module;
@@ -27,6 +28,7 @@ pub use emit::device::{DeviceUnit, EntryMeta};
 pub use emit::named_variant;
 pub use emit::host::{Emulate, HostOptions};
 pub use infer::BUILTINS;
+pub use library::Libraries;
 use proc_macro2::TokenStream;
 use quote::quote;
 pub use show::{Stage, show};
@@ -35,13 +37,13 @@ use std::rc::Rc;
 
 /// The lowered code of every kernel in a file's text. Functions with mistakes are left out: the macro reports them at
 /// the user's own tokens.
-pub fn device_units(file_text: &str) -> Vec<DeviceUnit> {
+pub fn device_units(file_text: &str, libraries: &Libraries) -> Vec<DeviceUnit> {
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let units = units_of(found, &d).ok();
         units.filter(|_| d.is_empty())
     };
-    module::file(file_text).into_iter().filter_map(of).flatten().collect()
+    module::file(file_text, libraries).into_iter().filter_map(of).flatten().collect()
 }
 
 /// The lowered code of a function's kernels.
@@ -72,13 +74,24 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Expands `#[tile_module] mod m { .. }`.
-pub fn expand_module(item: TokenStream) -> TokenStream {
+/// Expands `#[tile_module(use library, ..)] mod m { .. }`.
+pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
+    match syn::parse2::<library::Uses>(attr) {
+        Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(vec![], item)),
+        Err(e) => {
+            let e = syn::Error::new(e.span(), "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]").to_compile_error();
+            quote! { #e }
+        }
+    }
+}
+
+/// The same with the items of its libraries.
+fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStream {
     let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) = syn::parse2::<syn::ItemMod>(item.clone()) else {
         return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`").to_compile_error();
     };
     let d = Diagnostics::default();
-    let Ok((kernels, rest)) = module::module(items, &d) else {
+    let Ok((kernels, rest)) = module::module(items, &libraries, &d) else {
         let errors = d.take().into_iter().map(|e| e.to_tokens());
         return quote! { #(#errors)* };
     };

@@ -3,6 +3,7 @@
 use crate::ast::Scope;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::{Kernel, fingerprint};
+use crate::library::{Libraries, Uses};
 use crate::parse;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -30,7 +31,7 @@ impl Found {
     }
 }
 
-fn last_segment_is(path: &syn::Path, name: &str) -> bool {
+pub fn last_segment_is(path: &syn::Path, name: &str) -> bool {
     path.segments.last().is_some_and(|s| s.ident == name)
 }
 
@@ -43,8 +44,8 @@ pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<Tok
     })
 }
 
-/// The kernels of a `#[tile_module]`, and its items without them.
-pub fn module(mut items: Vec<syn::Item>, d: &Diagnostics) -> Result<(Vec<Found>, Vec<syn::Item>)> {
+/// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
+pub fn module(mut items: Vec<syn::Item>, libraries: &[syn::Item], d: &Diagnostics) -> Result<(Vec<Found>, Vec<syn::Item>)> {
     let mut kernels = vec![];
     items.retain_mut(|i| {
         let syn::Item::Fn(f) = i else { return true };
@@ -56,15 +57,26 @@ pub fn module(mut items: Vec<syn::Item>, d: &Diagnostics) -> Result<(Vec<Found>,
             None => true,
         }
     });
-    let scope = Rc::new(parse::scope(items.iter(), d)?);
-    let context: TokenStream = items.iter().filter(|i| matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Type(_))).map(ToTokens::to_token_stream).collect();
+    // The module's own come first.
+    let all = || items.iter().chain(libraries);
+    let scope = Rc::new(parse::scope(all(), d)?);
+    let context: TokenStream = all().filter(|i| matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Type(_))).map(ToTokens::to_token_stream).collect();
     Ok((kernels.into_iter().map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() }).collect(), items))
 }
 
+/// The libraries of a `#[tile_module]`, which may be none.
+pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
+    let attr = m.attrs.iter().find(|a| last_segment_is(a.path(), MODULE))?;
+    match attr.meta {
+        syn::Meta::List(_) => attr.parse_args().ok(),
+        _ => Some(Uses::default()),
+    }
+}
+
 /// Every kernel's function in a file's text, in order. A file that does not parse has none: `rustc` reports it.
-pub fn file(text: &str) -> Vec<Found> {
-    struct Finder(Vec<Found>);
-    impl<'a> Visit<'a> for Finder {
+pub fn file(text: &str, libraries: &Libraries) -> Vec<Found> {
+    struct Finder<'l>(Vec<Found>, &'l Libraries);
+    impl<'a> Visit<'a> for Finder<'_> {
         fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
             let mut item = f.clone();
             if let Some(attr) = take_attribute(&mut item.attrs, KERNEL) {
@@ -72,10 +84,11 @@ pub fn file(text: &str) -> Vec<Found> {
             }
         }
         fn visit_item_mod(&mut self, m: &'a syn::ItemMod) {
-            let is_tile = m.attrs.iter().any(|a| last_segment_is(a.path(), MODULE));
-            match &m.content {
-                Some((_, items)) if is_tile => {
-                    if let Ok((kernels, _)) = module(items.clone(), &Diagnostics::default()) {
+            match (&m.content, uses(m)) {
+                (Some((_, items)), Some(uses)) => {
+                    if let Ok(used) = self.1.items(&uses)
+                        && let Ok((kernels, _)) = module(items.clone(), &used, &Diagnostics::default())
+                    {
                         self.0.extend(kernels);
                     }
                 }
@@ -83,7 +96,7 @@ pub fn file(text: &str) -> Vec<Found> {
             }
         }
     }
-    let mut finder = Finder(vec![]);
+    let mut finder = Finder(vec![], libraries);
     if let Ok(f) = syn::parse_file(text) {
         finder.visit_file(&f);
     }

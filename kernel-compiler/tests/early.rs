@@ -2,7 +2,7 @@
 
 use kernel_compiler::lower::{Variant, Way};
 use kernel_compiler::windows::Transposed;
-use kernel_compiler::{Stage, show};
+use kernel_compiler::{Libraries, Stage, show};
 
 const WAIT: &str = "d::grid_dependency_wait();";
 
@@ -12,7 +12,7 @@ fn lowered(early: &str, body: &str, tma: bool) -> String {
          pub fn k<const B: usize>(x: &[f32], w: &[f32], y: &mut [f32], a: View<f16, 2>, mut c: ViewMut<f32, 2>, n: usize) {{ {body} }}",
         if tma { 90 } else { 80 }
     );
-    show(&text, "k", None, None, Variant { aligned: true, way: if tma { Way::Maps(Transposed::default()) } else { Way::Warps } }, Stage::Rust).expect("lowers")
+    show(&text, &Libraries::default(), "k", None, None, Variant { aligned: true, way: if tma { Way::Maps(Transposed::default()) } else { Way::Warps } }, Stage::Rust).expect("lowers")
 }
 
 /// The accesses to global memory and the waits, in order: a letter each, `!` for a wait.

@@ -64,7 +64,7 @@ fn expand(text: &str) -> TokenStream {
         module => {
             let Item::Mod(mut module) = module else { panic!("a function or a module") };
             module.attrs.clear();
-            expand_module(quote::quote! { #module })
+            expand_module(TokenStream::new(), quote::quote! { #module })
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What follows a range is acted upon: in the lowered code, by the way that a target has.
 
-use kernel_compiler::{DeviceUnit, device_units};
+use kernel_compiler::{DeviceUnit, Libraries, device_units};
 
 /// A product in a loop with these options, of a configuration with these settings.
 fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {
-    let units = device_units(&format!(
+    let units = device_units(
+        &format!(
         "#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]{settings}), grid = [2])]
          pub fn k<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {{
              for t in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {{
@@ -15,7 +16,9 @@ fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {
                  c.store([t * BM, 0], acc);
              }}
          }}"
-    ));
+        ),
+        &Libraries::default(),
+    );
     assert!(!units.is_empty(), "{options} {settings} compiles");
     units
 }

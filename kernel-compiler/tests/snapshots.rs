@@ -2,7 +2,7 @@
 //! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test snapshots` writes the new state.
 
 use kernel_compiler::lower::{Variant, Way};
-use kernel_compiler::{Stage, show};
+use kernel_compiler::{Libraries, Stage, show};
 
 const VECTOR_ADD: &str = "
 #[tile_kernel(tune(BLOCK = [256], warps = [2]), grid = [cdiv(c.len(), BLOCK)])]
@@ -43,7 +43,7 @@ pub fn last_arriver<const BLOCK: usize>(x: &[f32], partials: &mut [f32], ticket:
 
 fn stages(text: &str, kernel: &str) -> String {
     let stage = |title: &str, aligned, stage| {
-        let shown = show(text, kernel, None, None, Variant { aligned, way: Way::Warps }, stage).expect(title);
+        let shown = show(text, &Libraries::default(), kernel, None, None, Variant { aligned, way: Way::Warps }, stage).expect(title);
         format!("==== {title}\n{}\n", shown.trim_end())
     };
     [

@@ -2,6 +2,7 @@
 
 mod common;
 
+use kernel_compiler::Libraries;
 use kernel_compiler::lower::{Variant, Way, lower};
 use kernel_compiler::windows::Transposed;
 
@@ -55,6 +56,6 @@ fn views_alone_have_no_other_ways() {
             store(slots, arange(64).expand(1) * 64 + arange(64).expand(0), acc).unchecked();
             y.store([0, 0], acc.to::<f16>());
         }";
-    let names: Vec<String> = kernel_compiler::device_units(file).into_iter().flat_map(|u| u.entries).map(|e| e.name).collect();
+    let names: Vec<String> = kernel_compiler::device_units(file, &Libraries::default()).into_iter().flat_map(|u| u.entries).map(|e| e.name).collect();
     assert_eq!(names, ["k__warps4_arch90__tma", "k__warps4_arch90__tma_general"]);
 }

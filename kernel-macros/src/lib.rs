@@ -1,4 +1,4 @@
-//! `#[tile_kernel]` and `#[tile_module]`; the work is done by `kernel_compiler`.
+//! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `kernel_compiler`.
 
 use proc_macro::TokenStream;
 
@@ -8,8 +8,21 @@ pub fn tile_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel_compiler::expand_kernel(attr.into(), item.into()).into()
 }
 
-/// Lets the kernels of a module use the functions, constants and type aliases in it.
+/// Lets the kernels of a module use the functions, constants and type aliases in it, and those of libraries: `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
-pub fn tile_module(_attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel_compiler::expand_module(item.into()).into()
+pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel_compiler::expand_module(attr.into(), item.into()).into()
+}
+
+/// Makes the functions, constants and type aliases of a module ones that kernels of the package may use: `#[tile_module(use crate::tiles::library)]`.
+#[proc_macro_attribute]
+pub fn tile_library(_attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel_compiler::library::expand(item.into()).into()
+}
+
+/// What a library hands its items to.
+#[doc(hidden)]
+#[proc_macro]
+pub fn tile_module_with(input: TokenStream) -> TokenStream {
+    kernel_compiler::library::with_library(input.into()).into()
 }

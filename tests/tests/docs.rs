@@ -84,7 +84,9 @@ const OPTIONS: [(&str, &str); 9] = [
 fn mistakes(text: &str) -> Vec<String> {
     let d = Diagnostics::default();
     let expected = text.matches("#[tile_kernel").count();
-    let found = kernel_compiler::module::file(text);
+    let mut libraries = kernel_compiler::Libraries::default();
+    libraries.add("lib.rs".as_ref(), text);
+    let found = kernel_compiler::module::file(text, &libraries);
     let mut out = vec![];
     if found.is_empty() || found.len() != expected {
         out.push(format!("{expected} kernels written, {} found: the block is no Rust file", found.len()));

@@ -1,7 +1,7 @@
 //! What programs compute with values, on the emulated SM and on the CPU.
 
 use kernel_core::{AsSlice, AsSliceMut};
-use kernel_macros::tile_kernel;
+use kernel_macros::{tile_kernel, tile_library, tile_module};
 use tile_host::{LaunchOptions, Runtime};
 
 /// Of tiles and of scalars, in a loop; the last one of a tuple is read before it is written.
@@ -245,4 +245,53 @@ fn one_function_is_several_kernels() {
     let block = |b| vec![("BLOCK", b)];
     assert_eq!(configs(negated::DESCS[0]), [(block(64), true), (block(128), false)]);
     assert_eq!(configs(thirds::DESCS[1]), [(block(64), false), (block(128), true), (block(256), false)]);
+}
+
+#[tile_library]
+mod scales {
+    const TWO: f32 = 2.0;
+
+    /// Twice.
+    fn scaled(x: Tile<f32>) -> Tile<f32> {
+        TWO * x
+    }
+
+    fn one_more(x: Tile<f32>) -> Tile<f32> {
+        x + 1.0
+    }
+}
+
+mod more {
+    #[super::tile_library]
+    pub mod shifts {
+        // A library's names are of those that use it.
+        fn shifted(x: Tile<f32>) -> Tile<f32> {
+            scaled(x) + SHIFT
+        }
+    }
+}
+
+#[tile_module(use scales, use more::shifts)]
+mod of_libraries {
+    const SHIFT: f32 = 100.0;
+
+    /// Not the library's.
+    fn one_more(x: Tile<f32>) -> Tile<f32> {
+        x + 10.0
+    }
+
+    #[tile_kernel(grid = [1])]
+    pub fn shift(x: &[f32], y: &mut [f32]) {
+        store(y, arange(64), one_more(shifted(load(x, arange(64)))));
+    }
+}
+
+#[test]
+fn kernels_use_libraries() {
+    let x: Vec<f32> = (0..64).map(|i| i as f32).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let mut y = vec![0.0f32; 64];
+        rt.launch(of_libraries::shift(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        assert!((0..64).all(|i| y[i] == 2.0 * i as f32 + 110.0), "{y:?}");
+    }
 }

@@ -25,7 +25,7 @@ fn used() -> BTreeSet<String> {
             if path.is_dir() {
                 files(&path, out);
             } else if path.extension().is_some_and(|x| x == "rs") {
-                for k in kernel_compiler::module::file(&std::fs::read_to_string(&path).expect("text")) {
+                for k in kernel_compiler::module::file(&std::fs::read_to_string(&path).expect("text"), &Default::default()) {
                     let text = format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream());
                     out.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
                 }

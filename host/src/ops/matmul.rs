@@ -170,10 +170,10 @@ macro_rules! bytes { ($($t:ty, $product:ty, $sum:ty, $kernel:ident, $desc:expr, 
     type Bits = u8;
     type Sum = $sum;
     fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
-        k::matmul_8bit::$kernel(a, b, c, below)
+        k::matmul_8bit::bytes::$kernel(a, b, c, below)
     }
     fn desc(_: Way) -> &'static KernelDesc {
-        use k::matmul_8bit::*;
+        use k::matmul_8bit::bytes::*;
         $desc
     }
     fn shared_desc(way: Way) -> Option<&'static KernelDesc> {

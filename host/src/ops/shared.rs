@@ -134,7 +134,7 @@ fn version() -> &'static str {
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn};
-        use device_kernels::{gemm::scaled::*, matmul_8bit::*, matmul_int8::quantised::*};
+        use device_kernels::{gemm::scaled::*, matmul_8bit::bytes::*, matmul_int8::quantised::*};
         let halves = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS];
         let others = [matmul_tf32::DESCS, matmul_tf32_nn::DESCS, matmul_i8::DESCS, matmul_f8::DESCS, gemm::DESCS, scaled_product::DESCS, matmul_int8::DESCS, quantise::DESCS];
         Tunable::version_of(&[&halves[..], &others, &KERNELS].concat())

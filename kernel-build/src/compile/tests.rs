@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use kernel_core::bundle::Bundle;
 
 use super::*;
+use kernel_compiler::Libraries;
 use crate::toolchain;
 
 mod sm75;
@@ -87,7 +88,7 @@ impl Drop for Place {
 }
 
 /// "Lowers" a file by taking it as it is.
-fn as_is(text: &str) -> Vec<DeviceUnit> {
+fn as_is(text: &str, _: &Libraries) -> Vec<DeviceUnit> {
     let entry = |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, ctas: 1, maps: 0 };
     let source = text.replace("#[tile_kernel]\n", "");
     vec![DeviceUnit { kernel: "double".into(), fingerprint: "f00d".into(), only: None, source, entries: vec![entry("double_b"), entry("double_a")] }]
@@ -109,7 +110,7 @@ fn have_toolchain() -> bool {
 #[test]
 fn no_toolchain_is_no_concern_without_kernels() {
     let p = Place::new("none");
-    let outcome = p.build(&|_| Vec::new(), missing).unwrap();
+    let outcome = p.build(&|_, _| Vec::new(), missing).unwrap();
     assert!(outcome.report.entries.is_empty() && p.bundles().is_empty());
 }
 
@@ -149,7 +150,7 @@ fn a_unit_becomes_a_bundle() {
     p.build_for("sm_75", &as_is, toolchain::find).unwrap();
     let bytes = fs::read(p.dir.join("out/double-f00d.bundle")).unwrap();
     assert_eq!(Bundle::parse(&bytes).unwrap().entries()[0].targets().collect::<Vec<_>>(), ["sm_75"]);
-    p.build(&|_| Vec::new(), missing).unwrap();
+    p.build(&|_, _| Vec::new(), missing).unwrap();
     assert!(p.bundles().is_empty());
 }
 
@@ -159,8 +160,8 @@ fn broken_lowered_code_is_reported_and_kept() {
         return;
     }
     let p = Place::new("broken");
-    let lower = |text: &str| {
-        let mut units = as_is(text);
+    let lower = |text: &str, _: &Libraries| {
+        let mut units = as_is(text, &Libraries::default());
         let mut bad = units[0].clone();
         bad.kernel = "bad".into();
         bad.source = bad.source.replace("double_a(x: u64", "double_a(x: Unknown");

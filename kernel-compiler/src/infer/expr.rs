@@ -100,7 +100,7 @@ impl Infer<'_> {
             let e = e.clone();
             return self.expr(&e);
         }
-        let hint = if ops::is_builtin(n) { ": it is an operation, call it" } else { ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines" };
+        let hint = if ops::is_builtin(n) { ": it is an operation, call it" } else { ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses" };
         self.error(span, format!("unknown name `{n}`{hint}"))
     }
 

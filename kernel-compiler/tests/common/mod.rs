@@ -8,7 +8,7 @@ use kernel_compiler::ir::{Func, Op, Place, Stmt, Value};
 /// The first instance of the only kernel in a text.
 pub fn func(text: &str) -> Func {
     let d = Diagnostics::default();
-    let found = kernel_compiler::module::file(text).into_iter().next().expect("a kernel");
+    let found = kernel_compiler::module::file(text, &Default::default()).into_iter().next().expect("a kernel");
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses").swap_remove(0);
     let instances = kernel.instances();
     let i = &instances[0];

@@ -1,0 +1,6 @@
+use kernel_macros::tile_module;
+
+#[tile_module(tiles)]
+mod kernels {}
+
+fn main() {}
