@@ -42,7 +42,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 61] = [
+    let kernels: [&[&'static KernelDesc]; 63] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
@@ -70,6 +70,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_f32::f32_products::split_transposed::DESCS,
         matmul_f32::f32_products::matmul_tf32::DESCS,
         matmul_f32::f32_products::matmul_tf32_nn::DESCS,
+        matmul_f32::f32_products::matmul_tf32_tt::DESCS,
         matmul_int8::quantised::int8_row_sums::DESCS,
         matmul_int8::quantised::matmul_int8::DESCS,
         matmul_int8::quantised::quantise::DESCS,
@@ -79,6 +80,7 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_shared::shared::matmul_shared_tt::DESCS,
         matmul_shared::shared::matmul_shared_tf32_nn::DESCS,
         matmul_shared::shared::matmul_shared_tf32_nt::DESCS,
+        matmul_shared::shared::matmul_shared_tf32_tt::DESCS,
         matmul_shared::shared::gemm_shared::DESCS,
         matmul_shared::shared::matmul_shared_i8::DESCS,
         matmul_shared::shared::matmul_shared_f8::DESCS,

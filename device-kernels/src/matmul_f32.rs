@@ -113,37 +113,50 @@ pub mod f32_products {
         part(trans(x.tile([r, c], [TILE, TILE])), high, low, c, r);
     }
 
-    /// Of operands rounded to tf32, or cut off to it where they come by tensor maps.
+    /// Of operands rounded to tf32, or cut off to it where they come by tensor maps. What lies across goes to warpgroups by way of registers, where
+    /// only a left operand may.
     #[tile_kernel(
+        /// A Bᵀ.
+        kernel(matmul_tf32, TA = 0),
+        /// Aᵀ Bᵀ.
+        kernel(matmul_tf32_tt, TA = 1),
         tune(BM = [128], BN = [256], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
         tune(BM = [128], BN = [192], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]
-    pub fn matmul_tf32<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>, below: f32) {
+    pub fn in_tf32<const TA: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
+        let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let mut acc = zeros::<f32>([BM, BN]);
-            for k in (0..a.dim(1)).step_by(BK) {
-                acc = dot(a.tile([i * BM, k], [BM, BK]), trans(b.tile([j * BN, k], [BN, BK])), acc).tf32();
+            for k in (0..depth).step_by(BK) {
+                acc = dot(operand::<TA, BM, BK, 0>(a, i * BM, k), operand::<1, BK, BN, 0>(b, k, j * BN), acc).tf32();
             }
             c.store([i * BM, j * BN], activated(acc, below));
         }
     }
 
-    /// As [`matmul_tf32`], but `A B`: what lies across goes to warpgroups by way of registers, where only the left operand may, so that
-    /// the transpose of the product is computed.
+    /// As [`matmul_tf32`], but `A B`: the transpose of the product is computed, of which B's is the left operand.
     #[tile_kernel(
         tune(BM = [256], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
+        tune(BM = [192], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 3],
+        emulate = [1, 3, 4],
     )]
     pub fn matmul_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>, below: f32) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));

@@ -90,12 +90,12 @@ pub mod shared {
                 }
             } else {
                 for k in range(from, to, BK) {
-                    if HOW == 1 {
-                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums).tf32();
-                    } else if SWAP == 1 {
-                        sums = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), sums);
+                    if SWAP == 1 {
+                        let (x, y) = (operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r));
+                        sums = if HOW == 1 { dot(x, y, sums).tf32() } else { dot(x, y, sums) };
                     } else {
-                        sums = dot(operand::<E, TA, BM, BK, 0>(a, r, k), operand::<F, TB, BK, BN, 0>(b, k, s), sums);
+                        let (x, y) = (operand::<E, TA, BM, BK, 0>(a, r, k), operand::<F, TB, BK, BN, 0>(b, k, s));
+                        sums = if HOW == 1 { dot(x, y, sums).tf32() } else { dot(x, y, sums) };
                     }
                 }
             }
@@ -194,20 +194,22 @@ pub mod shared {
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_shared_tf32_nn, TB = 0),
+        kernel(matmul_shared_tf32_nn, TA = 0, TB = 0, SWAP = 1),
         /// A Bᵀ.
-        kernel(matmul_shared_tf32_nt, TB = 1),
+        kernel(matmul_shared_tf32_nt, TA = 0, TB = 1, SWAP = 1),
+        /// Aᵀ Bᵀ.
+        kernel(matmul_shared_tf32_tt, TA = 1, TB = 1, SWAP = 0, emulate = [1, 2]),
         tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
-        tune(BM = [16], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90]),
+        tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
+        tune(BM = [32], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [1], warps = [4], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
+        tune(BM = [16], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
+        tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
-        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
+        grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA == 1 { a.dim(0) } else { a.dim(1) }, BK * LEAST)))],
         emulate = [1, 6],
     )]
-    pub unsafe fn matmul_shared_tf32<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared_tf32<const TA: usize, const TB: usize, const SWAP: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
         slots: &mut [f32],
@@ -215,7 +217,7 @@ pub mod shared {
         mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
-        product::<f32, f32, f32, f32, 0, 0, TB, 1, 1, BM, BN, BK, BN, BM, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<f32, f32, f32, f32, 0, TA, TB, SWAP, 1, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// `C = alpha A B + beta C`. With a `beta` of 0 what `C` held does not count.

@@ -2,7 +2,7 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, is_work};
-use super::repack::{Bits, LEAST, LEAST_OF_BYTES, with_rows};
+use super::repack::{Bits, LEAST, LEAST_TO_TURN, with_rows};
 use super::scratch_matrix::ScratchMatrix;
 use super::shared::Sharing;
 use super::wide::Wide;
@@ -222,24 +222,26 @@ impl Multiply for f32 {
     type Bits = u32;
     type Sum = f32;
     fn has(way: Way) -> bool {
-        !way.transpose.a
+        !way.transpose.a || way.tf32 && way.transpose.b
     }
     fn call<'a>(way: Way, a: ViewArg<'a, f32, 2>, b: ViewArg<'a, f32, 2>, c: ViewMutArg<'a, f32, 2>, below: f32) -> Call<'a> {
         use k::matmul_f32::f32_products::*;
-        match (way.tf32, way.transpose.b) {
-            (true, true) => matmul_tf32(a, b, c, below),
-            (true, false) => matmul_tf32_nn(a, b, c, below),
-            (false, true) => matmul_f32(a, b, c, below),
-            (false, false) => matmul_f32_nn(a, b, c, below),
+        match (way.tf32, way.transpose.a, way.transpose.b) {
+            (true, true, true) => matmul_tf32_tt(a, b, c, below),
+            (true, false, false) => matmul_tf32_nn(a, b, c, below),
+            (true, ..) => matmul_tf32(a, b, c, below),
+            (false, false, false) => matmul_f32_nn(a, b, c, below),
+            (false, ..) => matmul_f32(a, b, c, below),
         }
     }
     fn desc(way: Way) -> &'static KernelDesc {
         use k::matmul_f32::f32_products::*;
-        match (way.tf32, way.transpose.b) {
-            (true, true) => matmul_tf32::DESCS[0],
-            (true, false) => matmul_tf32_nn::DESCS[0],
-            (false, true) => matmul_f32::DESCS[0],
-            (false, false) => matmul_f32_nn::DESCS[0],
+        match (way.tf32, way.transpose.a, way.transpose.b) {
+            (true, true, true) => matmul_tf32_tt::DESCS[0],
+            (true, false, false) => matmul_tf32_nn::DESCS[0],
+            (true, ..) => matmul_tf32::DESCS[0],
+            (false, false, false) => matmul_f32_nn::DESCS[0],
+            (false, ..) => matmul_f32::DESCS[0],
         }
     }
     fn few_columns(e: Extents) -> bool {
@@ -250,8 +252,13 @@ impl Multiply for f32 {
     }
     fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
         use k::matmul_shared::shared::*;
-        let desc = if way.transpose.b { matmul_shared_tf32_nt::DESCS[0] } else { matmul_shared_tf32_nn::DESCS[0] };
-        (way.tf32 && !way.transpose.a).then_some(desc)
+        match (way.transpose.a, way.transpose.b) {
+            _ if !way.tf32 => None,
+            (false, false) => Some(matmul_shared_tf32_nn::DESCS[0]),
+            (false, true) => Some(matmul_shared_tf32_nt::DESCS[0]),
+            (true, true) => Some(matmul_shared_tf32_tt::DESCS[0]),
+            (true, false) => None,
+        }
     }
     fn shared_call<'a>(
         way: Way,
@@ -264,7 +271,13 @@ impl Multiply for f32 {
     ) -> Call<'a> {
         use k::matmul_shared::shared::*;
         // SAFETY: as above.
-        unsafe { if way.transpose.b { matmul_shared_tf32_nt(a, b, slots, tickets, c, below) } else { matmul_shared_tf32_nn(a, b, slots, tickets, c, below) } }
+        unsafe {
+            match (way.transpose.a, way.transpose.b) {
+                (true, _) => matmul_shared_tf32_tt(a, b, slots, tickets, c, below),
+                (_, true) => matmul_shared_tf32_nt(a, b, slots, tickets, c, below),
+                _ => matmul_shared_tf32_nn(a, b, slots, tickets, c, below),
+            }
+        }
     }
     fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<split::Way> {
         split::way(on, e, b, c_in_rows)
@@ -363,7 +376,7 @@ fn multiply<T: Multiply>(
     // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
     match e {
         e if e.n == 1 && e.m > 1 && on.pin().is_none() => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
-        e if on.pin().is_none() && T::few_columns(e) && turns(on, e, &a, tf32) => {
+        e if on.pin().is_none() && !tf32 && T::few_columns(e) && T::in_parts(on, e.turned(), &a.transpose(), true).is_some() => {
             let mut turned = match ScratchMatrix::new(on, [e.n, e.m], 1) {
                 // It is only slower without.
                 Err(Error::OutOfMemory { .. }) => return product(on, e, (a, b), c, tf32, below),
@@ -376,28 +389,9 @@ fn multiply<T: Multiply>(
     }
 }
 
-/// Whether there are kernels by which few columns are faster as rows; in tf32 only where A would have to be turned, which is larger.
-fn turns<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, tf32: bool) -> bool {
-    if tf32 {
-        let way = Way { transpose: Transpose { a: false, b: !a.transposed }, tf32 };
-        return a.transposed && T::shared_desc(way).is_some_and(|desc| on.runtime().0.takes_maps(desc));
-    }
-    T::in_parts(on, e.turned(), &a.transpose(), true).is_some()
-}
-
 /// The product of operands that are checked.
 fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
-    // Where there is no kernel for these rows, strides say what is transposed, or copies are made. A pinned kernel is taken for them.
-    let columns = Transpose::OF_B;
-    let pinned = on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: columns, tf32 })));
-    let usable = |transpose: Transpose| transpose == columns || (!pinned && T::has(Way { transpose, tf32 }));
-    // Tensor maps take f32 as it is for products in tf32 only.
-    let (copies, given) = (T::DTYPE != DType::F32 || tf32, Transpose { a: a.transposed, b: b.transposed });
-    let rows = Transpose { a: false, ..given };
-    // Few rows are soon copied, where they must be, or where programs share tiles of rows alone.
-    let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
-    let few = given.a && on.pin().is_none() && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps());
-    let wanted = (few || !usable(given)).then(|| if usable(rows) { rows } else { columns });
+    let usable = |transpose: Transpose| transpose == Transpose::OF_B || (!pinned::<T>(on, tf32) && T::has(Way { transpose, tf32 }));
     // One row is read once, in f32 as fast.
     if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b, c.as_view().strides()[1] == 1) {
         return T::multiply_parts(on, e, way, (a, b), c, below);
@@ -422,6 +416,63 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
             |slots, tickets, c| on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below)),
         )
     };
-    let least = if size_of::<T>() == 1 { LEAST_OF_BYTES } else { LEAST };
-    if copies { with_rows::<T, T::Bits>(least, on, e, (a, b), wanted, |transpose| T::desc(Way { transpose, tf32 }), run) } else { run(a, b) }
+    // Tensor maps take f32 as it is for products in tf32 only.
+    if T::DTYPE == DType::F32 && !tf32 {
+        return run(a, b);
+    }
+    // Where tensor cores do not take every order of operands small ones are turned, too.
+    let least = if usable(a.order(&b)) && size_of::<T>() > 1 { LEAST } else { LEAST_TO_TURN };
+    with_rows::<T, T::Bits>(least, on, e, (a, b), Some(wanted(on, e, &a, &b, tf32)), |transpose| T::desc(Way { transpose, tf32 }), run)
+}
+
+/// Whether the kernel that takes A as rows and B as columns is pinned: it is taken whatever the rows are, for strides say what is transposed.
+fn pinned<T: Multiply>(on: &impl Launch, tf32: bool) -> bool {
+    on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: Transpose::OF_B, tf32 })))
+}
+
+/// The order in which kernels are faster by operands, copied where they are not in it, than by those that are given.
+fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand<T>, tf32: bool) -> Transpose {
+    let (given, free) = (a.order(b), on.pin().is_none());
+    let rows = Transpose { a: false, ..given };
+    if pinned::<T>(on, tf32) {
+        return Transpose::OF_B;
+    }
+    if tf32 {
+        // What lies across goes by way of registers, one operand at most, unless it is copied anyway or soon: then it is turned, too.
+        let (a_across, b_across) = (given.a && a.maps() && !(free && shared::soon_turned(e)), !given.b && b.maps());
+        let turns_b = a_across && e.n < e.m;
+        return Transpose { a: a_across && (turns_b || !b_across), b: turns_b || !b_across };
+    }
+    // Few rows are soon copied where programs share tiles of rows alone.
+    let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
+    if given.a && free && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
+        return rows;
+    }
+    if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Runtime};
+
+    /// The order, as in `NT`, that a product in tf32 is made in, of operands whose rows are `odd` or not.
+    fn order(given: &str, [m, n, k]: [u64; 3], odd: bool) -> String {
+        let rt = Runtime::emulator(0);
+        let data = Buffer::<f32>::zeros(&rt, 32).unwrap();
+        // Only its rows count.
+        let operand = |transposed| Operand::new(data.slice(..).unwrap().strided([2, 2], [if odd { 17 } else { 16 }, 1]).unwrap(), transposed);
+        let (a, b) = (operand(given.starts_with('T')), operand(given.ends_with('T')));
+        let found = wanted(&rt, Extents { m, n, k }, &a, &b, true);
+        [found.a, found.b].map(|t| if t { 'T' } else { 'N' }).iter().collect()
+    }
+
+    #[test]
+    fn in_tf32_one_operand_may_lie_across() {
+        let (large, wide, tall) = ([4096, 4096, 4096], [64, 4096, 4096], [8192, 64, 4096]);
+        for (given, dims, wanted) in [("NN", large, "NN"), ("NT", large, "NT"), ("TT", large, "TT"), ("TN", large, "NN"), ("TN", tall, "TT"), ("TN", wide, "NN"), ("TT", wide, "NT"), ("TT", [64, 64, 4096], "TT")] {
+            assert_eq!(order(given, dims, false), wanted, "{given} {dims:?}");
+            assert_eq!(order(given, dims, true), "NT", "what is copied is turned: {given} {dims:?}");
+        }
+    }
 }

@@ -108,6 +108,11 @@ impl<'a, T: Element> Operand<'a, T> {
         element == 1 && row > 0 && starts.is_multiple_of(16) && fits(rows) && fits(cols) && row.saturating_mul(size) < 1 << 39
     }
 
+    /// Which of both are transposed, where this is the left one.
+    pub fn order(&self, right: &Self) -> Transpose {
+        Transpose { a: self.transposed, b: right.transposed }
+    }
+
     /// See [`key::in_sectors`].
     pub fn in_sectors(&self) -> bool {
         key::in_sectors(self.view.strides()[0], size_of::<T>())

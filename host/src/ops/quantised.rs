@@ -2,7 +2,7 @@
 
 use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose, is_work};
-use super::repack::{LEAST_OF_BYTES, Packed, with_rows};
+use super::repack::{LEAST_TO_TURN, Packed, with_rows};
 use super::scratch_matrix::ScratchMatrix;
 use super::shared::{self, Sharing};
 use super::wide::{self, Wide};
@@ -61,7 +61,7 @@ pub fn matmul_int8<'a>(
     // There are kernels for nothing else.
     let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
     let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
-    with_rows::<i8, u8>(LEAST_OF_BYTES, on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
+    with_rows::<i8, u8>(LEAST_TO_TURN, on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));

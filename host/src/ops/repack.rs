@@ -82,8 +82,8 @@ pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: Vi
 /// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
 /// extent along which a copied operand is used again and again.
 pub(super) const LEAST: Least = Least { product: 1 << 24, reuse: 1 };
-/// Of 8 bits, for which tensor cores take one order of operands alone.
-pub(super) const LEAST_OF_BYTES: Least = Least { product: 1 << 18, reuse: 1 };
+/// Of 8 bits, and where tensor cores do not take the order of the operands.
+pub(super) const LEAST_TO_TURN: Least = Least { product: 1 << 18, reuse: 1 };
 /// Of matrices of a batch.
 pub(super) const LEAST_OF_BATCHES: Least = Least { product: 1 << 30, reuse: 512 };
 
@@ -104,7 +104,7 @@ pub(super) fn with_rows<T: Element, B: Bits>(
     desc: impl Fn(Transpose) -> &'static KernelDesc,
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
-    let given = Transpose { a: a.transposed, b: b.transposed };
+    let given = a.order(&b);
     let wanted = wanted.unwrap_or(given);
     let (copy_a, copy_b) = (given.a != wanted.a || !a.maps(), given.b != wanted.b || !b.maps());
     let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= least.product;

@@ -20,6 +20,7 @@ const WORDS: u64 = 4;
 const FEW: u64 = 32;
 /// Rows that are copied, where they lie across, in less time than tiles of more rows cost, if the other operand is as large as this.
 const SOON_COPIED: u64 = 64;
+const SOON_TURNED: u64 = 512;
 const LEAST_OTHER: u64 = 1 << 23;
 /// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
 const MOST_WAVES: u64 = 4;
@@ -90,6 +91,11 @@ fn order(transpose: Transpose, first: &str, in_sectors: bool) -> u64 {
     1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(first == SHARED) + 8 * u64::from(!in_sectors))
 }
 
+/// Whether A in tf32, where it lies across, is soon copied as rows: else it goes by way of registers, which few rows do not outweigh.
+pub(super) fn soon_turned(e: Extents) -> bool {
+    e.m <= SOON_TURNED && e.n.saturating_mul(e.k) >= LEAST_OTHER
+}
+
 fn tiles(e: Extents) -> u64 {
     e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1]))
 }
@@ -99,13 +105,14 @@ fn worth_asking(on: &impl Launch, e: Extents) -> bool {
 }
 
 /// The kernels whose programs share tiles.
-const KERNELS: [&[&KernelDesc]; 9] = [
+const KERNELS: [&[&KernelDesc]; 10] = [
     matmul_shared_nn::DESCS,
     matmul_shared_nt::DESCS,
     matmul_shared_tn::DESCS,
     matmul_shared_tt::DESCS,
     matmul_shared_tf32_nn::DESCS,
     matmul_shared_tf32_nt::DESCS,
+    matmul_shared_tf32_tt::DESCS,
     matmul_shared_i8::DESCS,
     matmul_shared_f8::DESCS,
     gemm_shared::DESCS,
@@ -133,10 +140,10 @@ fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
-        use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn};
+        use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn, matmul_tf32_tt};
         use device_kernels::{gemm::scaled::*, matmul_8bit::bytes::*, matmul_int8::quantised::*};
         let halves = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS];
-        let others = [matmul_tf32::DESCS, matmul_tf32_nn::DESCS, matmul_i8::DESCS, matmul_f8::DESCS, gemm::DESCS, scaled_product::DESCS, matmul_int8::DESCS, quantise::DESCS];
+        let others = [matmul_tf32::DESCS, matmul_tf32_nn::DESCS, matmul_tf32_tt::DESCS, matmul_i8::DESCS, matmul_f8::DESCS, gemm::DESCS, scaled_product::DESCS, matmul_int8::DESCS, quantise::DESCS];
         Tunable::version_of(&[&halves[..], &others, &KERNELS].concat())
     })
 }
