@@ -37,7 +37,7 @@ pub fn gemm<'a>(
     let as_is = |view| Operand { view, transposed: false };
     let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
     with_rows::<f16, u16>(LEAST, on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
-        let sharing = Sharing { desc: gemm_shared::DESCS[0], helper: None, name: if beta == 0.0 { "scaled_product_way" } else { "gemm_way" }, transpose: Transpose::NONE };
+        let sharing = Sharing { desc: gemm_shared::DESCS[0], helper: None, name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM }, transpose: Transpose::NONE };
         let whole = |c: ViewMutArg<f16, 2>| {
             if beta == 0.0 {
                 return on.launch(scaled_product(a.view, b.view, c, alpha));

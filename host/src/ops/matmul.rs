@@ -405,7 +405,7 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
         let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
         let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
         let Some(desc) = T::shared_desc(way) else { return on.launch(T::call(way, a.view, b.view, c, below)) };
-        let sharing = Sharing { desc, helper: None, name: "matmul_way", transpose: way.transpose };
+        let sharing = Sharing { desc, helper: None, name: shared::MATMUL, transpose: way.transpose };
         shared::multiply(
             on,
             e,

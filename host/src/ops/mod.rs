@@ -45,3 +45,13 @@ pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduc
 pub use reorder::{color_inversion, reverse_array};
 pub use repack::{Bits, repack};
 pub use softmax::{softmax_1d, softmax_rows};
+
+/// The choices that are measured beside those of configurations: what each is filed under, and what it is among.
+#[cfg(test)]
+pub(crate) const CHOICES: [(&str, &[&str]); 5] = [
+    (shared::MATMUL, &shared::CANDIDATES),
+    (shared::GEMM, &shared::CANDIDATES),
+    (shared::SCALED_PRODUCT, &shared::CANDIDATES),
+    (shared::QUANTISED, &shared::CANDIDATES),
+    (softmax::ROWS, &softmax::KERNELS),
+];

@@ -66,7 +66,7 @@ pub fn matmul_int8<'a>(
         let [za, zb, zc] = q.zeros();
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
         let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
-        let sharing = Sharing { desc, helper: Some(quantise::DESCS[0]), name: "matmul_int8_way", transpose: WAY.transpose };
+        let sharing = Sharing { desc, helper: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
         shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
             let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
             on.launch(<i8 as Multiply>::shared_call(WAY, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;

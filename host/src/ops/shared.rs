@@ -120,6 +120,13 @@ const KERNELS: [&[&KernelDesc]; 10] = [
 
 const SHARED: &str = "shared";
 const WHOLE: &str = "whole";
+#[cfg(test)]
+pub(super) const CANDIDATES: [&str; 2] = [WHOLE, SHARED];
+/// What the choice between them is filed under, by operation.
+pub(super) const MATMUL: &str = "matmul_way";
+pub(super) const GEMM: &str = "gemm_way";
+pub(super) const SCALED_PRODUCT: &str = "scaled_product_way";
+pub(super) const QUANTISED: &str = "matmul_int8_way";
 
 /// The likely one first: it is taken where nothing was measured.
 fn likely(tiles: u64, num_sms: u64, depth: u64) -> [&'static str; 2] {

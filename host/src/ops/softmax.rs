@@ -41,7 +41,7 @@ pub fn softmax_rows<'a>(
     rows: u64,
     cols: u64,
 ) -> Result<()> {
-    const WHAT: &str = "softmax_rows";
+    const WHAT: &str = ROWS;
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     let area = check::area(WHAT, rows, cols)?;
     check::length(WHAT, "x", x.len(), area, &format!("a {rows} x {cols} matrix"))?;
@@ -59,7 +59,9 @@ pub fn softmax_rows<'a>(
     launch_rows(on, kernels[choice], x, y, rows, cols)
 }
 
-const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_wide"];
+/// What the choice among them is filed under.
+pub(super) const ROWS: &str = "softmax_rows";
+pub(super) const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_wide"];
 
 /// The likely one first: it is taken where nothing was measured.
 fn by_width(cols: u64) -> [&'static str; 3] {

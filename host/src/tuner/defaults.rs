@@ -71,18 +71,10 @@ mod tests {
     #[cfg(feature = "ops")]
     #[test]
     fn shipped_results_are_of_what_there_is() {
-        const SHARING: &[&str] = &["whole", "shared"];
-        const WAYS: &[(&str, &[&str])] = &[
-            ("matmul_way", SHARING),
-            ("gemm_way", SHARING),
-            ("scaled_product_way", SHARING),
-            ("matmul_int8_way", SHARING),
-            ("softmax_rows", &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"]),
-        ];
         let kernels = device_kernels::all();
         for (label, results) in SHIPPED.iter().flat_map(|t| parse(t).unwrap().kernels) {
             let of_kernel = |config: &str| kernels.iter().any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config));
-            let way = WAYS.iter().find(|(name, _)| label.split('[').next() == Some(name));
+            let way = crate::ops::CHOICES.iter().find(|(name, _)| label.split('[').next() == Some(name));
             let of_way = |config: &str| way.is_some_and(|(_, candidates)| candidates.contains(&config));
             let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_way(config)).collect();
             assert!(stale.is_empty(), "{label}: {stale:?}");
