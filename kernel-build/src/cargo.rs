@@ -40,7 +40,7 @@ impl Settings {
         run(&Build {
             files: &files,
             targets: &targets,
-            lower: &kernel_compiler::device_units,
+            lower: &|source, libraries| kernel_compiler::device_units(source, libraries),
             toolchain: toolchain::find,
             ptxas: ptxas::find,
             kernel_core: &Path::new(kernel_core::SOURCE_DIR).join("lib.rs"),

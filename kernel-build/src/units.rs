@@ -4,26 +4,27 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernel_compiler::{DeviceUnit, Libraries};
+use kernel_compiler::{DeviceUnit, Libraries, Source};
 
 use crate::pool::Pool;
 
-/// The compiler: the kernels of one file's text, which use libraries of the package. Those with mistakes are left out, for the macro reports them.
-pub type Lower = dyn Fn(&str, &Libraries) -> Vec<DeviceUnit> + Sync;
+/// The compiler: the kernels of one file, which use libraries of the package. Those with mistakes are left out, for the macro reports them.
+pub type Lower = dyn Fn(Source, &Libraries) -> Vec<DeviceUnit> + Sync;
 
 /// Units of all files, in the order of the files, and warnings; every file is a job.
 pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<(Vec<DeviceUnit>, Vec<String>)> {
     let (mut texts, mut libraries) = (Vec::new(), Libraries::default());
     for f in files {
         let text = fs::read_to_string(f).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", f.display())))?;
-        libraries.add(f, &text);
+        libraries.add(Source { file: f, text: &text });
         // A look at the text spares most files the parser.
         if text.contains("tile_kernel") {
-            texts.push(text);
+            texts.push((f, text));
         }
     }
-    let missing = texts.iter().flat_map(|text| libraries.missing(text)).collect();
-    Ok((pool.map(&texts, |text| lower(text, &libraries)).into_iter().flatten().collect(), missing))
+    let source = |(file, text): &'_ (&PathBuf, String)| -> Vec<DeviceUnit> { lower(Source { file, text }, &libraries) };
+    let missing = texts.iter().flat_map(|(file, text)| libraries.missing(Source { file, text })).collect();
+    Ok((pool.map(&texts, source).into_iter().flatten().collect(), missing))
 }
 
 /// All `.rs` files below a folder, sorted, without those of packages inside it; none where there is no such folder.

@@ -28,22 +28,22 @@ pub use emit::device::{DeviceUnit, EntryMeta};
 pub use emit::named_variant;
 pub use emit::host::{Emulate, HostOptions};
 pub use infer::BUILTINS;
-pub use library::Libraries;
+pub use library::{Libraries, Source};
 use proc_macro2::TokenStream;
 use quote::quote;
 pub use show::{Stage, show};
 use std::path::Path;
 use std::rc::Rc;
 
-/// The lowered code of every kernel in a file's text. Functions with mistakes are left out: the macro reports them at
+/// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at
 /// the user's own tokens.
-pub fn device_units(file_text: &str, libraries: &Libraries) -> Vec<DeviceUnit> {
+pub fn device_units<'a>(source: impl Into<library::Source<'a>>, libraries: &Libraries) -> Vec<DeviceUnit> {
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let units = units_of(found, &d).ok();
         units.filter(|_| d.is_empty())
     };
-    module::file(file_text, libraries).into_iter().filter_map(of).flatten().collect()
+    module::file(source, libraries).into_iter().filter_map(of).flatten().collect()
 }
 
 /// The lowered code of a function's kernels.
@@ -98,7 +98,8 @@ fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStre
     // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
     let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
     let kernels = kernels.into_iter().map(expand_found);
-    quote! { #(#attrs)* #[allow(unused)] #vis mod #ident { #(#rest)* #(#kernels)* } }
+    let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
+    quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
 }
 
 fn expand_found(found: module::Found) -> TokenStream {

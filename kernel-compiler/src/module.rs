@@ -3,10 +3,11 @@
 use crate::ast::Scope;
 use crate::diag::{Diagnostics, Result};
 use crate::instance::{Kernel, fingerprint};
-use crate::library::{Libraries, Uses};
+use crate::library::{Libraries, Place, Source, Uses};
 use crate::parse;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
+use std::cell::RefCell;
 use std::rc::Rc;
 use syn::visit::Visit;
 
@@ -73,32 +74,49 @@ pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
     }
 }
 
-/// Every kernel's function in a file's text, in order. A file that does not parse has none: `rustc` reports it.
-pub fn file(text: &str, libraries: &Libraries) -> Vec<Found> {
-    struct Finder<'l>(Vec<Found>, &'l Libraries);
+/// Calls `each` with every `#[tile_module]` of a file, the libraries that it uses, and the place that it is in.
+pub fn tile_modules(source: Source, each: &mut dyn FnMut(&syn::ItemMod, Uses, &Place)) {
+    walk(source, &mut |_| {}, each);
+}
+
+/// The same, and every function.
+fn walk(source: Source, function: &mut dyn FnMut(&syn::ItemFn), module: &mut dyn FnMut(&syn::ItemMod, Uses, &Place)) {
+    struct Finder<'f>(Place, &'f mut dyn FnMut(&syn::ItemFn), &'f mut dyn FnMut(&syn::ItemMod, Uses, &Place));
     impl<'a> Visit<'a> for Finder<'_> {
         fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
-            let mut item = f.clone();
-            if let Some(attr) = take_attribute(&mut item.attrs, KERNEL) {
-                self.0.push(Found { attr, item, scope: Rc::default(), context: TokenStream::new() });
-            }
+            (self.1)(f);
         }
         fn visit_item_mod(&mut self, m: &'a syn::ItemMod) {
-            match (&m.content, uses(m)) {
-                (Some((_, items)), Some(uses)) => {
-                    if let Ok(used) = self.1.items(&uses)
-                        && let Ok((kernels, _)) = module(items.clone(), &used, &Diagnostics::default())
-                    {
-                        self.0.extend(kernels);
-                    }
-                }
-                _ => syn::visit::visit_item_mod(self, m),
+            if let Some(uses) = uses(m) {
+                return (self.2)(m, uses, &self.0);
             }
+            let inner = self.0.within(&m.ident.to_string());
+            let outer = std::mem::replace(&mut self.0, inner);
+            syn::visit::visit_item_mod(self, m);
+            self.0 = outer;
         }
     }
-    let mut finder = Finder(vec![], libraries);
-    if let Ok(f) = syn::parse_file(text) {
-        finder.visit_file(&f);
+    if let Ok(f) = syn::parse_file(source.text) {
+        Finder(Place::of(source.file), function, module).visit_file(&f);
     }
-    finder.0
+}
+
+/// Every kernel's function in a file, in order. A file that does not parse has none: `rustc` reports it.
+pub fn file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<Found> {
+    let found = RefCell::new(vec![]);
+    let mut alone = |f: &syn::ItemFn| {
+        let mut item = f.clone();
+        if let Some(attr) = take_attribute(&mut item.attrs, KERNEL) {
+            found.borrow_mut().push(Found { attr, item, scope: Rc::default(), context: TokenStream::new() });
+        }
+    };
+    walk(source.into(), &mut alone, &mut |m, uses, at| {
+        if let Some((_, items)) = &m.content
+            && let Ok(used) = libraries.items(&uses, at)
+            && let Ok((kernels, _)) = module(items.clone(), &used, &Diagnostics::default())
+        {
+            found.borrow_mut().extend(kernels);
+        }
+    });
+    found.into_inner()
 }

@@ -4,7 +4,7 @@ use crate::analyse::analyse;
 use crate::diag::Diagnostics;
 use crate::emit::{config_id, types_id};
 use crate::ir::{Func, LoopOptions, Stmt};
-use crate::library::Libraries;
+use crate::library::{Libraries, Source};
 use crate::lower::Variant;
 use crate::module::{self, Found};
 use crate::parse;
@@ -24,11 +24,11 @@ pub enum Stage {
 
 const NO_VARIANT: &str = "the kernel has no such variant";
 
-/// Shows a kernel of a file's text, which uses libraries of the package: of the instance with these types (`f16`; none: the first) and configuration (its id;
+/// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the first) and configuration (its id;
 /// none: the default), in one of its variants.
-pub fn show(file_text: &str, libraries: &Libraries, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
+pub fn show<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
     let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel);
-    let found = module::file(file_text, libraries).into_iter().find(named).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
+    let found = module::file(source, libraries).into_iter().find(named).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
     let d = Diagnostics::default();
     let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
     let k = found.parse(&d).map_err(|_| failed(&d))?.into_iter().find(|k| k.name == kernel).expect("it is among the names");

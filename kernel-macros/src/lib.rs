@@ -16,8 +16,8 @@ pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes the functions, constants and type aliases of a module ones that kernels of the package may use: `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
-pub fn tile_library(_attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel_compiler::library::expand(item.into()).into()
+pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel_compiler::library::expand(attr.into(), item.into()).into()
 }
 
 /// What a library hands its items to.

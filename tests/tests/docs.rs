@@ -85,7 +85,7 @@ fn mistakes(text: &str) -> Vec<String> {
     let d = Diagnostics::default();
     let expected = text.matches("#[tile_kernel").count();
     let mut libraries = kernel_compiler::Libraries::default();
-    libraries.add("lib.rs".as_ref(), text);
+    libraries.add(text);
     let found = kernel_compiler::module::file(text, &libraries);
     let mut out = vec![];
     if found.is_empty() || found.len() != expected {

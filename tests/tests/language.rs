@@ -275,14 +275,32 @@ mod more {
 mod of_libraries {
     const SHIFT: f32 = 100.0;
 
+    // Not what `kernel(..)` gives, nor the library's.
+    const PLUS: usize = 1000;
+    type T = f64;
+
     /// Not the library's.
     fn one_more(x: Tile<f32>) -> Tile<f32> {
         x + 10.0
     }
 
+    #[tile_kernel(kernel(shift, T = f32, PLUS = 10), grid = [1])]
+    pub fn shift_by<T, const PLUS: usize>(x: &[T], y: &mut [T]) {
+        store(y, arange(64), one_more(shifted(load(x, arange(64)))) + PLUS.to::<T>());
+    }
+
+    // A literal takes the type of what it meets in each of the calls.
+    fn counted<N>(n: N) -> N {
+        let mut i = 0;
+        for _ in 0..3 {
+            i += n;
+        }
+        i
+    }
+
     #[tile_kernel(grid = [1])]
-    pub fn shift(x: &[f32], y: &mut [f32]) {
-        store(y, arange(64), one_more(shifted(load(x, arange(64)))));
+    pub fn count(y: &mut [f32], n: u32, m: i64) {
+        store(y, arange(64), (counted(n).to::<f32>() + counted(m).to::<f32>()));
     }
 }
 
@@ -292,6 +310,8 @@ fn kernels_use_libraries() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let mut y = vec![0.0f32; 64];
         rt.launch(of_libraries::shift(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
-        assert!((0..64).all(|i| y[i] == 2.0 * i as f32 + 110.0), "{y:?}");
+        assert!((0..64).all(|i| y[i] == 2.0 * i as f32 + 120.0), "{y:?}");
+        rt.launch(of_libraries::count(y.as_mut_slice().as_slice_mut_arg(), 5, -7)).expect("it runs");
+        assert!(y.iter().all(|&y| y == -6.0), "{y:?}");
     }
 }

@@ -136,8 +136,8 @@ fn none(what: &str, wrong: Vec<String>) {
 /// The lowered code of every entry.
 fn lowered() -> BTreeMap<String, String> {
     let mut libraries = kernel_compiler::Libraries::default();
-    SOURCES.iter().for_each(|(name, text)| libraries.add(name.as_ref(), text));
-    let units: Vec<DeviceUnit> = SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(text, &libraries)).collect();
+    SOURCES.iter().for_each(|(name, text)| libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text }));
+    let units: Vec<DeviceUnit> = SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(*text, &libraries)).collect();
     let mut out = BTreeMap::new();
     for unit in &units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);

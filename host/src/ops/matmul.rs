@@ -291,7 +291,7 @@ impl Multiply for f32 {
 ///
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. Any strides will
 /// do; rows whose elements are neighbours are fast. In scratch memory there may be copies of operands, where their rows do not start at
-/// multiples of 16 bytes, or of few rows that lie across or of 8 bits, or of f32 that are taken apart; the sums of programs that share a tile, where
+/// multiples of 16 bytes, or of few rows that lie across or of 8 bits, or one of two that lie across in tf32, or of f32 that are taken apart; the sums of programs that share a tile, where
 /// tiles do not fill the device in whole waves; and a result of few columns before it is turned. Which of several ways is the fastest
 /// is measured once for some sizes, where the tuner may.
 ///
@@ -402,8 +402,8 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
         return wide.multiply(on, &b, c, below);
     }
     let run = |a: Operand<T>, b: Operand<T>| {
-        let (a, b) = if usable(Transpose { a: a.transposed, b: b.transposed }) { (a, b) } else { (a.turned(false), b.turned(true)) };
-        let way = Way { transpose: Transpose { a: a.transposed, b: b.transposed }, tf32 };
+        let (a, b) = if usable(a.order(&b)) { (a, b) } else { (a.turned(false), b.turned(true)) };
+        let way = Way { transpose: a.order(&b), tf32 };
         let Some(desc) = T::shared_desc(way) else { return on.launch(T::call(way, a.view, b.view, c, below)) };
         let sharing = Sharing { desc, helper: None, name: shared::MATMUL, transpose: way.transpose };
         shared::multiply(
@@ -432,20 +432,26 @@ fn pinned<T: Multiply>(on: &impl Launch, tf32: bool) -> bool {
 
 /// The order in which kernels are faster by operands, copied where they are not in it, than by those that are given.
 fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand<T>, tf32: bool) -> Transpose {
-    let (given, free) = (a.order(b), on.pin().is_none());
+    let given = a.order(b);
     let rows = Transpose { a: false, ..given };
-    if pinned::<T>(on, tf32) {
-        return Transpose::OF_B;
+    // A pinned kernel's own.
+    if let Some((kernel, _)) = on.pin() {
+        let is_pinned = |&transpose: &Transpose| {
+            let way = Way { transpose, tf32 };
+            T::has(way) && (core::ptr::eq(kernel, T::desc(way)) || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
+        };
+        let orders = [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
+        return orders.into_iter().find(is_pinned).unwrap_or(if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B });
     }
     if tf32 {
         // What lies across goes by way of registers, one operand at most, unless it is copied anyway or soon: then it is turned, too.
-        let (a_across, b_across) = (given.a && a.maps() && !(free && shared::soon_turned(e)), !given.b && b.maps());
+        let (a_across, b_across) = (given.a && a.maps() && !shared::soon_turned(e), !given.b && b.maps());
         let turns_b = a_across && e.n < e.m;
         return Transpose { a: a_across && (turns_b || !b_across), b: turns_b || !b_across };
     }
     // Few rows are soon copied where programs share tiles of rows alone.
     let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
-    if given.a && free && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
+    if given.a && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
         return rows;
     }
     if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B }
@@ -470,7 +476,7 @@ mod tests {
     #[test]
     fn in_tf32_one_operand_may_lie_across() {
         let (large, wide, tall) = ([4096, 4096, 4096], [64, 4096, 4096], [8192, 64, 4096]);
-        for (given, dims, wanted) in [("NN", large, "NN"), ("NT", large, "NT"), ("TT", large, "TT"), ("TN", large, "NN"), ("TN", tall, "TT"), ("TN", wide, "NN"), ("TT", wide, "NT"), ("TT", [64, 64, 4096], "TT")] {
+        for (given, dims, wanted) in [("NN", large, "NN"), ("NT", large, "NT"), ("TT", large, "TT"), ("TN", large, "NN"), ("TN", tall, "TT"), ("TN", wide, "NN"), ("TT", wide, "NT"), ("TT", [64, 64, 4096], "TT"), ("TN", [512, 64, 131072], "TT"), ("TT", [512, 64, 131072], "TT")] {
             assert_eq!(order(given, dims, false), wanted, "{given} {dims:?}");
             assert_eq!(order(given, dims, true), "NT", "what is copied is turned: {given} {dims:?}");
         }

@@ -20,8 +20,9 @@ const WORDS: u64 = 4;
 const FEW: u64 = 32;
 /// Rows that are copied, where they lie across, in less time than tiles of more rows cost, if the other operand is as large as this.
 const SOON_COPIED: u64 = 64;
-const SOON_TURNED: u64 = 512;
 const LEAST_OTHER: u64 = 1 << 23;
+/// The same in tf32, where what lies across goes by way of registers.
+const SOON_TURNED: u64 = 512;
 /// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
 const MOST_WAVES: u64 = 4;
 const LEAST_PRODUCT: u64 = 1 << 24;
@@ -29,6 +30,11 @@ const LEAST_PRODUCT: u64 = 1 << 24;
 /// Whether A, where it lies across, is soon copied as rows.
 pub(super) fn soon_copied(e: Extents) -> bool {
     e.m <= SOON_COPIED && e.n.saturating_mul(e.k) >= LEAST_OTHER
+}
+
+/// The same in tf32, of an A that is no larger than B.
+pub(super) fn soon_turned(e: Extents) -> bool {
+    e.m <= SOON_TURNED.min(e.n) && e.n.saturating_mul(e.k) >= LEAST_OTHER
 }
 
 /// The kernel whose programs share tiles, and what its choice over the one with whole tiles is filed under.
@@ -89,11 +95,6 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
 /// A number of what else a choice depends on, in a bucket of its own: choices are kept by their place in the list of candidates, of which `first` is one.
 fn order(transpose: Transpose, first: &str, in_sectors: bool) -> u64 {
     1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(first == SHARED) + 8 * u64::from(!in_sectors))
-}
-
-/// Whether A in tf32, where it lies across, is soon copied as rows: else it goes by way of registers, which few rows do not outweigh.
-pub(super) fn soon_turned(e: Extents) -> bool {
-    e.m <= SOON_TURNED && e.n.saturating_mul(e.k) >= LEAST_OTHER
 }
 
 fn tiles(e: Extents) -> u64 {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kernel_core::bundle::Bundle;
 
 use super::*;
-use kernel_compiler::Libraries;
+use kernel_compiler::{Libraries, Source};
 use crate::toolchain;
 
 mod sm75;
@@ -88,7 +88,8 @@ impl Drop for Place {
 }
 
 /// "Lowers" a file by taking it as it is.
-fn as_is(text: &str, _: &Libraries) -> Vec<DeviceUnit> {
+fn as_is(source: Source, _: &Libraries) -> Vec<DeviceUnit> {
+    let text = source.text;
     let entry = |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, ctas: 1, maps: 0 };
     let source = text.replace("#[tile_kernel]\n", "");
     vec![DeviceUnit { kernel: "double".into(), fingerprint: "f00d".into(), only: None, source, entries: vec![entry("double_b"), entry("double_a")] }]
@@ -160,8 +161,8 @@ fn broken_lowered_code_is_reported_and_kept() {
         return;
     }
     let p = Place::new("broken");
-    let lower = |text: &str, _: &Libraries| {
-        let mut units = as_is(text, &Libraries::default());
+    let lower = |source: Source, _: &Libraries| {
+        let mut units = as_is(source, &Libraries::default());
         let mut bad = units[0].clone();
         bad.kernel = "bad".into();
         bad.source = bad.source.replace("double_a(x: u64", "double_a(x: Unknown");

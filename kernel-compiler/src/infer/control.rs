@@ -68,7 +68,7 @@ impl Infer<'_> {
                 Ok(())
             }
             Pattern::Name { name, mutable: true } => {
-                let b = self.cell(&name.to_string(), v, name.span(), span)?;
+                let b = self.cell(&name.to_string(), v, span)?;
                 self.bind(&name.to_string(), b);
                 Ok(())
             }
@@ -76,7 +76,7 @@ impl Infer<'_> {
     }
 
     /// A mutable variable with its first value.
-    fn cell(&mut self, name: &str, v: Val, at: Span, span: Span) -> Result<Binding> {
+    fn cell(&mut self, name: &str, v: Val, span: Span) -> Result<Binding> {
         if let Val::Ptr(p, offset) = v {
             let offset = match offset {
                 Some(o) => o,
@@ -86,15 +86,16 @@ impl Infer<'_> {
             self.emit(Stmt::Assign(var, offset));
             return Ok(Binding::PtrVar(p, var));
         }
-        let place = (at.start().line, at.start().column);
         let open = matches!(v, Val::Int(_, None) | Val::Float(_, None));
-        let v = match (open, self.literal_types.get(&place)) {
+        self.literals += usize::from(open);
+        let literal = self.literals;
+        let v = match (open, self.literal_types.get(&literal)) {
             (true, Some(&t)) => self.constant(&v, t, span)?,
             _ => self.run(v, span)?,
         };
         let var = self.new_var(name, self.ty(v).clone());
         if open {
-            self.open_vars.insert(var, place);
+            self.open_vars.insert(var, literal);
         }
         self.emit(Stmt::Assign(var, v));
         Ok(Binding::Var(var))
@@ -122,9 +123,7 @@ impl Infer<'_> {
                     && self.ty(*x).dtype != ty.dtype
                     && !self.literal_types.contains_key(&self.open_vars[&var])
                 {
-                    let (place, dtype) = (self.open_vars[&var], self.ty(*x).dtype);
-                    self.literal_types.insert(place, dtype);
-                    self.restart = true;
+                    self.restart_with(self.open_vars[&var], self.ty(*x).dtype);
                     return Err(Reported);
                 }
                 let v = self.run_as(v, ty.dtype, span)?;

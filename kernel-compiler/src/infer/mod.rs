@@ -109,9 +109,11 @@ struct Infer<'a> {
     params: Vec<Param>,
     values: Vec<ValueInfo>,
     vars: Vec<VarInfo>,
-    /// Where an untyped literal started a variable: its dtype is open until it meets another.
-    open_vars: HashMap<Var, (usize, usize)>,
-    literal_types: HashMap<(usize, usize), DType>,
+    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets another.
+    /// (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
+    open_vars: HashMap<Var, usize>,
+    literals: usize,
+    literal_types: HashMap<usize, DType>,
     restart: bool,
     /// Statement lists under construction, innermost last.
     blocks: Vec<Vec<Stmt>>,
@@ -122,7 +124,7 @@ struct Infer<'a> {
 }
 
 impl<'a> Infer<'a> {
-    fn new(kernel: &'a Kernel, types: &[(String, DType)], config: &'a Config, d: &'a Diagnostics, literal_types: HashMap<(usize, usize), DType>) -> Self {
+    fn new(kernel: &'a Kernel, types: &[(String, DType)], config: &'a Config, d: &'a Diagnostics, literal_types: HashMap<usize, DType>) -> Self {
         Infer {
             d,
             kernel,
@@ -133,6 +135,7 @@ impl<'a> Infer<'a> {
             values: vec![],
             vars: vec![],
             open_vars: HashMap::new(),
+            literals: 0,
             literal_types,
             restart: false,
             blocks: vec![vec![]],
@@ -274,13 +277,20 @@ impl<'a> Infer<'a> {
     /// Whether `v` reads a variable whose literal can still take another dtype; if so, inference starts again.
     fn retype(&mut self, v: Value, dtype: DType) -> bool {
         let Op::ReadVar(var) = self.values[v.0 as usize].op else { return false };
-        let Some(&place) = self.open_vars.get(&var) else { return false };
-        if self.ty(v).dtype.is_float() != dtype.is_float() || dtype == DType::Bool || self.literal_types.contains_key(&place) {
+        let Some(&literal) = self.open_vars.get(&var) else { return false };
+        if self.ty(v).dtype.is_float() != dtype.is_float() || dtype == DType::Bool || self.literal_types.contains_key(&literal) {
             return false;
         }
-        self.literal_types.insert(place, dtype);
-        self.restart = true;
+        self.restart_with(literal, dtype);
         true
+    }
+
+    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are others.
+    fn restart_with(&mut self, literal: usize, dtype: DType) {
+        if !self.restart {
+            self.literal_types.insert(literal, dtype);
+            self.restart = true;
+        }
     }
 
     fn const_int(&self, v: &Val, span: Span, what: &str) -> Result<i128> {

@@ -4,6 +4,7 @@ use crate::ast::*;
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
 use proc_macro2::{Ident, Span, TokenStream};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -83,6 +84,9 @@ fn tune(span: Span, input: ParseStream) -> syn::Result<Tune> {
     while !input.is_empty() {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
+        if out.lists.iter().any(|(n, _)| *n == name) || name == "kernels" && out.kernels.is_some() {
+            return Err(syn::Error::new(name.span(), format!("`{name}` has values already")));
+        }
         match name == "kernels" {
             true => out.kernels = Some(bracketed_list(input)?),
             false => out.lists.push((name, bracketed_list(input)?)),
@@ -111,7 +115,7 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
     while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
-        if out.gives(&name) {
+        if out.gives(&name) || name == "emulate" && out.emulate.is_some() {
             return Err(syn::Error::new(name.span(), format!("`{name}` is given twice")));
         } else if name == "emulate" {
             out.emulate = Some(indices(input)?);
@@ -119,8 +123,10 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
             out.consts.push((name, input.parse()?));
         } else if input.peek(syn::token::Bracket) {
             out.types.push((name, bracketed_list(input)?));
-        } else {
+        } else if input.peek(Ident::peek_any) {
             out.types.push((name, vec![input.parse()?]));
+        } else {
+            return Err(input.error("a const parameter is given an integer, a type parameter an element type or a list of them"));
         }
     }
     Ok(out)
@@ -234,11 +240,17 @@ fn check(kernels: &[Named], types: &[Ident], consts: &[Ident], d: &Diagnostics) 
         if kernels[..i].iter().any(|other| other.name == k.name) {
             return Err(d.error(k.name.span(), format!("there are two kernels `{}`", k.name)));
         }
+        if let Some(n) = k.given().find(|n| !consts.contains(n) && !types.contains(n)) {
+            return Err(d.error(n.span(), format!("the function has no type or const parameter `{n}`")));
+        }
         if let Some((n, _)) = k.consts.iter().find(|(n, _)| !consts.contains(n)) {
-            return Err(d.error(n.span(), format!("the function has no const parameter `{n}`")));
+            return Err(d.error(n.span(), format!("`{n}` is a type parameter: give it an element type, or a list of them")));
         }
         if let Some((n, _)) = k.types.iter().find(|(n, _)| !types.contains(n)) {
-            return Err(d.error(n.span(), format!("the function has no type parameter `{n}`")));
+            return Err(d.error(n.span(), format!("`{n}` is a const parameter: give it an integer")));
+        }
+        if let Some((_, v)) = k.consts.iter().find(|(_, v)| !["", "usize"].contains(&v.suffix())) {
+            return Err(d.error(v.span(), "a const parameter of a kernel is a `usize`"));
         }
         if let Some(n) = kernels.iter().flat_map(Named::given).find(|n| !k.gives(n)) {
             return Err(d.error(k.name.span(), format!("`{}` is not given `{n}`, as another kernel(..) is: all kernels of a function are given the same parameters", k.name)));

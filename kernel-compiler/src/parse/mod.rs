@@ -42,9 +42,10 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     early(&attr, &params, d)?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
+        // Before those of the module that have the same names.
         for (name, list) in &k.types {
             match &list[..] {
-                [one] => scope.aliases.push((name.to_string(), TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() })),
+                [one] => scope.aliases.insert(0, (name.to_string(), TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() })),
                 _ => type_params.push(attr::type_param(name, list, d)?),
             }
         }
@@ -52,7 +53,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
         for (name, value) in &k.consts {
             let value = syn::LitInt::new(&format!("{}usize", value.base10_digits()), value.span());
-            scope.consts.push((name.to_string(), body::expr(&syn::parse_quote!(#value), d)?));
+            scope.consts.insert(0, (name.to_string(), body::expr(&syn::parse_quote!(#value), d)?));
         }
         for p in &params {
             if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {

@@ -81,7 +81,7 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
 fn compiled(desc: &KernelDesc, config: &ConfigDesc, general: bool, stage: kernel_compiler::Stage) -> Result<String> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
     let mut libraries = kernel_compiler::Libraries::default();
-    device_kernels::SOURCES.iter().for_each(|(name, text)| libraries.add(name.as_ref(), text));
+    device_kernels::SOURCES.iter().for_each(|(name, text)| libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text }));
     kernel_compiler::show(source(desc)?, &libraries, desc.name, types, Some(config.id), variant(config, general), stage).map_err(anyhow::Error::msg)
 }
 

@@ -16,8 +16,8 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
     ("count_array_element", "", None),
 ];
 
-fn lower(text: &str, libraries: &Libraries) -> Vec<DeviceUnit> {
-    kernel_compiler::device_units(text, libraries).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
+fn lower(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
+    kernel_compiler::device_units(source, libraries).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
 }
 
 /// The shapes and types of the products in a text of PTX.
