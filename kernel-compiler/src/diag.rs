@@ -26,7 +26,7 @@ pub type Result<T> = std::result::Result<T, Reported>;
 impl Diagnostics {
     pub fn error(&self, span: Span, message: impl Into<String>) -> Reported {
         let message = message.into();
-        let place = |s: Span| (s.start().line, s.start().column, s.end().line, s.end().column);
+        let place = |s: Span| (s.file(), s.start().line, s.start().column, s.end().line, s.end().column);
         let mut found = self.found.borrow_mut();
         if !found.iter().any(|d| place(d.span) == place(span)) {
             found.push(Diagnostic { span, message });

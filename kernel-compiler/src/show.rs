@@ -28,7 +28,9 @@ const NO_VARIANT: &str = "the kernel has no such variant";
 /// none: the default), in one of its variants.
 pub fn show<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
     let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel);
-    let found = module::file(source, libraries).into_iter().find(named).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
+    let source = source.into();
+    let none = || [vec![format!("no kernel `{kernel}` here")], libraries.missing(source)].concat().join("\n");
+    let found = module::file(source, libraries).into_iter().find(named).ok_or_else(none)?;
     let d = Diagnostics::default();
     let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
     let k = found.parse(&d).map_err(|_| failed(&d))?.into_iter().find(|k| k.name == kernel).expect("it is among the names");

@@ -2,11 +2,11 @@
 //! `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
 
 use common::{Number, everywhere, results, room, same};
-use kernel_compiler::BUILTINS;
+use kernel_compiler::{BUILTINS, Libraries, Source};
 use kernel_compiler::dtype::DType;
 use quote::ToTokens;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[path = "operations/common.rs"]
 mod common;
@@ -19,22 +19,23 @@ mod integers;
 
 /// The names that the kernels of the tests use, the names of dtypes among them.
 fn used() -> BTreeSet<String> {
-    fn files(dir: &Path, out: &mut BTreeSet<String>) {
+    fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
         for e in std::fs::read_dir(dir).expect("a folder") {
-            let path = e.expect("an entry").path();
-            if path.is_dir() {
-                files(&path, out);
-            } else if path.extension().is_some_and(|x| x == "rs") {
-                for k in kernel_compiler::module::file(&std::fs::read_to_string(&path).expect("text"), &Default::default()) {
-                    let text = format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream());
-                    out.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
-                }
+            match e.expect("an entry").path() {
+                dir if dir.is_dir() => rust_files(&dir, out),
+                path => out.extend(Some(path).filter(|p| p.extension().is_some_and(|x| x == "rs"))),
             }
         }
     }
-    let mut out = BTreeSet::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut out);
-    out
+    let mut files = vec![];
+    rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut files);
+    let texts: Vec<_> = files.iter().map(|f| std::fs::read_to_string(f).expect("text")).collect();
+    let sources = || files.iter().zip(&texts).map(|(file, text)| Source { file, text });
+    let mut libraries = Libraries::default();
+    sources().for_each(|s| libraries.add(s));
+    let kernels = sources().flat_map(|s| kernel_compiler::module::file(s, &libraries));
+    let text = |k: kernel_compiler::module::Found| format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream());
+    kernels.map(text).flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 #[test]

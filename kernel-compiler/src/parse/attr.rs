@@ -17,7 +17,7 @@ pub struct Attr {
     pub types: Vec<TypeParam>,
     pub tunes: Vec<Tuned>,
     pub grid: Vec<Expr>,
-    pub emulate: Option<Vec<usize>>,
+    pub emulate: Option<Vec<syn::LitInt>>,
     pub early: Option<Vec<Ident>>,
 }
 
@@ -27,7 +27,7 @@ pub struct Named {
     pub name: Ident,
     pub consts: Vec<(Ident, syn::LitInt)>,
     pub types: Vec<(Ident, Vec<Ident>)>,
-    pub emulate: Option<Vec<usize>>,
+    pub emulate: Option<Vec<syn::LitInt>>,
 }
 
 impl Named {
@@ -65,7 +65,7 @@ enum Item {
     Types(Vec<(Ident, Vec<Ident>)>),
     Tune(Tune),
     Grid(Span, Vec<syn::Expr>),
-    Emulate(Vec<usize>),
+    Emulate(Vec<syn::LitInt>),
     Early(Vec<Ident>),
 }
 
@@ -105,10 +105,6 @@ fn bracketed_list<T: Parse>(input: ParseStream) -> syn::Result<Vec<T>> {
     Ok(Punctuated::<T, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
-fn indices(input: ParseStream) -> syn::Result<Vec<usize>> {
-    bracketed_list::<syn::LitInt>(input)?.iter().map(syn::LitInt::base10_parse).collect()
-}
-
 /// What is in the parentheses of `kernel(..)`.
 fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
     let mut out = Named { docs, name: input.parse()?, consts: vec![], types: vec![], emulate: None };
@@ -118,7 +114,7 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
         if out.gives(&name) || name == "emulate" && out.emulate.is_some() {
             return Err(syn::Error::new(name.span(), format!("`{name}` is given twice")));
         } else if name == "emulate" {
-            out.emulate = Some(indices(input)?);
+            out.emulate = Some(bracketed_list(input)?);
         } else if input.peek(syn::LitInt) {
             out.consts.push((name, input.parse()?));
         } else if input.peek(syn::token::Bracket) {
@@ -159,7 +155,7 @@ impl Parse for Item {
             }
             "emulate" => {
                 input.parse::<Token![=]>()?;
-                Ok(Item::Emulate(indices(input)?))
+                Ok(Item::Emulate(bracketed_list(input)?))
             }
             "early" => {
                 input.parse::<Token![=]>()?;
@@ -270,6 +266,9 @@ pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<Typ
     if dtypes.is_empty() {
         return Err(d.error(name.span(), format!("no types for `{name}`")));
     }
+    if let Some((_, t)) = dtypes.iter().enumerate().find(|(i, t)| dtypes[..*i].contains(t)) {
+        return Err(d.error(t.span(), format!("`{t}` is in the list of `{name}` already")));
+    }
     let types = dtypes.iter().map(|t| DType::parse(&t.to_string()).ok_or_else(|| d.error(t.span(), format!("unknown element type `{t}`: one of {}", DType::NAMES)))).collect::<Result<_>>()?;
     Ok(TypeParam { name: name.clone(), types })
 }
@@ -296,6 +295,16 @@ impl Attr {
         }
         Ok(out)
     }
+}
+
+/// Which of a kernel's configurations are emulated by default.
+pub fn emulated(list: &[syn::LitInt], kernel: &Ident, configs: &[Config], d: &Diagnostics) -> Result<Vec<usize>> {
+    let index = |i: &syn::LitInt| match i.base10_parse() {
+        Ok(n) if n < configs.len() => Ok(n),
+        Ok(_) => Err(d.error(i.span(), format!("`{kernel}` has {} configurations: emulate takes their indices from 0, in the order of the tune(..)", configs.len()))),
+        Err(e) => Err(d.syn(e)),
+    };
+    list.iter().map(index).collect()
 }
 
 /// The product of the lists.

@@ -61,8 +61,12 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             }
         }
         let configs = attr.configs(&k.name, d)?;
+        let emulate = k.emulate.as_ref().or(attr.emulate.as_ref()).map(|list| attr::emulated(list, &k.name, &configs, d)).transpose()?;
         let mut item = item.clone();
-        item.attrs.splice(0..0, k.docs);
+        if !k.docs.is_empty() {
+            // A paragraph of its own.
+            item.attrs.splice(0..0, k.docs.into_iter().chain([syn::parse_quote!(#[doc = ""])]));
+        }
         Ok(Kernel {
             is_unsafe: sig.unsafety.is_some(),
             item,
@@ -72,7 +76,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             type_params,
             configs,
             grid: attr.grid.clone(),
-            emulate: k.emulate.or_else(|| attr.emulate.clone()),
+            emulate,
             early: attr.early.clone(),
             body: body.clone(),
             scope: Rc::new(scope),
