@@ -35,14 +35,12 @@ pub mod heads {
         (p, fade, higher, all * fade + sum(p, 1))
     }
 
-    fn attend<T, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, o: ViewMut<T, 3>, scale: f32, causal: bool) {
+    /// One block of queries, of a head.
+    fn attend<T, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, o: ViewMut<T, 3>, scale: f32, causal: bool, (head, block): (u32, u32)) {
         let (queries, keys) = (o.dim(1), k.dim(1));
-        let blocks = cdiv(queries, BM);
-        let (head, block) = (program_id(0) / blocks, program_id(0) % blocks);
-        // Those with the most keys first.
-        let turn = if causal { blocks - 1 - block } else { block };
-        let first = turn * BM;
-        let shared = head / (q.dim(0) / k.dim(0));
+        let first = block as usize * BM;
+        let shared = (head / (q.dim(0) as u32 / k.dim(0) as u32)) as usize;
+        let head = head as usize;
         let x = scale * 1.4426950408889634;
         // Keys that any query of the program sees, and blocks that all see as a whole.
         let last = if causal { min(keys, max(first + BM + keys, queries) - queries) } else { keys };
@@ -50,7 +48,10 @@ pub mod heads {
         let whole = by_all / BN * BN;
 
         let query = reshape(q.tile([head, first, 0], [1, BM, D]), [BM, D]);
-        let s = seen::<BM, BN>(scores::<BM, BN, D>(query, k, shared, 0), (first, 0), (queries, keys), causal);
+        let mut s = scores::<BM, BN, D>(query, k, shared, 0);
+        if whole < BN {
+            s = seen::<BM, BN>(s, (first, 0), (queries, keys), causal);
+        }
         let (now, _, mut top, mut all) = weights(s, x, (full([BM], NEVER), zeros::<f32>([BM])));
         let mut p = now.to::<T>();
         let mut acc = zeros::<f32>([BM, D]);
@@ -71,30 +72,40 @@ pub mod heads {
         acc = dot(p, values::<BN, D>(v, shared, (max(cdiv(last, BN), 1) - 1) * BN), acc);
         // Who sees no key gets nothing.
         let any = (top > 0.5 * NEVER).expand(1);
-        o.store([head, first, 0], reshape(where_(any, acc / all.expand(1), 0.0).to::<T>(), [1, BM, D]));
+        o.store([head, first, 0], reshape(where_(any, acc * (1.0 / all).expand(1), 0.0).to::<T>(), [1, BM, D]));
     }
 
-    /// Heads of up to 64 elements.
+    /// STAY of 0 is for a program for each block of queries, those with the most keys first. Otherwise so many programs a multiprocessor stay,
+    /// and each takes one block after another; of those that see few keys always together with one that sees many, so that all have the same work.
     #[tile_kernel(
+        /// Heads of up to 64 elements.
+        kernel(attention_64, D = 64, emulate = [0, 1, 2]),
+        /// Heads of up to 128 elements.
+        kernel(attention_128, D = 128, emulate = [1, 2]),
         types(T = [f16, bf16]),
-        tune(BM = [64], BN = [128], D = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], D = [64], warps = [8], arch = [80]),
-        grid = [cdiv(o.dim(1), BM) * o.dim(0)],
-        emulate = [0, 1],
+        tune(BM = [64], BN = [128], STAY = [0, 2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_64]),
+        tune(BM = [64], BN = [32], STAY = [0], warps = [4], arch = [80], kernels = [attention_64]),
+        tune(BM = [128], BN = [128], STAY = [1], warps = [8], arch = [90], kernels = [attention_128]),
+        tune(BM = [128], BN = [32], STAY = [0], warps = [8], arch = [80], kernels = [attention_128]),
+        tune(BM = [64], BN = [16], STAY = [0], warps = [8], arch = [80], kernels = [attention_128]),
+        grid = [if STAY == 0 { cdiv(o.dim(1), BM) * o.dim(0) } else { min(cdiv(o.dim(1), BM) * o.dim(0), num_sms() * STAY) }],
     )]
-    pub fn attention_64<T: Float, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, mut o: ViewMut<T, 3>, scale: f32, causal: bool) {
-        attend::<T, BM, BN, D>(q, k, v, o, scale, causal);
-    }
-
-    /// Heads of up to 128 elements.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [128], D = [128], warps = [8], arch = [90]),
-        tune(BM = [64], BN = [16], D = [128], warps = [8], arch = [80]),
-        grid = [cdiv(o.dim(1), BM) * o.dim(0)],
-        emulate = [1],
-    )]
-    pub fn attention_128<T: Float, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, mut o: ViewMut<T, 3>, scale: f32, causal: bool) {
-        attend::<T, BM, BN, D>(q, k, v, o, scale, causal);
+    pub fn attention<T: Float, const BM: usize, const BN: usize, const D: usize, const STAY: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, mut o: ViewMut<T, 3>, scale: f32, causal: bool) {
+        // In 32 bits: divisions of 64 take long, and registers.
+        let (heads, blocks, me) = (o.dim(0) as u32, cdiv(o.dim(1), BM) as u32, program_id(0) as u32);
+        if STAY == 0 {
+            let (head, block) = (me / blocks, me % blocks);
+            attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, if causal { blocks - 1 - block } else { block }));
+        } else {
+            let shares = if causal { cdiv(blocks, 2) } else { blocks };
+            for t in range(me, heads * shares, num_programs(0) as u32) {
+                let (head, share) = (t / shares, t % shares);
+                // A share is this block alone, or with as many after the other one as before this one.
+                let (end, step) = if causal { (blocks - share, max(blocks - 2 * share, 2) - 1) } else { (share + 1, 1) };
+                for block in range(share, end, step) {
+                    attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, block));
+                }
+            }
+        }
     }
 }

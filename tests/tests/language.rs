@@ -315,3 +315,40 @@ fn kernels_use_libraries() {
         assert!(y.iter().all(|&y| y == -6.0), "{y:?}");
     }
 }
+
+/// A bit for each of several comparisons of two indices.
+#[tile_kernel(tune(ROWS = [8], COLS = [16], warps = [1, 2]), grid = [1], emulate = [0, 1])]
+fn compare_indices<const ROWS: usize, const COLS: usize>(y: &mut [u32], first: usize, at: usize, n: usize, m: usize, all: bool) {
+    let (row, col) = ((first + arange(ROWS)).expand(1), (at + arange(COLS)).expand(0));
+    let either = if all { n } else { m };
+    let bits = where_(col + n <= row + m, 1, 0)
+        + where_(col + n < row + m, 2, 0)
+        + where_(row >= col + n, 4, 0)
+        + where_(row > col + either, 8, 0)
+        + where_(all | (col <= n), 16, 0)
+        + where_((row < n) & (all | (col < row)), 32, 0)
+        + where_(col + (max(n, m) - m) >= row, 64, 0);
+    store(y, arange(ROWS).expand(1) * COLS + arange(COLS).expand(0), bits.to::<u32>());
+}
+
+#[test]
+fn indices_are_compared_as_numbers() {
+    const FAR: u64 = 1 << 40;
+    let cases = [(0, 0, 0, 0), (3, 0, 0, 0), (0, 9, 0, 0), (5, 5, 2, 7), (5, 5, 7, 2), (0, 0, FAR, 3), (0, 0, 3, FAR), (FAR, 7, 0, 9), (7, FAR, 9, 0), (FAR, FAR, FAR, FAR - 4), (0, 0, u64::MAX - 40, 5)];
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        for config in ["ROWS=8,COLS=16,warps=1", "ROWS=8,COLS=16,warps=2"] {
+            for ((first, at, n, m), all) in cases.iter().flat_map(|&c| [(c, false), (c, true)]) {
+                let mut y = vec![0u32; 128];
+                let call = compare_indices(y.as_mut_slice().as_slice_mut_arg(), first, at, n, m, all);
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() }).expect("it runs");
+                for (i, &found) in y.iter().enumerate() {
+                    let (row, col) = (first + i as u64 / 16, at + i as u64 % 16);
+                    let either = if all { n } else { m };
+                    let tests = [col + n <= row + m, col + n < row + m, row >= col + n, row > col + either, all | (col <= n), (row < n) & (all | (col < row)), col + (n.max(m) - m) >= row];
+                    let expected: u32 = tests.iter().enumerate().map(|(bit, &t)| u32::from(t) << bit).sum();
+                    assert_eq!(found, expected, "row {row}, column {col}, n {n}, m {m}, all {all} ({config})");
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once and
 //! its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values that
-//! LLVM merges, and a bounds check is a 32-bit comparison with a constant.
+//! LLVM merges, and comparisons of indices are of 32 bits and with constants (`masks.rs`).
 
 use super::*;
 use crate::dtype::DType;
@@ -19,7 +19,7 @@ pub struct Affine {
 
 impl Affine {
     /// The same for all registers.
-    fn is_uniform(&self) -> bool {
+    pub(super) fn is_uniform(&self) -> bool {
         self.strides.is_empty() && self.consts.iter().all(|&c| c == 0)
     }
 
@@ -45,21 +45,6 @@ impl Affine {
         self.base = base;
         self
     }
-}
-
-/// The comparison `table[#] < limit`.
-#[derive(Clone, Debug)]
-pub struct Limit {
-    table: String,
-    /// The largest of the table.
-    most: u32,
-    limit: String,
-}
-
-/// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
-pub struct Mask {
-    pub all: String,
-    pub each: Regs,
 }
 
 impl Lower<'_> {
@@ -146,7 +131,7 @@ impl Lower<'_> {
         }
     }
 
-    fn bind(&mut self, e: String) -> String {
+    pub(super) fn bind(&mut self, e: String) -> String {
         let name = self.fresh();
         self.line(format!("let {name}: u64 = {e};"));
         name
@@ -169,89 +154,5 @@ impl Lower<'_> {
             text = format!("{text}.wrapping_add({t})");
         }
         Regs(text)
-    }
-
-    /// `index < end` for register `#` where the index counts up from a base that did not wrap: a comparison with a constant.
-    pub(super) fn below(&mut self, index: Value, a: &Affine, end: &str) -> Option<Regs> {
-        if !a.strides.is_empty() || a.consts.iter().any(|&c| !(0..1 << 31).contains(&c)) || !self.counts_up(index, 64) {
-            return None;
-        }
-        let name = self.fresh();
-        self.line(format!("let {name}: u32 = d::limit({end}, {});", a.base));
-        if a.is_uniform() {
-            return Some(Regs(format!("(0 < {name})")));
-        }
-        let table = self.const_table("u32", a.consts.iter().map(|c| c.to_string()).collect());
-        let most = *a.consts.iter().max().expect("a register") as u32;
-        Some(self.less(Limit { table, most, limit: name }))
-    }
-
-    fn less(&mut self, limit: Limit) -> Regs {
-        let regs = Regs(format!("({}[#] < {})", limit.table, limit.limit));
-        self.limits.insert(regs.0.clone(), limit);
-        regs
-    }
-
-    /// Both of two conditions: where they compare the same constants, with the lower limit.
-    pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
-        let (x, y) = (self.limits.get(&a.0)?.clone(), self.limits.get(&b.0)?.clone());
-        (x.table == y.table).then(|| {
-            let name = self.fresh();
-            self.line(format!("let {name}: u32 = s::min({}, {});", x.limit, y.limit));
-            self.less(Limit { limit: name, ..x })
-        })
-    }
-
-    /// A mask of comparisons with constants, of which no more is computed than is asked for; none where it is another.
-    pub(super) fn mask(&mut self, mask: Value, l: &Layout) -> Option<Mask> {
-        if let Some((x, source)) = self.operand_of_shape(mask, l) {
-            let Mask { all, each } = self.mask(x, &source.layout)?;
-            let of = self.table(&source.regs);
-            return Some(Mask { all, each: Regs(each.at(&of)) });
-        }
-        match *self.f.op(mask) {
-            Op::Binary(Binary::And, a, b) => {
-                let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
-                Some(Mask { all: format!("{} & {}", a.all, b.all), each: Regs(format!("({} & {})", a.each.0, b.each.0)) })
-            }
-            Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
-            _ => {
-                let each = self.compare(mask, l)?;
-                let all = self.limits.get(&each.0).map_or(each.0.clone(), |l| format!("({} < {})", l.most, l.limit));
-                Some(Mask { all, each })
-            }
-        }
-    }
-
-    /// Made without subtraction or signs: it wraps only where sizes beyond 2^63 are claimed, and then counts as outside.
-    fn counts_up(&self, v: Value, depth: usize) -> bool {
-        let f = self.f;
-        let all = |ops: &[Value]| depth > 0 && ops.iter().all(|&o| self.counts_up(o, depth - 1));
-        match f.op(v) {
-            Op::Int(n) => *n >= 0,
-            Op::Slot { .. } => !f.ty(v).dtype.is_signed(),
-            Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::Arange { .. } => true,
-            Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => all(&[*x]),
-            Op::Binary(Binary::Add | Binary::Mul | Binary::Div | Binary::Rem | Binary::Min | Binary::Max | Binary::And | Binary::Shr, a, b) => all(&[*a, *b]),
-            Op::Cast(x) => matches!(f.ty(*x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool),
-            Op::LoopVar => crate::analyse::walk(&f.body).any(|s| matches!(s, Stmt::For { iv, lo, step, .. } if *iv == v && all(&[*lo, *step]))),
-            _ => false,
-        }
-    }
-
-    /// A comparison of an index with a scalar, as [`below`](Self::below).
-    pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
-        let f = self.f;
-        let (index, end) = match f.op(v) {
-            Op::Binary(Binary::Lt, a, b) => (*a, *b),
-            Op::Binary(Binary::Gt, a, b) => (*b, *a),
-            _ => return None,
-        };
-        if f.ty(index).dtype != DType::U64 || !self.counts_up(index, 64) {
-            return None;
-        }
-        let end = self.factor(end)?;
-        let a = self.affine(index, l)?;
-        self.below(index, &a, &scalar(end))
     }
 }

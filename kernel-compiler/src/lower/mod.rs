@@ -12,6 +12,7 @@ mod dot;
 mod early;
 mod epilogue;
 mod late;
+mod masks;
 mod memory;
 mod operands;
 pub mod pipeline;
@@ -181,7 +182,7 @@ struct Lower<'a> {
     memo: Vec<HashMap<(Value, Layout), Regs>>,
     affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
     /// Comparisons of a table of constants with a limit, by their text.
-    limits: HashMap<String, affine::Limit>,
+    limits: HashMap<String, masks::Limit>,
     /// Layouts whose thread part is computed up front.
     layouts: Vec<Layout>,
     consts: Vec<String>,

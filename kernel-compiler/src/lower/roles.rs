@@ -66,7 +66,7 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}"))];
     body.extend(both);
     body.push(Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into()));
-    let registers = registers(consumers, threads, blocks as u32);
+    let registers = registers(consumers, threads, blocks as u32, p.rings.len());
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.rings.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
@@ -124,17 +124,17 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
 }
 
 /// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
-fn registers(consumers: u32, threads: u32, blocks: u32) -> Option<(u32, u32)> {
+fn registers(consumers: u32, threads: u32, blocks: u32, rings: usize) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
     const MOST: u32 = 255;
-    // Below this the producer's few scalars spill.
-    const PRODUCER: u32 = 40;
+    // Below this the producer's scalars spill: where it is in every ring, and in the loops that fill them.
+    let producer = if rings > 2 { 56 } else { 40 };
     let at_start = REGISTERS / (threads * blocks) / 8 * 8;
     if at_start >= MOST - 7 {
         return None;
     }
-    let consumer = ((at_start * threads - PRODUCER * PRODUCERS) / consumers / 8 * 8).min(240);
-    (consumer > at_start).then_some((PRODUCER, consumer))
+    let consumer = ((at_start * threads - producer * PRODUCERS) / consumers / 8 * 8).min(240);
+    (consumer > at_start).then_some((producer, consumer))
 }
 
 /// Barriers of the consumers leave the producer out; `leave` comes before they end.

@@ -1,0 +1,45 @@
+//! Which comparisons of indices become comparisons of 32 bits with a constant.
+
+use kernel_compiler::lower::{Variant, Way};
+use kernel_compiler::{Libraries, Stage, show};
+
+/// How many scalars say how far indices are inside, for a mask of rows and columns of 64×64.
+fn limits(mask: &str) -> usize {
+    let text = format!(
+        "#[tile_kernel(tune(warps = [1]), grid = [1])] fn k(y: &mut [f32], first: usize, at: usize, n: usize, m: usize, far: i64, all: bool) {{
+            let (row, col) = ((first + arange(64)).expand(1), (at + arange(64)).expand(0));
+            let sum = sum(sum(where_({mask}, full([64, 64], 1.0), 0.0), 1), 0);
+            store(y, 0, sum);
+        }}"
+    );
+    let shown = show(&text, &Libraries::default(), "k", None, None, Variant { aligned: false, way: Way::Warps }, Stage::Rust).expect(mask);
+    shown.matches("d::limit(").count()
+}
+
+#[test]
+fn comparisons_of_indices() {
+    for (mask, expected) in [
+        ("col < n", 1),
+        ("n > col", 1),
+        ("col <= row", 1),
+        ("row >= col", 1),
+        ("col + n <= row + m", 1),
+        ("(col < n) & (row < m)", 2),
+        ("all | (col < row)", 1),
+        ("(col < n) & (all | (col + n <= row + m))", 2),
+        // What counts up is seen through variables, and where no more is subtracted than there is.
+        ("col + if all { n } else { m } < row", 1),
+        ("col < (max(n, m) - m) + row", 1),
+        // These may wrap, and then are no longer in order.
+        ("col - n < row", 0),
+        ("col < row - n", 0),
+        ("col + if all { n - m } else { m } < row", 0),
+        ("col < (max(n, m) - at) + row", 0),
+        // No comparisons of unsigned indices.
+        ("col * n < row", 0),
+        ("col.to::<i64>() < far", 0),
+        ("col == row", 0),
+    ] {
+        assert_eq!(limits(mask), expected, "{mask}");
+    }
+}
