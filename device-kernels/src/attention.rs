@@ -1,6 +1,6 @@
 //! `O = softmax(scale · Q Kᵀ) V` for every head of a batch: attention.
 //!
-//! A program has some queries of a head and goes through its keys and values block by block. It keeps the greatest score and the sum of
+//! A program has a block of queries of a head and goes through its keys and values block by block. It keeps the greatest score and the sum of
 //! weights of each query so far, and scales down what it has when a greater score comes: the matrix of all scores never exists
 //! ([FlashAttention, 2022](https://arxiv.org/abs/2205.14135)). The scores of a block are multiplied before the values of the last one, so that
 //! tensor cores have work while weights are computed ([FlashAttention-3, 2024](https://arxiv.org/abs/2407.08608)). Weights are powers
@@ -42,7 +42,7 @@ pub mod heads {
         let shared = (head / (q.dim(0) as u32 / k.dim(0) as u32)) as usize;
         let head = head as usize;
         let x = scale * 1.4426950408889634;
-        // Keys that any query of the program sees, and blocks that all see as a whole.
+        // Keys that any query of the block sees, and blocks of them that all see as a whole.
         let last = if causal { min(keys, max(first + BM + keys, queries) - queries) } else { keys };
         let by_all = if causal { min(keys, max(first + 1 + keys, queries) - queries) } else { keys };
         let whole = by_all / BN * BN;
@@ -76,7 +76,8 @@ pub mod heads {
     }
 
     /// STAY of 0 is for a program for each block of queries, those with the most keys first. Otherwise so many programs a multiprocessor stay,
-    /// and each takes one block after another; of those that see few keys always together with one that sees many, so that all have the same work.
+    /// and each takes one block after another. If causal it takes one that sees few keys with one that sees many, so that all have the same work;
+    /// but where that would be more rounds it takes single ones, those with the most keys first.
     #[tile_kernel(
         /// Heads of up to 64 elements.
         kernel(attention_64, D = 64, emulate = [0, 1, 2]),
@@ -92,17 +93,19 @@ pub mod heads {
     )]
     pub fn attention<T: Float, const BM: usize, const BN: usize, const D: usize, const STAY: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, mut o: ViewMut<T, 3>, scale: f32, causal: bool) {
         // In 32 bits: divisions of 64 take long, and registers.
-        let (heads, blocks, me) = (o.dim(0) as u32, cdiv(o.dim(1), BM) as u32, program_id(0) as u32);
+        let (heads, blocks, me, programs) = (o.dim(0) as u32, cdiv(o.dim(1), BM) as u32, program_id(0) as u32, num_programs(0) as u32);
         if STAY == 0 {
             let (head, block) = (me / blocks, me % blocks);
             attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, if causal { blocks - 1 - block } else { block }));
         } else {
-            let shares = if causal { cdiv(blocks, 2) } else { blocks };
-            for t in range(me, heads * shares, num_programs(0) as u32) {
-                let (head, share) = (t / shares, t % shares);
-                // A share is this block alone, or with as many after the other one as before this one.
-                let (end, step) = if causal { (blocks - share, max(blocks - 2 * share, 2) - 1) } else { (share + 1, 1) };
-                for block in range(share, end, step) {
+            let halves = cdiv(blocks, 2);
+            let pairs = causal & (2 * cdiv(heads * halves, programs) <= cdiv(heads * blocks, programs));
+            let shares = if pairs { halves } else { blocks };
+            for t in range(me, heads * shares, programs) {
+                let (head, first) = if causal & !pairs { (t % heads, blocks - 1 - t / heads) } else { (t / shares, t % shares) };
+                // One of a pair has as many blocks after it as the other one has before it.
+                let (end, step) = if pairs { (blocks - first, max(blocks - 2 * first, 2) - 1) } else { (first + 1, 1) };
+                for block in range(first, end, step) {
                     attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, block));
                 }
             }

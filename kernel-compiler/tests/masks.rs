@@ -39,6 +39,9 @@ fn comparisons_of_indices() {
         ("col * n < row", 0),
         ("col.to::<i64>() < far", 0),
         ("col == row", 0),
+        // Numbers at random, as for dropout.
+        ("col * 6364136223846793005 + 1442695040888963407 < n", 0),
+        ("row < col * 6364136223846793005", 0),
     ] {
         assert_eq!(limits(mask), expected, "{mask}");
     }

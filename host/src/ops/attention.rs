@@ -77,6 +77,9 @@ pub fn attention<'a, T: Attend>(
     for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
         apart(WHAT, ("o", &o), (name, other))?;
     }
+    if heads.saturating_mul(queries.div_ceil(64)) >= 1 << 31 {
+        return error(format!("{heads} heads of {queries} queries: fewer than 2^31 blocks of 64 queries are counted"));
+    }
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
     }

@@ -22,13 +22,15 @@ pub struct Mask {
     pub each: Regs,
 }
 
-/// Indices between which a thread's registers may differ.
-const FARTHEST: i64 = 1 << 30;
+/// Whether registers are only constants after the first index, and those have room in 32 bits.
+fn is_near(a: &Affine) -> bool {
+    a.strides.is_empty() && a.consts.iter().all(|c| (0..1 << 30).contains(c))
+}
 
 impl Lower<'_> {
     /// `index < end` for register `#` where the index counts up from a base that did not wrap: a comparison with a constant.
     pub(super) fn below(&mut self, index: Value, a: &Affine, end: &str) -> Option<Regs> {
-        if !a.strides.is_empty() || a.consts.iter().any(|c| !(0..FARTHEST).contains(c)) || !self.counts_up(index) {
+        if !is_near(a) || !self.counts_up(index) {
             return None;
         }
         let limit = self.fresh();
@@ -100,7 +102,7 @@ impl Lower<'_> {
             return None;
         }
         let (mut a, b) = (self.affine(index, l)?, self.affine(end, l)?);
-        if !b.strides.is_empty() || !(b.is_uniform() || self.counts_up(end)) || b.consts.iter().any(|c| !(0..FARTHEST).contains(c)) {
+        if ![&a, &b].iter().all(|x| is_near(x)) || !(b.is_uniform() || self.counts_up(end)) {
             return None;
         }
         // What differs between registers goes to one side, without going below zero there.
@@ -122,7 +124,7 @@ impl Lower<'_> {
         Some(self.with_limit(x, limit))
     }
 
-    /// Made without signs, or subtraction but of what is no more: it wraps only where sizes beyond 2^63 are claimed, and then counts as outside.
+    /// Made without signs, or subtraction but of what is no more: it wraps only where sums beyond 2^63 are claimed.
     fn counts_up(&self, v: Value) -> bool {
         let f = self.f;
         let (mut todo, mut seen) = (vec![v], HashSet::new());
@@ -142,7 +144,10 @@ impl Lower<'_> {
                     Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
                     _ => return false,
                 },
-                Op::LoopVar => todo.extend(crate::analyse::walk(&f.body).find_map(|s| if let Stmt::For { iv, lo, step, .. } = s { (*iv == v).then_some([*lo, *step]) } else { None }).into_iter().flatten()),
+                Op::LoopVar => match crate::analyse::walk(&f.body).find_map(|s| if let Stmt::For { iv, lo, step, .. } = s { (*iv == v).then_some([*lo, *step]) } else { None }) {
+                    Some(from) => todo.extend(from),
+                    None => return false,
+                },
                 Op::ReadVar(x) => todo.extend(crate::analyse::walk(&f.body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == x).then_some(*v) } else { None })),
                 _ => return false,
             }

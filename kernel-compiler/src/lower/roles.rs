@@ -133,7 +133,7 @@ fn registers(consumers: u32, threads: u32, blocks: u32, rings: usize) -> Option<
     if at_start >= MOST - 7 {
         return None;
     }
-    let consumer = ((at_start * threads - producer * PRODUCERS) / consumers / 8 * 8).min(240);
+    let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);
     (consumer > at_start).then_some((producer, consumer))
 }
 
