@@ -100,9 +100,11 @@ pub mod heads {
         } else {
             let halves = cdiv(blocks, 2);
             let pairs = causal & (2 * cdiv(heads * halves, programs) <= cdiv(heads * blocks, programs));
-            let shares = if pairs { halves } else { blocks };
+            let (shares, single) = (if pairs { halves } else { blocks }, causal & !pairs);
+            let row = if single { heads } else { shares };
             for t in range(me, heads * shares, programs) {
-                let (head, first) = if causal & !pairs { (t % heads, blocks - 1 - t / heads) } else { (t / shares, t % shares) };
+                let (i, j) = (t / row, t % row);
+                let (head, first) = if single { (j, blocks - 1 - i) } else { (i, j) };
                 // One of a pair has as many blocks after it as the other one has before it.
                 let (end, step) = if pairs { (blocks - first, max(blocks - 2 * first, 2) - 1) } else { (first + 1, 1) };
                 for block in range(first, end, step) {

@@ -434,6 +434,7 @@ fn pinned<T: Multiply>(on: &impl Launch, tf32: bool) -> bool {
 fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand<T>, tf32: bool) -> Transpose {
     let given = a.order(b);
     let rows = Transpose { a: false, ..given };
+    let usual = if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B };
     // A pinned kernel's own.
     if let Some((kernel, _)) = on.pin() {
         let is_pinned = |&transpose: &Transpose| {
@@ -441,7 +442,7 @@ fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand
             T::has(way) && (core::ptr::eq(kernel, T::desc(way)) || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
         };
         let orders = [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
-        return orders.into_iter().find(is_pinned).unwrap_or(if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B });
+        return orders.into_iter().find(is_pinned).unwrap_or(usual);
     }
     if tf32 {
         // What lies across goes by way of registers, one operand at most, unless it is copied anyway or soon: then it is turned, too.
@@ -454,7 +455,7 @@ fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand
     if given.a && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
         return rows;
     }
-    if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B }
+    usual
 }
 
 #[cfg(test)]

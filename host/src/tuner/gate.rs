@@ -40,14 +40,14 @@ pub(crate) fn difference(dtype: DType, first: usize, want: &[u8], got: &[u8]) ->
     let everywhere = (sum / f64::max(n, 1.0)).sqrt();
     let mut parts = want.chunks(AROUND * size).zip(got.chunks(AROUND * size)).enumerate();
     parts.find_map(|(part, (want, got))| {
-        let differs = |usual: f64| {
+        let first_wrong = |usual: f64| {
             let near = |a: f64, b: f64| a.is_finite() && b.is_finite() && (a - b).abs() <= rel * (0.25 * usual + a.abs().max(b.abs()));
             let differs = |a: f64, b: f64| !(a == b || (a.is_nan() && b.is_nan()) || near(a, b));
             let mut pairs = want.chunks_exact(size).zip(got.chunks_exact(size)).map(|(a, b)| (read(dtype, a), read(dtype, b))).enumerate();
             pairs.find(|(_, (a, b))| differs(*a, *b))
         };
-        differs(everywhere)?;
-        let (i, (a, b)) = differs(everywhere.max(usual(dtype, want)))?;
+        first_wrong(everywhere)?;
+        let (i, (a, b)) = first_wrong(everywhere.max(usual(dtype, want)))?;
         Some(format!("element {} is {b} instead of {a}", first + part * AROUND + i))
     })
 }

@@ -33,16 +33,17 @@ impl Lower<'_> {
         if !is_near(a) || !self.counts_up(index) {
             return None;
         }
-        let limit = self.fresh();
-        self.line(format!("let {limit}: u32 = d::limit({end}, {});", a.base));
-        Some(self.less(&a.consts, limit))
+        Some(self.less(a, end))
     }
 
-    fn less(&mut self, consts: &[i64], limit: String) -> Regs {
-        let most = *consts.iter().max().expect("a register") as u32;
+    /// The same of an index of which that is known.
+    fn less(&mut self, a: &Affine, end: &str) -> Regs {
+        let limit = self.fresh();
+        self.line(format!("let {limit}: u32 = d::limit({end}, {});", a.base));
+        let most = *a.consts.iter().max().expect("a register") as u32;
         let index = match most {
             0 => "0".into(),
-            _ => format!("{}[#]", self.const_table("u32", consts.iter().map(i64::to_string).collect())),
+            _ => format!("{}[#]", self.const_table("u32", a.consts.iter().map(i64::to_string).collect())),
         };
         self.limited(Limit { index, most, limit })
     }
@@ -112,7 +113,7 @@ impl Lower<'_> {
             0 => b.base,
             n => self.bind(format!("{}.saturating_add({n})", b.base)),
         };
-        self.below(index, &a, &end)
+        Some(self.less(&a, &end))
     }
 
     /// A comparison that a scalar overrules.
