@@ -8,23 +8,28 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles, use crate::library::shares)]
 pub mod heads {
     /// The score of a key that does not count. A query with none above half of it sees no key.
     const NEVER: f32 = -3e38;
 
+    fn block_of<T, const N: usize, const D: usize>(x: View<T, 3>, head: usize, at: usize) -> Tile<T> {
+        reshape(x.tile([head, at, 0], [1, N, D]), [N, D])
+    }
+
     fn scores<T, const BM: usize, const BN: usize, const D: usize>(q: Tile<T>, k: View<T, 3>, head: usize, at: usize) -> Tile<f32> {
-        dot(q, trans(reshape(k.tile([head, at, 0], [1, BN, D]), [BN, D])), zeros::<f32>([BM, BN]))
+        dot(q, trans(block_of::<T, BN, D>(k, head, at)), zeros::<f32>([BM, BN]))
     }
 
-    fn values<T, const BN: usize, const D: usize>(v: View<T, 3>, head: usize, at: usize) -> Tile<T> {
-        reshape(v.tile([head, at, 0], [1, BN, D]), [BN, D])
+    /// How many keys a query, or each of several, sees.
+    fn sight<Q>(query: Q, (queries, keys): (usize, usize), causal: bool) -> Q {
+        let more = if causal { keys + 1 } else { keys + queries };
+        minimum(maximum(query + more, queries) - queries, keys)
     }
 
-    /// Scores of the keys from `at` on for the queries from `first` on, of those that there are and that the query may see.
-    fn seen<const BM: usize, const BN: usize>(scores: Tile<f32>, (first, at): (usize, usize), (queries, keys): (usize, usize), causal: bool) -> Tile<f32> {
-        let (row, col) = ((first + arange(BM)).expand(1), (at + arange(BN)).expand(0));
-        where_((col < keys) & (!causal | (col + queries <= row + keys)), scores, NEVER)
+    /// Scores of the keys from `at` on, of those that each query sees.
+    fn seen<const BN: usize>(scores: Tile<f32>, sights: Tile<usize>, at: usize) -> Tile<f32> {
+        where_((at + arange(BN)).expand(0) < sights.expand(1), scores, NEVER)
     }
 
     /// The weights of a block, the factor for what was before, and the greatest scores and sums with it.
@@ -35,44 +40,60 @@ pub mod heads {
         (p, fade, higher, all * fade + sum(p, 1))
     }
 
+    /// The keys from `begin` up to `end` for a block of queries, of which all see those up to `whole`, a number of blocks: values times weights, the greatest
+    /// scores, and sums of weights.
+    fn scan<T, const BM: usize, const BN: usize, const D: usize>(
+        query: Tile<T>,
+        sights: Tile<usize>,
+        k: View<T, 3>,
+        v: View<T, 3>,
+        shared: usize,
+        x: f32,
+        (begin, whole, end): (usize, usize, usize),
+    ) -> (Tile<f32>, Tile<f32>, Tile<f32>) {
+        let mut s = scores::<T, BM, BN, D>(query, k, shared, begin);
+        if whole < begin + BN {
+            s = seen::<BN>(s, sights, begin);
+        }
+        let (now, _, mut top, mut all) = weights(s, x, (full([BM], NEVER), zeros::<f32>([BM])));
+        let mut p = now.to::<T>();
+        let mut acc = zeros::<f32>([BM, D]);
+        for at in (begin + BN..whole).step_by(BN) {
+            let s = scores::<T, BM, BN, D>(query, k, shared, at);
+            acc = dot(p, block_of::<T, BN, D>(v, shared, at - BN), acc);
+            let (now, fade, higher, sums) = weights(s, x, (top, all));
+            acc = acc * fade.expand(1);
+            (p, top, all) = (now.to::<T>(), higher, sums);
+        }
+        for at in (max(whole, begin + BN)..end).step_by(BN) {
+            let s = scores::<T, BM, BN, D>(query, k, shared, at);
+            acc = dot(p, block_of::<T, BN, D>(v, shared, at - BN), acc);
+            let (now, fade, higher, sums) = weights(seen::<BN>(s, sights, at), x, (top, all));
+            acc = acc * fade.expand(1);
+            (p, top, all) = (now.to::<T>(), higher, sums);
+        }
+        acc = dot(p, block_of::<T, BN, D>(v, shared, (max(cdiv(end, BN), 1) - 1) * BN), acc);
+        (acc, top, all)
+    }
+
+    /// Sums of values by sums of weights, and nothing for who sees no key.
+    fn averages<T>(acc: Tile<f32>, top: Tile<f32>, all: Tile<f32>) -> Tile<T> {
+        where_((top > 0.5 * NEVER).expand(1), acc * (1.0 / all).expand(1), 0.0).to::<T>()
+    }
+
     /// One block of queries, of a head.
     fn attend<T, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, o: ViewMut<T, 3>, scale: f32, causal: bool, (head, block): (u32, u32)) {
         let (queries, keys) = (o.dim(1), k.dim(1));
         let first = block as usize * BM;
         let shared = (head / (q.dim(0) as u32 / k.dim(0) as u32)) as usize;
         let head = head as usize;
-        let x = scale * 1.4426950408889634;
         // Keys that any query of the block sees, and blocks of them that all see as a whole.
-        let last = if causal { min(keys, max(first + BM + keys, queries) - queries) } else { keys };
-        let by_all = if causal { min(keys, max(first + 1 + keys, queries) - queries) } else { keys };
-        let whole = by_all / BN * BN;
-
-        let query = reshape(q.tile([head, first, 0], [1, BM, D]), [BM, D]);
-        let mut s = scores::<BM, BN, D>(query, k, shared, 0);
-        if whole < BN {
-            s = seen::<BM, BN>(s, (first, 0), (queries, keys), causal);
-        }
-        let (now, _, mut top, mut all) = weights(s, x, (full([BM], NEVER), zeros::<f32>([BM])));
-        let mut p = now.to::<T>();
-        let mut acc = zeros::<f32>([BM, D]);
-        for at in (BN..whole).step_by(BN) {
-            let s = scores::<BM, BN, D>(query, k, shared, at);
-            acc = dot(p, values::<BN, D>(v, shared, at - BN), acc);
-            let (now, fade, higher, sums) = weights(s, x, (top, all));
-            acc = acc * fade.expand(1);
-            (p, top, all) = (now.to::<T>(), higher, sums);
-        }
-        for at in (max(whole, BN)..last).step_by(BN) {
-            let s = scores::<BM, BN, D>(query, k, shared, at);
-            acc = dot(p, values::<BN, D>(v, shared, at - BN), acc);
-            let (now, fade, higher, sums) = weights(seen::<BM, BN>(s, (first, at), (queries, keys), causal), x, (top, all));
-            acc = acc * fade.expand(1);
-            (p, top, all) = (now.to::<T>(), higher, sums);
-        }
-        acc = dot(p, values::<BN, D>(v, shared, (max(cdiv(last, BN), 1) - 1) * BN), acc);
-        // Who sees no key gets nothing.
-        let any = (top > 0.5 * NEVER).expand(1);
-        o.store([head, first, 0], reshape(where_(any, acc * (1.0 / all).expand(1), 0.0).to::<T>(), [1, BM, D]));
+        let last = sight(first + BM - 1, (queries, keys), causal);
+        let whole = sight(first, (queries, keys), causal) / BN * BN;
+        let query = block_of::<T, BM, D>(q, head, first);
+        let sights = sight(first + arange(BM), (queries, keys), causal);
+        let (acc, top, all) = scan::<T, BM, BN, D>(query, sights, k, v, shared, scale * 1.4426950408889634, (0usize, whole, last));
+        o.store([head, first, 0], reshape(averages::<T>(acc, top, all), [1, BM, D]));
     }
 
     /// STAY of 0 is for a program for each block of queries, those with the most keys first. Otherwise so many programs a multiprocessor stay,
@@ -110,6 +131,110 @@ pub mod heads {
                 for block in range(first, end, step) {
                     attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, block));
                 }
+            }
+        }
+    }
+
+    /// Rows from `h` on of what all parts have left in their slots: as `scan` gives them for all keys. In no slot but those of parts, nor beyond the rows that are
+    /// filled, is anything to be read.
+    fn together<const BM: usize, const D: usize, const H: usize>(slots: &mut [f32], base: usize, h: usize, filled: usize, parts: usize, x: f32) -> (Tile<f32>, Tile<f32>, Tile<f32>) {
+        let size = BM * (D + 2);
+        // As many as there may be parts.
+        let (row, of) = (h + arange(H), arange(64));
+        let place = base + of.expand(0) * size + BM * D + row.expand(1);
+        let there = (of < parts).expand(0) & (row < filled).expand(1);
+        let tops = load(slots, place).mask(there).other(NEVER).unchecked();
+        let top = max(tops, 1);
+        let all = sum(load(slots, place + BM).mask(there).unchecked() * exp2((tops - top.expand(1)) * x), 1);
+        // Of several parts at a time, for the loads take long.
+        let mut acc = zeros::<f32>([{ 8 / H }, H, D]);
+        for r in range(0, parts, { 8 / H }).unroll(4) {
+            let of = r + arange({ 8 / H });
+            let there = (of < parts).expand(1) & (row < filled).expand(0);
+            let place = base + of.expand(1) * size;
+            let tops = load(slots, place + BM * D + row.expand(0)).mask(there).other(NEVER).unchecked();
+            let sums = load(slots, (place + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0)).mask(there.expand(2)).unchecked();
+            acc += sums * exp2((tops - top.expand(0)) * x).expand(2);
+        }
+        (sum(acc, 0), top, all)
+    }
+
+    /// The same for few queries: as many programs as the device has room for share the keys of a block of them, a part each, of which each
+    /// leaves its sums in a slot, and add these up ([shares](crate::library::shares)).
+    ///
+    /// Rows of `q` and `o` are `queries` of a head, or of several that share keys, one after another.
+    ///
+    /// # Safety
+    /// `slots` has room for BM rows of D + 2 elements of PER_SM programs for each multiprocessor, and `tickets` four zeros, which the kernel leaves as zeros.
+    #[tile_kernel(
+        /// Heads of up to 64 elements.
+        kernel(attention_few_64, D = 64, emulate = [0, 1, 2]),
+        /// Heads of up to 128 elements.
+        kernel(attention_few_128, D = 128, emulate = [0, 2, 3]),
+        types(T = [f16, bf16]),
+        tune(BM = [64], BN = [128], PER_SM = [2], H = [1, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_64]),
+        tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [4], arch = [80], kernels = [attention_few_64]),
+        tune(BM = [64], BN = [64], PER_SM = [2], H = [2, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_128]),
+        tune(BM = [64], BN = [128], PER_SM = [1], H = [1], warps = [4], arch = [90], kernels = [attention_few_128]),
+        tune(BM = [64], BN = [16], PER_SM = [2], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),
+        grid = [cdiv(o.dim(1), BM) * o.dim(0) * max(1, min(min(num_sms() * PER_SM / (cdiv(o.dim(1), BM) * o.dim(0)), cdiv(k.dim(1), BN)), 64))],
+    )]
+    pub unsafe fn attention_few<T: Float, const BM: usize, const BN: usize, const D: usize, const PER_SM: usize, const H: usize>(
+        q: View<T, 3>,
+        k: View<T, 3>,
+        v: View<T, 3>,
+        slots: &mut [f32],
+        tickets: &mut [u64],
+        mut o: ViewMut<T, 3>,
+        queries: usize,
+        scale: f32,
+        causal: bool,
+    ) {
+        let (rows, keys) = (o.dim(1), k.dim(1));
+        let (heads, blocks, me) = (o.dim(0) as u32, cdiv(rows, BM) as u32, program_id(0) as u32);
+        let most = num_programs(0) as u32 / (heads * blocks);
+        // Who shares a block comes one after another; who has the same keys is next to each other.
+        let (block, part, head) = (me % blocks, me / blocks % most, me / blocks / most);
+        let first = block as usize * BM;
+        let filled = min(BM, rows - first);
+        let x = scale * 1.4426950408889634;
+        // Queries of the block: neighbours, or all of them.
+        let from = first % queries;
+        let (low, high) = if from + filled <= queries { (from, from + filled - 1) } else { (0usize, queries - 1) };
+        let last = sight(high, (queries, keys), causal);
+        let steps = max(cdiv(last, BN), 1) as u32;
+        let deep = cdiv(steps, most);
+        let parts = cdiv(steps, deep);
+        if part < parts {
+            let word = (head * blocks + block) * WORDS;
+            if parts > 1 {
+                enter(tickets, word);
+            }
+            let (begin, end) = ((part * deep) as usize * BN, min((part * deep + deep) as usize * BN, last));
+            let whole = min(sight(low, (queries, keys), causal) / BN * BN, end);
+            let query = block_of::<T, BM, D>(q, head as usize, first);
+            let sights = sight((first + arange(BM)) % queries, (queries, keys), causal);
+            let shared = (head / (heads / k.dim(0) as u32)) as usize;
+            let (acc, top, all) = scan::<T, BM, BN, D>(query, sights, k, v, shared, x, (begin, whole, end));
+            if parts == 1 {
+                o.store([head as usize, first, 0], reshape(averages::<T>(acc, top, all), [1, BM, D]));
+            } else {
+                // Values of all rows, greatest scores, sums of weights.
+                let size = BM * (D + 2);
+                let base = ((head * blocks + block) * most) as usize * size;
+                let mine = base + part as usize * size;
+                let row = arange(BM);
+                // Who sees none of these keys has anything for sums.
+                let any = top > 0.5 * NEVER;
+                store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0)).mask((row < filled).expand(1)).unchecked();
+                store(slots, mine + BM * D + row, top).mask(row < filled).unchecked();
+                store(slots, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();
+                share(tickets, word, part, parts, |p| {
+                    for h in range(p as usize * H, filled, parts as usize * H) {
+                        let (acc, top, all) = together::<BM, D, H>(slots, base, h, filled, parts as usize, x);
+                        o.store([head as usize, first + h, 0], reshape(averages::<T>(acc, top, all), [1, H, D]));
+                    }
+                });
             }
         }
     }

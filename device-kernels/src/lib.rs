@@ -42,9 +42,11 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 63] = [
+    let kernels: [&[&'static KernelDesc]; 65] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
+        attention::heads::attention_few_64::DESCS,
+        attention::heads::attention_few_128::DESCS,
         batched_matmul::batched::batched_matmul::DESCS,
         batched_matmul::batched::batched_matmul_f32::DESCS,
         color_inversion::color_inversion::DESCS,

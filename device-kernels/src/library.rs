@@ -13,6 +13,11 @@ pub mod tiles {
         }
     }
 
+    /// Indices of a matrix from `at`, row after row.
+    fn matrix<const R: usize, const C: usize>(at: usize) -> Tile<usize> {
+        at + (arange(R).expand(1) * C + arange(C).expand(0))
+    }
+
     /// Non-negative sums as they are, negative ones `below` times: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
     fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
         // Zero times an infinity is no zero.
@@ -40,5 +45,55 @@ pub mod tiles {
     /// What is left of `x` beside `high`, its nearest tf32, as one. An infinity less itself is no number.
     fn low_part(x: Tile<f32>, high: Tile<f32>) -> Tile<f32> {
         where_(abs(x) == f32::INFINITY, 0.0, tf32(x - high))
+    }
+}
+
+/// How programs that have a part of a task each share what is left to do once all parts are there: adding up rows. Each adds up some,
+/// always in the order of the parts: who comes when changes nothing. Only who sees that all others have begun waits for them; if it does
+/// not, as where the device has no room for all programs at a time, it leaves its rows to the last to come.
+///
+/// A task has WORDS zeros from `word` on, which are zeros again afterwards: who has begun, who has left, as bits, who has come, whose rows are added up.
+#[tile_library]
+pub mod shares {
+    /// Programs that share a task, at most: bits of a word.
+    const MOST: u32 = 64;
+    const WORDS: u32 = 4;
+
+    /// As early as can be.
+    fn enter(tickets: &mut [u64], word: u32) {
+        atomic_add(tickets, word as usize, 1).relaxed();
+    }
+
+    /// When a part has been stored: `add_up`, once all parts are there, for each of those whose rows are this program's to add up.
+    fn share(tickets: &mut [u64], word: u32, part: u32, parts: u32, add_up: impl Fn(u32)) {
+        let (begun, left, come, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
+        let stays = atomic_load(tickets, begun).relaxed() as u32 == parts;
+        if !stays {
+            atomic_or(tickets, left, 1u64 << part as u64).relaxed();
+        }
+        let last = atomic_add(tickets, come, 1) as u32 == parts - 1;
+        if stays || last {
+            let mut mine = 1u64 << part as u64;
+            if last {
+                mine = mine | atomic_load(tickets, left).relaxed();
+            }
+            loop {
+                if last || atomic_load(tickets, come) as u32 == parts {
+                    break;
+                }
+            }
+            let mut count = 0u64;
+            for p in range(0, parts, 1) {
+                if (mine >> p as u64) & 1 == 1 {
+                    count += 1;
+                    add_up(p);
+                }
+            }
+            if atomic_add(tickets, done, count).relaxed() + count == parts as u64 {
+                for w in range(begun, begun + WORDS as usize, 1) {
+                    atomic_store(tickets, w, 0).relaxed();
+                }
+            }
+        }
     }
 }

@@ -2,18 +2,14 @@
 //! tiles as there are go as in `matmul`, and each of the tiles that are left is shared by as many programs as there are for it, a part of
 //! the depth each.
 //!
-//! Who has a part leaves its sums in a slot. When all are there, each adds up some rows, always in the order of the parts: who
-//! comes when changes nothing. Only who sees that all others have begun waits for them; if it does not, as where the device has no room for all
-//! programs at a time, it leaves its rows to the last to come.
+//! Who has a part leaves its sums in a slot, and when all are there each adds up some rows ([shares](crate::library::shares)).
 //!
 //! `slots` has room for a tile of each program, `tickets` four zeros for each, which the kernel leaves as zeros.
 
 use kernel_macros::tile_module;
 
-#[tile_module(use crate::library::tiles)]
+#[tile_module(use crate::library::tiles, use crate::library::shares)]
 pub mod shared {
-    /// Programs that share a tile, at most: bits of a ticket.
-    const MOST: u32 = 64;
     /// A depth over which sums of products of bytes are exact in f32: 2^24 at most.
     const EXACT: usize = 1024;
 
@@ -39,11 +35,6 @@ pub mod shared {
         if SWAP == 1 { trans(done) } else { done }
     }
 
-    /// Indices of a matrix from `at`, row after row.
-    fn matrix<const R: usize, const C: usize>(at: usize) -> Tile<usize> {
-        at + (arange(R).expand(1) * C + arange(C).expand(0))
-    }
-
     /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose, of A's type, is the left
     /// operand, of which instructions take 64 rows at least. HOW of 1: operands are rounded to tf32; of 2: sums of bytes are made in f32, EXACT of
     /// the depth at a time. H rows are added up at a time. A part of the depth has LEAST steps or more.
@@ -66,10 +57,10 @@ pub mod shared {
         let deep = cdiv(steps, clamp(min(programs / rest, steps / LEAST as u32), 1, MOST));
         let parts = cdiv(steps, deep);
         let part = me / rest;
-        let word = me % rest * 4;
+        let word = me % rest * WORDS;
         let more = if all > waves * programs && part < parts { 1u32 } else { 0u32 };
         if more == 1 && parts > 1 {
-            atomic_add(tickets, word as usize, 1).relaxed();
+            enter(tickets, word);
         }
         for item in range(0, waves + more, 1) {
             let whole = item < waves;
@@ -104,47 +95,20 @@ pub mod shared {
             } else {
                 let slot = (me % rest * parts) as usize * (R * C);
                 store(slots, matrix::<R, C>(slot + part as usize * (R * C)), sums).unchecked();
-                // Of the tile's words: who has begun, who has left, as bits, who has come, whose rows are added up.
-                let (begun, left, come, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
-                let stays = atomic_load(tickets, begun).relaxed() as u32 == parts;
-                if !stays {
-                    atomic_or(tickets, left, 1u64 << part as u64).relaxed();
-                }
-                let last = atomic_add(tickets, come, 1) as u32 == parts - 1;
-                if stays || last {
-                    let mut mine = 1u64 << part as u64;
-                    if last {
-                        mine = mine | atomic_load(tickets, left).relaxed();
-                    }
-                    loop {
-                        if last || atomic_load(tickets, come) as u32 == parts {
-                            break;
-                        }
-                    }
+                share(tickets, word, part, parts, |p| {
                     let rows = min(R, if SWAP == 1 { c.dim(1) - s } else { c.dim(0) - r });
-                    let mut count = 0u64;
-                    for p in range(0, parts, 1) {
-                        if (mine >> p as u64) & 1 == 1 {
-                            count += 1;
-                            for h in range(p as usize * H, rows, parts as usize * H) {
-                                let mut sum = load(slots, matrix::<H, C>(slot + h * C)).unchecked();
-                                for q in range(1, parts, 1).unroll(4) {
-                                    sum += load(slots, matrix::<H, C>(slot + q as usize * (R * C) + h * C)).unchecked();
-                                }
-                                if SWAP == 1 {
-                                    put::<S, P, KIND, SWAP, H, C>(sum, c, r, s + h, scale, beta);
-                                } else {
-                                    put::<S, P, KIND, SWAP, H, C>(sum, c, r + h, s, scale, beta);
-                                }
-                            }
+                    for h in range(p as usize * H, rows, parts as usize * H) {
+                        let mut sum = load(slots, matrix::<H, C>(slot + h * C)).unchecked();
+                        for q in range(1, parts, 1).unroll(4) {
+                            sum += load(slots, matrix::<H, C>(slot + q as usize * (R * C) + h * C)).unchecked();
+                        }
+                        if SWAP == 1 {
+                            put::<S, P, KIND, SWAP, H, C>(sum, c, r, s + h, scale, beta);
+                        } else {
+                            put::<S, P, KIND, SWAP, H, C>(sum, c, r + h, s, scale, beta);
                         }
                     }
-                    if atomic_add(tickets, done, count).relaxed() + count == parts as u64 {
-                        for w in range(begun, begun + 4, 1) {
-                            atomic_store(tickets, w, 0).relaxed();
-                        }
-                    }
-                }
+                });
             }
         }
     }

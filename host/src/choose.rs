@@ -10,7 +10,7 @@ use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
-use kernel_core::{Call, KernelDesc, ParamKind};
+use kernel_core::{Call, KernelDesc, MAX_SLOTS, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
@@ -237,7 +237,7 @@ impl Runtime {
     ///
     /// The second time it is a look-up. Errors: [`Error::DeviceLost`], and the first candidate's where none can run.
     pub fn choose_among(&self, stream: &Stream, op: &Tunable, outputs: &[Output], mut run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
-        let mut buckets: Buckets = [0; key::SLOTS];
+        let mut buckets: Buckets = [0; MAX_SLOTS];
         for (b, &s) in buckets.iter_mut().zip(op.sizes) {
             *b = key::extent_bucket(s);
         }
@@ -245,7 +245,7 @@ impl Runtime {
         if let Some(i) = self.0.plans.choice(&fast) {
             return Ok(i);
         }
-        let signature = format!("{} v0", buckets[..op.sizes.len().min(key::SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
+        let signature = format!("{} v0", buckets[..op.sizes.len().min(MAX_SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
         let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
         let index = |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
         let look_up = || index(self.0.tuner.known(&file.label, &file.hash, &file.signature));

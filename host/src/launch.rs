@@ -13,7 +13,7 @@ use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
-use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, cpu};
+use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, MAX_SLOTS, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -246,7 +246,7 @@ impl Ready {
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
         let Some(f) = self.function else { return Err(Error::StreamMismatch) };
         let slots = call.slots();
-        let mut params = [core::ptr::null_mut::<c_void>(); key::SLOTS + MAX_MAPS];
+        let mut params = [core::ptr::null_mut::<c_void>(); MAX_SLOTS + MAX_MAPS];
         for (p, s) in params.iter_mut().zip(slots) {
             *p = core::ptr::from_ref(s).cast_mut().cast();
         }

@@ -30,18 +30,22 @@ fn comparisons_of_indices() {
         // What counts up is seen through variables, and where no more is subtracted than there is.
         ("col + if all { n } else { m } < row", 1),
         ("col < (max(n, m) - m) + row", 1),
+        // What differs between few registers need be no index: each of them says how many are inside.
+        ("col < row % n", 1),
+        ("col <= minimum(row + 1 + m, n) - m", 1),
+        ("all | (col < row % n)", 1),
+        ("col < (row - n).broadcast([64, 64])", 1),
+        ("col < (max(n, m) - at) + row", 1),
         // These may wrap, and then are no longer in order.
         ("col - n < row", 0),
-        ("col < row - n", 0),
         ("col + if all { n - m } else { m } < row", 0),
-        ("col < (max(n, m) - at) + row", 0),
         // No comparisons of unsigned indices.
         ("col * n < row", 0),
         ("col.to::<i64>() < far", 0),
         ("col == row", 0),
-        // Numbers at random, as for dropout.
+        // Numbers at random, as for dropout, and for each element another one.
         ("col * 6364136223846793005 + 1442695040888963407 < n", 0),
-        ("row < col * 6364136223846793005", 0),
+        ("row < (col ^ row) % n", 0),
     ] {
         assert_eq!(limits(mask), expected, "{mask}");
     }

@@ -299,8 +299,8 @@ pub struct BufferUse {
     pub mutable: bool,
 }
 
-// `kernel_compiler::parse` refuses kernels that take more.
-const MAX_SLOTS: usize = 32;
+/// Words that a call has at most: `kernel_compiler::parse` refuses kernels that take more.
+pub const MAX_SLOTS: usize = 40;
 const MAX_BUFFERS: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. Give it to a backend.
@@ -592,6 +592,25 @@ impl<T> ViewMutArg<'_, T, 2> {
     /// As of [`ViewArg`].
     pub fn regular(self) -> Self {
         ViewMutArg(self.0.regular())
+    }
+}
+
+impl<T> ViewArg<'_, T, 3> {
+    /// As many matrices, of which each is `n` of these under each other, if they lie so; their number is a multiple of `n`.
+    pub fn stacked(self, n: u64) -> Option<Self> {
+        let ([matrices, rows, cols], [m, r, c]) = (self.dims, self.strides);
+        // No stride leads away from a single row.
+        let r = if rows == 1 { m } else { r };
+        let lie_so = n == 1 || rows.checked_mul(r) == Some(m);
+        let strides = [m.checked_mul(n)?, r, c];
+        (n > 0 && matrices.is_multiple_of(n) && lie_so).then_some(ViewArg { dims: [matrices / n, rows.checked_mul(n)?, cols], strides, ..self })
+    }
+}
+
+impl<T> ViewMutArg<'_, T, 3> {
+    /// As of [`ViewArg`].
+    pub fn stacked(self, n: u64) -> Option<Self> {
+        self.0.stacked(n).map(ViewMutArg)
     }
 }
 

@@ -23,7 +23,7 @@ pub mod emulator;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use desc::{
     AsSlice, AsSliceMut, AsView, AsViewMut, BufferUse, Call, ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx,
-    Kernel, KernelDesc, ParamDesc, ParamKind, Place, RawArg, Require, Test, MapDesc, MapDim, Number, SliceArg, SliceMutArg, VariantDesc, ViewArg,
+    Kernel, KernelDesc, MAX_SLOTS, ParamDesc, ParamKind, Place, RawArg, Require, Test, MapDesc, MapDim, Number, SliceArg, SliceMutArg, VariantDesc, ViewArg,
     ViewMutArg,
 };
 #[cfg(not(target_arch = "nvptx64"))]

@@ -223,8 +223,8 @@ pub const OPERATIONS: &[Operation] = &[
         axes: &["heads", "queries", "keys", "d"],
         dtypes: &[DType::F16, DType::BF16],
         large: &[32, 4096, 4096, 128],
-        bench: &[&[64, 4096, 4096, 64], &[64, 4096, 4096, 128], &[16, 16384, 16384, 128], &[256, 1024, 1024, 128]],
-        kernels: &["attention_64", "attention_128"],
+        bench: &[&[64, 4096, 4096, 64], &[64, 4096, 4096, 128], &[16, 16384, 16384, 128], &[256, 1024, 1024, 128], &[32, 1, 8192, 128]],
+        kernels: &["attention_64", "attention_128", "attention_few_64", "attention_few_128"],
         make: attention::attention,
     },
     Operation {

@@ -2,37 +2,70 @@
 
 use super::Launch;
 use super::product::apart;
+use super::shared::Room;
 use crate::error::{Error, Result};
-use device_kernels::attention::heads::{attention_64, attention_128};
-use kernel_core::{AsView, AsViewMut, Call, Element, ViewArg, ViewMutArg, bf16, f16};
+use device_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
+use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
+
+type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
 /// The element types of [`attention`]: f16 and bf16.
 pub trait Attend: Element {
     #[doc(hidden)]
-    fn call<'a>(
+    fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool) -> Call<'a>;
+
+    /// With a [`Room`] for the sums of programs.
+    #[doc(hidden)]
+    fn few_call<'a>(
         wide: bool,
-        inputs: (ViewArg<'a, Self, 3>, ViewArg<'a, Self, 3>, ViewArg<'a, Self, 3>),
+        inputs: Inputs<'a, Self>,
+        room: (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, Self, 3>,
+        queries: u64,
         scale: f32,
         causal: bool,
     ) -> Call<'a>;
+
+    /// The kernel of that.
+    #[doc(hidden)]
+    fn few_desc(wide: bool) -> &'static KernelDesc;
 }
 
 macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
-    fn call<'a>(
+    fn call<'a>(wide: bool, [q, k, v]: Inputs<'a, $t>, o: ViewMutArg<'a, $t, 3>, scale: f32, causal: bool) -> Call<'a> {
+        if wide { attention_128::<$t>(q, k, v, o, scale, causal) } else { attention_64::<$t>(q, k, v, o, scale, causal) }
+    }
+
+    fn few_call<'a>(
         wide: bool,
-        (q, k, v): (ViewArg<'a, $t, 3>, ViewArg<'a, $t, 3>, ViewArg<'a, $t, 3>),
+        [q, k, v]: Inputs<'a, $t>,
+        (slots, tickets): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, $t, 3>,
+        queries: u64,
         scale: f32,
         causal: bool,
     ) -> Call<'a> {
-        if wide { attention_128::<$t>(q, k, v, o, scale, causal) } else { attention_64::<$t>(q, k, v, o, scale, causal) }
+        // SAFETY: a room is as large as its kernels want it, which is tested below.
+        unsafe {
+            match wide {
+                true => attention_few_128::<$t>(q, k, v, slots, tickets, o, queries, scale, causal),
+                false => attention_few_64::<$t>(q, k, v, slots, tickets, o, queries, scale, causal),
+            }
+        }
+    }
+
+    fn few_desc(wide: bool) -> &'static KernelDesc {
+        if wide { <($t,) as attention_few_128::Types>::DESC } else { <($t,) as attention_few_64::Types>::DESC }
     }
 })* } }
 attend! { f16 bf16 }
 
 /// Elements that a head may have.
 const MOST: u64 = 128;
+/// Queries of a program's block, at least: fewer of several heads that share keys go in one.
+const BLOCK: u64 = 64;
+/// Keys of which no program has so few that it would be worth sharing them.
+const LEAST_KEYS: u64 = 512;
 /// With less, keys that do not count would.
 const LEAST_SCALE: f32 = 1e-30;
 
@@ -56,7 +89,7 @@ pub fn attention<'a, T: Attend>(
 ) -> Result<()> {
     const WHAT: &str = "attention";
     let (q, k, v, o) = (q.as_view_arg(), k.as_view_arg(), v.as_view_arg(), o.as_view_mut_arg());
-    let ([heads, queries, d], [shared, _, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
+    let ([heads, queries, d], [shared, keys, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
     let error = |why: String| Err(Error::Shape { what: WHAT, why });
     let text = |[h, n, d]: [u64; 3]| format!("{h} x {n} x {d}");
     if k.dims() != v.dims() {
@@ -83,5 +116,52 @@ pub fn attention<'a, T: Attend>(
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
     }
-    on.launch(T::call(d > 64, (q, k, v), o, scale, causal))
+    let wide = d > 64;
+    let shape = Shape { heads, shared, queries, keys, wide };
+    let few = match on.pin() {
+        Some((kernel, _)) => core::ptr::eq(kernel, T::few_desc(wide)),
+        None => shape.is_few(on.num_sms()),
+    };
+    if few {
+        match Room::new(on) {
+            // Without memory it is only slower.
+            Err(Error::OutOfMemory { .. }) => {}
+            Err(e) => return Err(e),
+            Ok(mut room) => {
+                let stacked = shape.stacked();
+                let (q, n) = match (q.stacked(stacked), o.as_view().stacked(stacked)) {
+                    (Some(q), Some(_)) => (q, stacked),
+                    _ => (q, 1),
+                };
+                let o = o.stacked(n).expect("it has been, or stays as it is");
+                // One query sees all keys.
+                return on.launch(T::few_call(wide, [q, k, v], room.parts(), o, queries, scale, causal && queries > 1));
+            }
+        }
+    }
+    on.launch(T::call(wide, [q, k, v], o, scale, causal))
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    heads: u64,
+    shared: u64,
+    queries: u64,
+    keys: u64,
+    wide: bool,
+}
+
+impl Shape {
+    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block has, or so few blocks that half
+    /// of the device would have nothing to do.
+    fn is_few(self, num_sms: u64) -> bool {
+        let (rows, room) = if self.wide { (128, num_sms) } else { (64, 2 * num_sms) };
+        let blocks = self.heads.saturating_mul(self.queries.div_ceil(rows));
+        self.queries <= BLOCK || (blocks <= room / 2 && self.keys >= LEAST_KEYS)
+    }
+
+    /// Heads that go under each other in blocks of queries.
+    fn stacked(self) -> u64 {
+        if self.queries < BLOCK { self.heads / self.shared } else { 1 }
+    }
 }

@@ -10,13 +10,10 @@
 use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
-use kernel_core::{DType, KernelDesc, ParamKind};
-
-/// As many as a call has slots.
-pub(crate) const SLOTS: usize = 32;
+use kernel_core::{DType, KernelDesc, MAX_SLOTS, ParamKind};
 
 /// One byte a slot, 0 for slots that do not count.
-pub(crate) type Buckets = [u8; SLOTS];
+pub(crate) type Buckets = [u8; MAX_SLOTS];
 
 #[inline]
 pub(crate) const fn bucket(v: u64) -> u8 {
@@ -59,7 +56,7 @@ pub(crate) const fn in_sectors(stride: u64, size: usize) -> bool {
 
 #[inline]
 pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
-    let mut out = [0; SLOTS];
+    let mut out = [0; MAX_SLOTS];
     for p in desc.params {
         match p.kind {
             ParamKind::Slice | ParamKind::SliceMut => out[p.slot + 1] = bucket(slots[p.slot + 1]),

@@ -89,7 +89,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A comparison of an index with a scalar or with another index, as [`below`](Self::below); or of all, by a scalar, instead.
+    /// A comparison of an index with a scalar, another index or what few registers differ in, as [`below`](Self::below); or of all, by a scalar, instead.
     pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
         let (index, end, or_equal) = match *self.f.op(v) {
             Op::Binary(Binary::Lt, a, b) => (a, b, 0),
@@ -102,10 +102,13 @@ impl Lower<'_> {
         if self.f.ty(index).dtype != DType::U64 || !self.counts_up(index) {
             return None;
         }
-        let (mut a, b) = (self.affine(index, l)?, self.affine(end, l)?);
-        if ![&a, &b].iter().all(|x| is_near(x)) || !(b.is_uniform() || self.counts_up(end)) {
+        let mut a = self.affine(index, l)?;
+        if !is_near(&a) {
             return None;
         }
+        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || self.counts_up(end))) else {
+            return self.of_few(&a, end, or_equal, l);
+        };
         // What differs between registers goes to one side, without going below zero there.
         let more = b.consts.iter().zip(&a.consts).map(|(b, a)| b - a).max().expect("a register").max(0);
         a.consts = a.consts.iter().zip(&b.consts).map(|(a, b)| a - b + more).collect();
@@ -116,11 +119,32 @@ impl Lower<'_> {
         Some(self.less(&a, &end))
     }
 
+    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit of its own.
+    fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
+        let (mut end, mut source) = self.operand_of_shape(end, l)?;
+        while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {
+            source.regs.iter_mut().for_each(|r| *r = next.regs[*r]);
+            (end, source.layout) = (x, next.layout);
+        }
+        if 2 * source.layout.regs() > l.regs() {
+            return None;
+        }
+        let ends = self.demand(end, &source.layout).at("r");
+        let ends = if or_equal == 0 { ends } else { format!("({ends}).saturating_add({or_equal})") };
+        let limits = self.fresh();
+        self.line(format!("let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));", source.layout.regs(), a.base));
+        let of = self.table(&source.regs);
+        let index = self.const_table("u32", a.consts.iter().map(i64::to_string).collect());
+        Some(Regs(format!("({index}[#] < {limits}[{of}])")))
+    }
+
     /// A comparison that a scalar overrules.
     fn or_all(&mut self, all: Value, mask: Value, l: &Layout) -> Option<Regs> {
         let Op::Splat(all) = *self.f.op(all) else { return None };
         let each = self.compare(mask, l)?;
-        let x = self.limits.get(&each.0)?.clone();
+        let Some(x) = self.limits.get(&each.0).cloned() else {
+            return Some(Regs(format!("({} | {})", scalar(all), each.0)));
+        };
         let limit = format!("s::select({}, u32::MAX, {})", scalar(all), x.limit);
         Some(self.with_limit(x, limit))
     }

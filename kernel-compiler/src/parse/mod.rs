@@ -12,7 +12,7 @@ use std::rc::Rc;
 use syn::spanned::Spanned;
 
 /// What a `kernel_core::Call` has room for.
-const MOST_SLOTS: usize = 32;
+const MOST_SLOTS: usize = 40;
 const MOST_ARRAYS: usize = 12;
 
 /// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
