@@ -176,6 +176,8 @@ pub mod heads {
         tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [4], arch = [80], kernels = [attention_few_64]),
         tune(BM = [64], BN = [64], PER_SM = [2], H = [2, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_128]),
         tune(BM = [64], BN = [128], PER_SM = [1], H = [1], warps = [4], arch = [90], kernels = [attention_few_128]),
+        tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),
+        tune(BM = [128], BN = [32], PER_SM = [1], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),
         tune(BM = [64], BN = [16], PER_SM = [2], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),
         grid = [cdiv(o.dim(1), BM) * o.dim(0) * max(1, min(min(num_sms() * PER_SM / (cdiv(o.dim(1), BM) * o.dim(0)), cdiv(k.dim(1), BN)), 64))],
     )]

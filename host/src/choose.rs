@@ -218,7 +218,7 @@ pub struct Tunable<'a> {
     pub types: &'static str,
     /// Changes when a candidate's code does: results of another version are not used.
     pub version: &'a str,
-    /// Sizes, at most 32; rounded as extents of views are.
+    /// Sizes, at most 40; rounded as extents of views are.
     pub sizes: &'a [u64],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
@@ -226,7 +226,7 @@ pub struct Tunable<'a> {
 
 impl Tunable<'_> {
     /// A version for candidates that are made of these kernels, with all of their types: it changes with any of them.
-    pub(crate) fn version_of(kernels: &[&'static [&'static KernelDesc]]) -> String {
+    pub fn version_of(kernels: &[&'static [&'static KernelDesc]]) -> String {
         kernels.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
     }
 }

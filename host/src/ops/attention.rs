@@ -76,6 +76,9 @@ const LEAST_SCALE: f32 = 1e-30;
 /// as all do where there are no keys. Several heads of `q` may share one of `k` and `v`: as many as follow each other as there are of
 /// `q` for each of them.
 ///
+/// The keys of a few queries (a token after many, say) are shared by as many programs as there is room for, in scratch memory of at most 128 KiB for each multiprocessor; without
+/// it that is slower. Queries of heads that share keys then go together, where `q` and `o` lie so that they follow one another: in rows of one stride.
+///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
 /// batches are heads one after another. Errors: [`Error::Shape`], also where `scale` is less than 1e-30 or no number; otherwise as [`matmul`](super::matmul).
 pub fn attention<'a, T: Attend>(
@@ -163,5 +166,68 @@ impl Shape {
     /// Heads that go under each other in blocks of queries.
     fn stacked(self) -> u64 {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Runtime};
+    use kernel_core::{AsSlice, AsSliceMut};
+
+    #[test]
+    fn few_queries_are_told() {
+        let of = |heads, queries, keys, wide| Shape { heads, shared: 8, queries, keys, wide }.is_few(132);
+        assert!(of(32, 1, 8192, true) && of(4096, 64, 100, false), "blocks of 64 are for them");
+        assert!(of(8, 512, 16384, true) && of(16, 512, 4096, false));
+        assert!(!of(32, 512, 16384, true) && !of(16, 1024, 4096, false), "half of the device has something to do");
+        assert!(!of(8, 512, 511, true), "too few keys");
+        assert!(!of(u64::MAX, 65, 4096, true), "nothing overflows");
+    }
+
+    #[test]
+    fn there_is_room_for_the_sums_of_all_programs() {
+        for (desc, d) in [(f16::few_desc(false), 64), (f16::few_desc(true), 128)] {
+            for config in desc.configs {
+                let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
+                assert!(Room::<f32>::holds(of("PER_SM"), of("BM") * (d + 2)), "{}", config.id);
+            }
+        }
+    }
+
+    #[test]
+    fn heads_need_not_follow_one_another() {
+        let (rt, heads, shared, queries, keys, d) = (Runtime::cpu(), 4, 2, 3, 70, 16);
+        let made = |n: u64, seed: u64| -> Vec<f16> { (0..n).map(|i| f16::from_f32(((i * 7 + i / 5 + seed) % 9) as f32 / 4.0 - 1.0)).collect() };
+        let [k, v] = [1, 2].map(|seed| Buffer::from_slice(&rt, &made(shared * keys * d, seed)).unwrap());
+        let q = made(heads * queries * d, 3);
+        let attended = |head: u64, row: u64| -> Vec<f16> {
+            let mut apart = vec![f16::NAN; (heads * head) as usize];
+            let place = |e: u64| (e / (queries * d) * head + e / d % queries * row + e % d) as usize;
+            q.iter().enumerate().for_each(|(e, &x)| apart[place(e as u64)] = x);
+            let (q, mut o) = (Buffer::from_slice(&rt, &apart).unwrap(), Buffer::<f16>::zeros(&rt, apart.len()).unwrap());
+            let (dims, strides) = ([heads, queries, d], [head, row, 1]);
+            let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([shared, keys, d]).unwrap());
+            let result = (&mut o).as_slice_mut_arg().strided(dims, strides).unwrap();
+            attention::<f16>(&rt, q.slice(..).unwrap().strided(dims, strides).unwrap(), k, v, result, 0.5, true).unwrap();
+            let all = o.to_vec().unwrap();
+            (0..heads * queries * d).map(|e| all[place(e)]).collect()
+        };
+        let together = attended(queries * d, d);
+        assert!(together.iter().any(|x| x.to_f32() != 0.0));
+        for (head, row) in [(queries * d + 8, d), (queries * (d + 8), d + 8), (queries * (d + 8) + 8, d + 8)] {
+            assert_eq!(attended(head, row), together, "{head} {row}");
+        }
+    }
+
+    #[test]
+    fn matrices_under_each_other() {
+        let data = [0f32; 600];
+        let of = |dims: [u64; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap().stacked(2).map(|v| (v.dims(), v.strides()));
+        assert_eq!(of([4, 3, 5], [15, 5, 1]), Some(([2, 6, 5], [30, 5, 1])));
+        assert_eq!(of([4, 3, 5], [24, 8, 1]), Some(([2, 6, 5], [48, 8, 1])));
+        assert_eq!(of([4, 1, 5], [24, 8, 1]), Some(([2, 2, 5], [48, 24, 1])), "no stride leads away from a single row");
+        assert_eq!(of([4, 3, 5], [16, 5, 1]), None);
+        assert_eq!(of([3, 3, 5], [15, 5, 1]), None, "an odd number of them");
     }
 }

@@ -169,6 +169,12 @@ impl<S: Element> Room<S> {
         Ok(Room { slots, tickets: on.stream().zeroed_scratch((num_sms * PER_SM * WORDS) as usize)? })
     }
 
+    /// Whether it is enough for so many programs on a multiprocessor, each with so many sums.
+    #[cfg(test)]
+    pub fn holds(programs: u64, sums: u64) -> bool {
+        programs <= PER_SM && programs * sums <= TILE[0] * TILE[1]
+    }
+
     pub fn parts(&mut self) -> (SliceMutArg<'_, S>, SliceMutArg<'_, u64>) {
         ((&mut self.slots).as_slice_mut_arg(), (&mut self.tickets).as_slice_mut_arg())
     }
@@ -201,7 +207,7 @@ mod tests {
         let wide = [matmul_wide_i8::DESCS, matmul_wide_f8::DESCS];
         for config in KERNELS.iter().chain(&wide).flat_map(|d| d.iter()).flat_map(|d| d.configs) {
             let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
-            assert!(of("PER_SM") <= PER_SM && of("BM") * of("BN") * of("PER_SM") <= TILE[0] * TILE[1], "{}", config.id);
+            assert!(Room::<f32>::holds(of("PER_SM"), of("BM") * of("BN")), "{}", config.id);
         }
     }
 
