@@ -35,7 +35,7 @@ def taking(peers):
     taken = {}
     for name, f in peers.items():
         try: taken[name] = f(); torch.cuda.synchronize()
-        except RuntimeError as e: print(f"  {name}: {str(e).splitlines()[0]}")
+        except (RuntimeError, TypeError) as e: print(f"  {name}: {str(e).splitlines()[0]}")
     return {name: peers[name] for name in taken}
 
 
@@ -65,7 +65,7 @@ def beside(batch, heads, shared, queries, keys, d, dtype, causal, name, work):
     wanted = torch.stack(wanted)
     error = lambda x: ((x.reshape_as(o)[some][:, rows].double() - wanted).norm() / wanted.norm()).item()
     errors = [error(f()) for f in peers.values()]
-    assert error(o) <= 1.05 * max(errors) + 1e-6, f"{name} wrong: {error(o)}, {errors}"
+    assert error(o) <= 1.05 * max(errors, default=4e-3) + 1e-6, f"{name} wrong: {error(o)}, {errors}"
     row(name, work, mine, peers)
 
 

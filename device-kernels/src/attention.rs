@@ -226,8 +226,8 @@ pub mod heads {
                 let base = ((head * blocks + block) * most) as usize * size;
                 let mine = base + part as usize * size;
                 let row = arange(BM);
-                // Who sees none of these keys has anything for sums.
-                let any = top > 0.5 * NEVER;
+                // Who sees none of these keys has anything for sums; where all scores are NaN, NaN.
+                let any = (top > 0.5 * NEVER) | (all != all);
                 store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0)).mask((row < filled).expand(1)).unchecked();
                 store(slots, mine + BM * D + row, top).mask(row < filled).unchecked();
                 store(slots, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();

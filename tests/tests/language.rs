@@ -327,7 +327,9 @@ fn compare_indices<const ROWS: usize, const COLS: usize>(y: &mut [u32], first: u
         + where_(row > col + either, 8, 0)
         + where_(all | (col <= n), 16, 0)
         + where_((row < n) & (all | (col < row)), 32, 0)
-        + where_(col + (max(n, m) - m) >= row, 64, 0);
+        + where_(col + (max(n, m) - m) >= row, 64, 0)
+        // What is no index has a limit for each row.
+        + where_(col <= row % (m | 1), 128, 0);
     store(y, arange(ROWS).expand(1) * COLS + arange(COLS).expand(0), bits.to::<u32>());
 }
 
@@ -344,9 +346,38 @@ fn indices_are_compared_as_numbers() {
                 for (i, &found) in y.iter().enumerate() {
                     let (row, col) = (first + i as u64 / 16, at + i as u64 % 16);
                     let either = if all { n } else { m };
-                    let tests = [col + n <= row + m, col + n < row + m, row >= col + n, row > col + either, all | (col <= n), (row < n) & (all | (col < row)), col + (n.max(m) - m) >= row];
+                    let tests = [col + n <= row + m, col + n < row + m, row >= col + n, row > col + either, all | (col <= n), (row < n) & (all | (col < row)), col + (n.max(m) - m) >= row, col <= row % (m | 1)];
                     let expected: u32 = tests.iter().enumerate().map(|(bit, &t)| u32::from(t) << bit).sum();
                     assert_eq!(found, expected, "row {row}, column {col}, n {n}, m {m}, all {all} ({config})");
+                }
+            }
+        }
+    }
+}
+
+/// Vectors with a limit for each row, and behind one for all.
+#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = [0, 1])]
+fn limited_rows(x: &[f32], limits: &[u64], y: &mut [f32], m: usize, all: bool) {
+    let (row, col) = (arange(16).expand(1), arange(64).expand(0));
+    let limit = load(limits, arange(16)).expand(1);
+    let v = load(x, row * 64 + col).mask((col < m) & (col < limit)).other(-1.0);
+    store(y, row * 64 + col, v).mask(all | (col <= limit));
+}
+
+#[test]
+fn rows_have_limits() {
+    let x: Vec<f32> = (0..16 * 64).map(|i| i as f32).collect();
+    let limits: Vec<u64> = (0..16).map(|r| [0, 1, 4, 5, 63, 64, 65, 1 << 32, (1 << 32) + 3, u64::MAX][r % 10]).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        for config in ["warps=1", "warps=2"] {
+            for (m, all) in [(64, false), (64, true), (30, false), (1 << 40, true), (0, false)] {
+                let mut y = vec![-9.0f32; 16 * 64];
+                let call = limited_rows(x.as_slice().as_slice_arg(), limits.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), m, all);
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() }).expect("it runs");
+                for (i, &found) in y.iter().enumerate() {
+                    let (limit, col) = (limits[i / 64], i as u64 % 64);
+                    let v = if col < m && col < limit { i as f32 } else { -1.0 };
+                    assert_eq!(found, if all || col <= limit { v } else { -9.0 }, "element {i}, {m} {all} ({config})");
                 }
             }
         }

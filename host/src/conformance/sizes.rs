@@ -63,7 +63,8 @@ const ATTENTION: &[[u64; 4]] = &[
     [1, 1, 300, 128], [6, 128, 128, 64], [2, 257, 384, 128], [1, 300, 520, 33],
     [8, 1, 700, 128], [8, 1, 130, 64], [4, 5, 300, 64], [16, 20, 200, 128], [1, 60, 100, 128], [1, 60, 100, 128], [8, 70, 700, 64], [1, 70, 300, 64],
 ];
-// From the fourth on, and the last three of the few on the emulator, there are more blocks of queries than programs stay. Every other one is causal.
+// Of the fourth to the ninth, and on the emulator of those few with 6 and 8 heads of 128 queries or more, there are more blocks of queries than programs stay; from then on keys
+// are shared. Every other one is causal.
 const ATTENTION_LARGE: &[[u64; 4]] = &[
     [8, 1024, 1024, 64], [4, 1000, 1203, 128], [2, 64, 4096, 80],
     [64, 620, 300, 128], [128, 512, 256, 128], [96, 330, 130, 64], [88, 380, 130, 64], [96, 330, 130, 64], [64, 620, 300, 128],

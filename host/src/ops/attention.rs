@@ -76,7 +76,7 @@ const LEAST_SCALE: f32 = 1e-30;
 /// as all do where there are no keys. Several heads of `q` may share one of `k` and `v`: as many as follow each other as there are of
 /// `q` for each of them.
 ///
-/// The keys of a few queries (a token after many, say) are shared by as many programs as there is room for, in scratch memory of at most 128 KiB for each multiprocessor; without
+/// The keys of a few queries (a token after many, say) are shared by as many programs as there is room for, in scratch memory of 128 KiB and some for each multiprocessor; without
 /// it that is slower. Queries of heads that share keys then go together, where `q` and `o` lie so that they follow one another: in rows of one stride.
 ///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
@@ -217,6 +217,22 @@ mod tests {
         assert!(together.iter().any(|x| x.to_f32() != 0.0));
         for (head, row) in [(queries * d + 8, d), (queries * (d + 8), d + 8), (queries * (d + 8) + 8, d + 8)] {
             assert_eq!(attended(head, row), together, "{head} {row}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_stays_none() {
+        let (rt, keys, d) = (Runtime::cpu(), 1000, 128);
+        let q = Buffer::from_slice(&rt, &[f16::ONE; 128]).unwrap();
+        let v = Buffer::from_slice(&rt, &vec![f16::ONE; (keys * d) as usize]).unwrap();
+        // All keys of a program and more, or one.
+        for none in [600 * d as usize, 1] {
+            let mut k = vec![f16::ONE; (keys * d) as usize];
+            k[..none].fill(f16::NAN);
+            let (k, mut o) = (Buffer::from_slice(&rt, &k).unwrap(), Buffer::<f16>::zeros(&rt, 128).unwrap());
+            let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([1, keys, d]).unwrap());
+            attention::<f16>(&rt, q.slice(..).unwrap().view([1, 1, d]).unwrap(), k, v, (&mut o).as_slice_mut_arg().view([1, 1, d]).unwrap(), 0.5, false).unwrap();
+            assert!(o.to_vec().unwrap().iter().all(|x| x.is_nan()), "{none}");
         }
     }
 

@@ -83,7 +83,10 @@ impl Lower<'_> {
             Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
             _ => {
                 let each = self.compare(mask, l)?;
-                let all = self.limits.get(&each.0).map_or(each.0.clone(), |l| format!("({} < {})", l.most, l.limit));
+                let all = match self.limits.get(&each.0) {
+                    Some(x) => format!("({} < {})", x.most, x.limit),
+                    None => format!("d::all::<{}>(|r| {})", l.regs(), each.at("r")),
+                };
                 Some(Mask { all, each })
             }
         }
