@@ -34,9 +34,11 @@ def taking(peers):
     """Those that take these arguments."""
     taken = {}
     for name, f in peers.items():
-        try: taken[name] = f(); torch.cuda.synchronize()
+        try:
+            f(); torch.cuda.synchronize()
+            taken[name] = f
         except (RuntimeError, TypeError) as e: print(f"  {name}: {str(e).splitlines()[0]}")
-    return {name: peers[name] for name in taken}
+    return taken
 
 
 def row(name, work, mine, peers):

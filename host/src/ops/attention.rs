@@ -113,8 +113,8 @@ pub fn attention<'a, T: Attend>(
     for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
         apart(WHAT, ("o", &o), (name, other))?;
     }
-    if heads.saturating_mul(queries.div_ceil(64)) >= 1 << 31 {
-        return error(format!("{heads} heads of {queries} queries: fewer than 2^31 blocks of 64 queries are counted"));
+    if heads.saturating_mul(queries.div_ceil(BLOCK)) >= 1 << 31 {
+        return error(format!("{heads} heads of {queries} queries: fewer than 2^31 blocks of {BLOCK} queries are counted"));
     }
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
@@ -125,24 +125,21 @@ pub fn attention<'a, T: Attend>(
         Some((kernel, _)) => core::ptr::eq(kernel, T::few_desc(wide)),
         None => shape.is_few(on.num_sms()),
     };
-    if few {
-        match Room::new(on) {
-            // Without memory it is only slower.
-            Err(Error::OutOfMemory { .. }) => {}
-            Err(e) => return Err(e),
-            Ok(mut room) => {
-                let stacked = shape.stacked();
-                let (q, n) = match (q.stacked(stacked), o.as_view().stacked(stacked)) {
-                    (Some(q), Some(_)) => (q, stacked),
-                    _ => (q, 1),
-                };
-                let o = o.stacked(n).expect("it has been, or stays as it is");
-                // One query sees all keys.
-                return on.launch(T::few_call(wide, [q, k, v], room.parts(), o, queries, scale, causal && queries > 1));
-            }
+    match few.then(|| Room::new(on)).transpose() {
+        Ok(Some(mut room)) => {
+            let stacked = shape.stacked();
+            let (q, n) = match (q.stacked(stacked), o.as_view().stacked(stacked)) {
+                (Some(q), Some(_)) => (q, stacked),
+                _ => (q, 1),
+            };
+            let o = o.stacked(n).expect("it has been, or stays as it is");
+            // One query sees all keys.
+            on.launch(T::few_call(wide, [q, k, v], room.parts(), o, queries, scale, causal && queries > 1))
         }
+        // Without memory it is only slower.
+        Ok(None) | Err(Error::OutOfMemory { .. }) => on.launch(T::call(wide, [q, k, v], o, scale, causal)),
+        Err(e) => Err(e),
     }
-    on.launch(T::call(wide, [q, k, v], o, scale, causal))
 }
 
 #[derive(Clone, Copy)]
@@ -172,6 +169,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::shared::const_of;
     use crate::{Buffer, Runtime};
     use kernel_core::{AsSlice, AsSliceMut};
 
@@ -189,8 +187,7 @@ mod tests {
     fn there_is_room_for_the_sums_of_all_programs() {
         for (desc, d) in [(f16::few_desc(false), 64), (f16::few_desc(true), 128)] {
             for config in desc.configs {
-                let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
-                assert!(Room::<f32>::holds(of("PER_SM"), of("BM") * (d + 2)), "{}", config.id);
+                assert!(Room::<f32>::holds(config, const_of(config, "BM") * (d + 2)), "{}", config.id);
             }
         }
     }

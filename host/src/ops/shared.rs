@@ -9,6 +9,8 @@ use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use device_kernels::matmul_shared::shared::*;
 use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
+#[cfg(test)]
+use kernel_core::ConfigDesc;
 use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
@@ -169,15 +171,22 @@ impl<S: Element> Room<S> {
         Ok(Room { slots, tickets: on.stream().zeroed_scratch((num_sms * PER_SM * WORDS) as usize)? })
     }
 
-    /// Whether it is enough for so many programs on a multiprocessor, each with so many sums.
+    /// Whether it is enough for PER_SM programs on a multiprocessor, each with so many sums.
     #[cfg(test)]
-    pub fn holds(programs: u64, sums: u64) -> bool {
+    pub fn holds(config: &ConfigDesc, sums: u64) -> bool {
+        let programs = const_of(config, "PER_SM");
         programs <= PER_SM && programs * sums <= TILE[0] * TILE[1]
     }
 
     pub fn parts(&mut self) -> (SliceMutArg<'_, S>, SliceMutArg<'_, u64>) {
         ((&mut self.slots).as_slice_mut_arg(), (&mut self.tickets).as_slice_mut_arg())
     }
+}
+
+/// A const of a configuration that has it.
+#[cfg(test)]
+pub(super) fn const_of(config: &ConfigDesc, name: &str) -> u64 {
+    config.consts.iter().find(|(n, _)| *n == name).expect("it has one").1 as u64
 }
 
 #[cfg(test)]
@@ -206,8 +215,7 @@ mod tests {
     fn there_is_room_for_all_programs() {
         let wide = [matmul_wide_i8::DESCS, matmul_wide_f8::DESCS];
         for config in KERNELS.iter().chain(&wide).flat_map(|d| d.iter()).flat_map(|d| d.configs) {
-            let of = |name: &str| config.id.split(',').find_map(|c| c.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).expect("it has one");
-            assert!(Room::<f32>::holds(of("PER_SM"), of("BM") * of("BN")), "{}", config.id);
+            assert!(Room::<f32>::holds(config, const_of(config, "BM") * const_of(config, "BN")), "{}", config.id);
         }
     }
 
