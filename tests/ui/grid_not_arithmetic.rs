@@ -1,8 +1,0 @@
-use kernel_macros::tile_kernel;
-
-#[tile_kernel(grid = [load(y, 0)])]
-fn k(y: &mut [f32]) {
-    store(y, arange(64), 1.0);
-}
-
-fn main() {}
