@@ -41,8 +41,8 @@ fn vector_adds() {
                 let out = Buffer::<f32>::zeros(rt, n).unwrap();
                 launch(rt, unsafe {
                     match kernel {
-                        0 => vector_add::vector_add_masked(x.raw(), y.raw(), out.raw(), n as u64),
-                        _ => vector_add::vector_add_persistent(x.raw(), y.raw(), out.raw(), n as u64),
+                        0 => vector_add::vector_add_masked(x.raw(), y.raw(), out.raw(), n),
+                        _ => vector_add::vector_add_persistent(x.raw(), y.raw(), out.raw(), n),
                     }
                 });
                 assert_eq!(out.to_vec().unwrap(), wanted);
@@ -137,7 +137,7 @@ fn counts_in_a_matrix() {
         for (n, m) in [(0, 3), (1, 1), (300, 7), (5, 40)] {
             let x = data::small_ints(&mut data::Rng::new(4), n * m, 3);
             let (input, mut out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::<i32>::zeros(rt, 1).unwrap());
-            launch(rt, reduction::count_2d_rows(&input, &mut out, n as u64, m as u64, 1));
+            launch(rt, reduction::count_2d_rows(&input, &mut out, n, m, 1));
             assert_eq!(out.to_vec().unwrap()[0] as usize, x.iter().filter(|v| **v == 1).count());
         }
     });
@@ -165,12 +165,11 @@ fn softmax_of_rows() {
             let input = Buffer::from_slice(rt, &x).unwrap();
             for kernel in [0, 1] {
                 let out = Buffer::<f32>::zeros(rt, rows * cols).unwrap();
-                let (r, c) = (rows as u64, cols as u64);
                 // SAFETY: both hold `rows` rows, `cols` apart, and a row fits a tile.
                 launch(rt, unsafe {
                     match kernel {
-                        0 => softmax::softmax_row_naive(input.raw(), out.raw(), c, c, r, c),
-                        _ => softmax::softmax_row_persistent(input.raw(), out.raw(), c, c, r, c),
+                        0 => softmax::softmax_row_naive(input.raw(), out.raw(), cols, cols, rows, cols),
+                        _ => softmax::softmax_row_persistent(input.raw(), out.raw(), cols, cols, rows, cols),
                     }
                 });
                 close(&out.to_vec().unwrap(), &wanted, 1e-5);
@@ -185,9 +184,8 @@ fn transposes() {
         for (m, n) in [(1, 1), (33, 65), (64, 32)] {
             let x = floats(m * n);
             let (input, out) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::<f32>::zeros(rt, m * n).unwrap());
-            let (rows, cols) = (m as u64, n as u64);
             // SAFETY: an m by n matrix and an n by m one.
-            launch(rt, unsafe { transpose::transpose_naive(input.raw(), out.raw(), rows, cols, cols, 1, rows, 1) });
+            launch(rt, unsafe { transpose::transpose_naive(input.raw(), out.raw(), m, n, n, 1, m, 1) });
             assert_eq!(out.to_vec().unwrap(), reference::transpose(&x, m, n));
         }
     });

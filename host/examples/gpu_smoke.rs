@@ -127,8 +127,8 @@ pub fn main() -> tile_host::Result<()> {
     assert!(took > Duration::ZERO && took < Duration::from_millis(100));
 
     step("scratch is reused without the driver");
-    let first = s.scratch::<f32>(1000)?.raw().ptr;
-    assert_eq!(s.scratch::<f32>(1000)?.raw().ptr, first);
+    let first = s.scratch::<f32>(1000)?.raw().addr();
+    assert_eq!(s.scratch::<f32>(1000)?.raw().addr(), first);
     let ticket = s.zeroed_scratch::<f32>(100)?;
     let mut one = rt.zeros::<f32>(100)?;
     rt.launch_on(&s, call(k, &ticket, &mut one))?;

@@ -163,7 +163,7 @@ impl<T: Element> Buffer<T> {
 
     /// For a raw-pointer parameter; the caller keeps the buffer.
     pub fn raw(&self) -> RawArg<T> {
-        RawArg::new(self.addr(), self.place())
+        RawArg::within(self.addr(), self.bytes(), self.place())
     }
 
     fn at(&self, index: usize) -> u64 {

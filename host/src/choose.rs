@@ -161,10 +161,11 @@ impl Runtime {
         let mut outputs = Vec::new();
         for b in call.buffers().iter().filter(written) {
             let param = &desc.params[b.param as usize];
-            if param.kind == ParamKind::PtrMut {
-                return Err(tuning("it writes through a raw pointer, whose extent is not known"));
-            }
-            outputs.push(Output { addr: b.start, bytes: b.bytes, dtype: param.dtype, compare: !stream.blocks().contains(b.start) });
+            let bytes = match param.kind {
+                ParamKind::PtrMut => b.extent.ok_or_else(|| tuning("it writes through a raw pointer, whose extent is not known: `RawArg::within` says it"))?,
+                _ => b.bytes,
+            };
+            outputs.push(Output { addr: b.start, bytes, dtype: param.dtype, tf32: desc.tf32, compare: !stream.blocks().contains(b.start) });
         }
         let _alone = self.measuring();
         if !again && let Some((config, _)) = self.look_up(call, file) {

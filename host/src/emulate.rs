@@ -48,7 +48,7 @@ fn regions(stream: &Stream, call: &Call) -> Vec<Region> {
             let same = |o: &&kernel_core::BufferUse| o.start == b.start && o.bytes == b.bytes;
             Region {
                 start: b.start,
-                bytes: if raw { Region::UNKNOWN } else { b.bytes },
+                bytes: if raw { b.extent.unwrap_or(Region::UNKNOWN) } else { b.bytes },
                 mutable: all.iter().filter(same).any(|o| o.mutable),
                 initialised: !stream.blocks().is_undefined(b.start),
                 name: param.map_or(String::new(), |p| p.name.into()),

@@ -18,7 +18,7 @@ pub enum Error {
     #[error("the NVIDIA driver is too old: it lacks {missing}. Install a driver for CUDA 12.0 or later")]
     DriverTooOld { missing: &'static str },
 
-    #[error("`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator or emulator:SEED")]
+    #[error("`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator, emulator:SEED or emulator:SEED:MULTIPROCESSORS")]
     UnknownBackend { name: String },
 
     /// `meant`: names like it, empty where there is none.
@@ -54,7 +54,8 @@ pub enum Error {
 
     #[error(
         "{kernel}: this build holds no code for a GPU: its build script found no device toolchain (run `cargo xtask setup` \
-         or `rustup component add rust-src`), or the kernel was changed while it was built. Build again, or use the CPU"
+         or `rustup component add rust-src`), the kernel was changed while it was built (build again), or the script does not find it: \
+         in another folder than src and examples, in a function's body, made by a macro_rules!, or under another name of the attribute. Or use the CPU"
     )]
     MissingBundle { kernel: &'static str },
 

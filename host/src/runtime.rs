@@ -90,7 +90,7 @@ impl Runtime {
         })
     }
 
-    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator` or `emulator:SEED`. Errors: [`Error::UnknownBackend`], and those of
+    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator`, `emulator:SEED` or `emulator:SEED:MULTIPROCESSORS`. Errors: [`Error::UnknownBackend`], and those of
     /// [`Runtime::cuda`] where CUDA is named.
     pub fn from_name(name: &str) -> Result<Runtime> {
         let unknown = || Error::UnknownBackend { name: name.into() };
@@ -100,7 +100,14 @@ impl Runtime {
             ("cuda", "") => Self::cuda(0),
             ("cuda", n) => Self::cuda(n.parse().map_err(|_| unknown())?),
             ("emulator", "") => Ok(Self::emulator(0)),
-            ("emulator", seed) => Ok(Self::emulator(seed.parse().map_err(|_| unknown())?)),
+            ("emulator", of) => {
+                let (seed, num_sms) = of.split_once(':').map_or((of, None), |(seed, n)| (seed, Some(n)));
+                let mut options = emulator::Options { seed: seed.parse().map_err(|_| unknown())?, ..Default::default() };
+                if let Some(n) = num_sms {
+                    options.num_sms = n.parse().ok().filter(|n| *n > 0).ok_or_else(unknown)?;
+                }
+                Ok(Self::emulator_with(options))
+            }
             _ => Err(unknown()),
         }
     }
@@ -162,8 +169,9 @@ impl Runtime {
 
     /// As [`Runtime::emulator`], with a choice of what is looked for.
     pub fn emulator_with(options: emulator::Options) -> Runtime {
-        // Few multiprocessors, and always as many: runs do not depend on the machine.
-        let device = Device { num_sms: 4, ..Device::host("emulator") };
+        let options = emulator::Options { num_sms: options.num_sms.max(1), ..options };
+        // Runs do not depend on the machine.
+        let device = Device { num_sms: options.num_sms, ..Device::host("emulator") };
         Self::build(device, Backend::Emulator(options))
     }
 
@@ -186,7 +194,8 @@ impl Runtime {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
             Backend::Cpu => "cpu".into(),
-            Backend::Emulator(options) => format!("emulator:{}", options.seed),
+            Backend::Emulator(options) if options.num_sms == emulator::Options::default().num_sms => format!("emulator:{}", options.seed),
+            Backend::Emulator(options) => format!("emulator:{}:{}", options.seed, options.num_sms),
         }
     }
 

@@ -81,7 +81,7 @@ impl<T> Scratch<T> {
 
     /// For a raw-pointer parameter.
     pub fn raw(&self) -> RawArg<T> {
-        RawArg::new(self.ptr, self.place)
+        RawArg::within(self.ptr, (self.len * size_of::<T>()) as u64, self.place)
     }
 }
 

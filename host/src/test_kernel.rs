@@ -47,6 +47,7 @@ pub(crate) static COPY: KernelDesc = KernelDesc {
     types: "f32",
     params: PARAMS,
     early: false,
+    tf32: false,
     configs: &[config("BLOCK=16", grid::<16>, copy::<16>), config("BLOCK=64", grid::<64>, copy::<64>), config("BLOCK=64,wrong", grid::<64>, wrong)],
     bundle: None,
 };
@@ -67,6 +68,7 @@ pub(crate) static UPWARDS: KernelDesc = KernelDesc {
     types: "f32",
     params: PARAMS,
     early: false,
+    tf32: false,
     configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
     bundle: None,
 };

@@ -118,6 +118,18 @@ fn a_failed_assertion_is_an_error_and_the_runtime_goes_on() {
 }
 
 #[test]
+fn arrays_and_what_is_borrowed_to_be_written_may_be_read() {
+    let rt = cpu();
+    let mut y = [0.0f32; 3];
+    rt.launch(copy_of(&[1.0, 2.0, 3.0], &mut y)).unwrap();
+    assert_eq!(y, [1.0, 2.0, 3.0]);
+    let mut b = Buffer::from_slice(&rt, &[4.0f32, 5.0, 6.0, 7.0]).unwrap();
+    let (head, tail) = b.split_at_mut(2).unwrap();
+    rt.launch(copy_of(&head, tail)).unwrap();
+    assert_eq!(b.to_vec().unwrap(), [4.0, 5.0, 4.0, 5.0]);
+}
+
+#[test]
 fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
     if cuda_status().is_ok() {
         return;
@@ -137,10 +149,11 @@ fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
 fn backends_by_name() {
     assert_eq!(Runtime::from_name("cpu").unwrap().device().place, Place::Host);
     assert_eq!(Runtime::from_name("emulator:7").unwrap().device().name, "emulator");
-    for name in ["cpu", "emulator:0", "emulator:7"] {
+    assert_eq!(["emulator", "emulator:7", "emulator:7:132"].map(|name| Runtime::from_name(name).unwrap().device().num_sms), [4, 4, 132]);
+    for name in ["cpu", "emulator:0", "emulator:7", "emulator:7:132"] {
         assert_eq!(Runtime::from_name(name).unwrap().name(), name);
     }
-    for bad in ["gpu", "", "cpu:1", "cuda:x", "emulator:-1", "auto:0"] {
+    for bad in ["gpu", "", "cpu:1", "cuda:x", "emulator:-1", "emulator:1:0", "emulator:1:", "auto:0"] {
         assert!(matches!(Runtime::from_name(bad), Err(Error::UnknownBackend { .. })), "{bad}");
     }
 }
@@ -196,7 +209,7 @@ fn scratch_is_kept_and_recognised() {
     let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
     assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
     let ticket = s.zeroed_scratch::<u32>(1).unwrap();
-    assert_eq!(unsafe { *(ticket.raw().ptr as *const u32) }, 0);
+    assert_eq!(unsafe { *(ticket.raw().addr() as *const u32) }, 0);
     assert!(s.scratch::<f32>(0).unwrap().is_empty());
 }
 
@@ -332,19 +345,33 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
 }
 
 #[test]
-fn raw_outputs_cannot_be_tuned() {
+fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
     use kernel_core::{KernelDesc, ParamDesc, ParamKind, RawArg};
     static RAW: KernelDesc = KernelDesc {
         name: "raw",
-        params: &[ParamDesc { name: "p", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 0 }],
-        ..KernelDesc { configs: COPY.configs, ..COPY_PARTS }
+        file: "",
+        line: 0,
+        types: "",
+        params: &[
+            ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
+            ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 2 },
+            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
+        ],
+        early: false,
+        tf32: false,
+        configs: COPY.configs,
+        bundle: None,
     };
-    const COPY_PARTS: KernelDesc =
-        KernelDesc { name: "", file: "", line: 0, types: "", params: &[], early: false, configs: &[], bundle: None };
     let rt = cpu();
-    let mut one = 0.0f32;
-    let call = Call::new(&RAW).raw(RawArg::from(&raw mut one), true);
-    assert!(matches!(rt.tune(rt.stream(), call), Err(Error::Tuning { .. })));
+    let x = ramp(1 << 10);
+    let mut y = vec![7.0f32; 1 << 10];
+    let call = |y: RawArg<f32>| Call::new(&RAW).slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64);
+    let all = RawArg::within(y.as_mut_ptr() as u64, 4 << 10, Place::Host);
+    let report = rt.tune(rt.stream(), call(all)).unwrap();
+    assert!(matches!(&report.candidates[2].outcome, Outcome::Wrong(why) if why.contains("instead of 0")), "{report:?}");
+    assert_eq!(y, [7.0; 1 << 10], "restored");
+    let unknown = rt.tune(rt.stream(), call(RawArg::from(y.as_mut_ptr())));
+    assert!(matches!(&unknown, Err(Error::Tuning { why, .. }) if why.contains("RawArg::within")), "{unknown:?}");
 }
 
 #[test]

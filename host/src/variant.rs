@@ -113,7 +113,7 @@ mod tests {
             ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, slot: 5 },
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 7 },
         ];
-        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, configs: &[], bundle: None };
+        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, tf32: false, configs: &[], bundle: None };
         let names: Vec<_> = (0..8).map(|s| slot_name(&desc, s)).collect();
         assert_eq!(
             names,

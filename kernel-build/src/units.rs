@@ -1,5 +1,6 @@
 //! The kernels of a crate, as the compiler lowers them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,10 @@ pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<(Vec
     }
     let source = |(file, text): &'_ (&PathBuf, String)| -> Vec<DeviceUnit> { lower(Source { file, text }, &libraries) };
     let missing = texts.iter().flat_map(|(file, text)| libraries.missing(Source { file, text })).collect();
-    Ok((pool.map(&texts, source).into_iter().flatten().collect(), missing))
+    let mut seen = HashSet::new();
+    // Two of one text, in an example and in a test say, are one to their macros, too.
+    let is_new = |u: &DeviceUnit| seen.insert((u.kernel.clone(), u.fingerprint.clone(), u.only));
+    Ok((pool.map(&texts, source).into_iter().flatten().filter(is_new).collect(), missing))
 }
 
 /// All `.rs` files below a folder, sorted, without those of packages inside it; none where there is no such folder.

@@ -345,7 +345,7 @@ impl Context<'_> {
             Op::Binary(Binary::Sub, a, b) => self.subtract(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Mul, a, b) => self.multiply(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Shl, a, b) => match self.constant(*b) {
-                Some(k) if k < 62 => self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k))),
+                Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k))),
                 _ => constancy(&[*a, *b]),
             },
             // Those of negative numbers turn around at zero.

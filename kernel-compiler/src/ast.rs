@@ -95,7 +95,17 @@ pub struct Helper {
     pub type_params: Vec<String>,
     pub consts: Vec<String>,
     pub params: Vec<HelperParam>,
+    /// What it says that it returns, if it does.
+    pub returns: Option<Said>,
     pub body: Block,
+}
+
+/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is inferred.
+#[derive(Clone, Debug)]
+pub enum Said {
+    Nothing,
+    Elem(TypeName),
+    Parts(Vec<Said>),
 }
 
 #[derive(Debug)]
@@ -115,7 +125,7 @@ pub struct Block {
 
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    Let { pattern: Pattern, ty: Option<TypeName>, init: Option<Expr>, span: Span },
+    Let { pattern: Pattern, ty: Said, init: Option<Expr>, span: Span },
     Expr(Expr),
 }
 

@@ -99,6 +99,36 @@ impl DType {
         matches!(self, I8 | I16 | I32 | I64)
     }
 
+    /// The greatest number of a float.
+    pub fn greatest(self) -> f64 {
+        match self {
+            F64 => f64::MAX,
+            F16 => 65504.0,
+            BF16 => 3.3895313892515355e38,
+            F8E4M3 => 448.0,
+            F8E5M2 => 57344.0,
+            _ => f32::MAX as f64,
+        }
+    }
+
+    /// What a number becomes that is more than the type holds: an infinity, or the greatest number of types that are converted to without.
+    pub fn overflowed(self, v: f64) -> f64 {
+        if self.is_float8() { self.greatest().copysign(v) } else { f64::INFINITY.copysign(v) }
+    }
+
+    /// Whether a number fits: the float nearest to it is no infinity, nor the greatest there is instead of one.
+    pub fn reaches(self, v: f64) -> bool {
+        let limit = match self {
+            F8E4M3 => 464.0,
+            F8E5M2 => 61440.0,
+            F16 => 65520.0,
+            BF16 => 3.3961775292304957e38,
+            F32 => 3.4028235677973366e38,
+            _ => f64::INFINITY,
+        };
+        !v.is_finite() || v.abs() < limit
+    }
+
     /// Whether an integer literal is representable.
     pub fn holds(self, v: i128) -> bool {
         match self {

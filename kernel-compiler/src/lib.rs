@@ -29,7 +29,7 @@ pub use emit::named_variant;
 pub use emit::host::{Emulate, HostOptions};
 pub use infer::BUILTINS;
 pub use library::{Libraries, Source};
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 pub use show::{Stage, show};
 use std::path::Path;
@@ -67,10 +67,9 @@ fn options(kernel: &str, fingerprint: &str) -> HostOptions {
 pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<syn::ItemFn>(item.clone()) {
         Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
-        Err(_) => {
-            let e = syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error();
-            quote! { #e }
-        }
+        // What rustc does not parse either.
+        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => e.to_compile_error(),
+        Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
     }
 }
 

@@ -26,7 +26,9 @@ pub struct Found {
 impl Found {
     /// The kernels that it is written for.
     pub fn parse(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
-        let fingerprint = fingerprint(&[&self.attr, &self.item.to_token_stream(), &self.context]);
+        // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off before the macro is called.
+        let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
+        let fingerprint = fingerprint(&[&self.attr, &bare.to_token_stream(), &self.context]);
         let kernels = parse::kernels(self.attr, self.item, self.scope, d)?;
         Ok(kernels.into_iter().map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() }).collect())
     }
@@ -45,6 +47,11 @@ pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<Tok
     })
 }
 
+/// Whether kernels of its module may use an item.
+fn is_used(i: &syn::Item) -> bool {
+    matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Type(_))
+}
+
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
 pub fn module(mut items: Vec<syn::Item>, libraries: &[syn::Item], d: &Diagnostics) -> Result<(Vec<Found>, Vec<syn::Item>)> {
     let mut kernels = vec![];
@@ -58,10 +65,14 @@ pub fn module(mut items: Vec<syn::Item>, libraries: &[syn::Item], d: &Diagnostic
             None => true,
         }
     });
+    let mut no_cfg = parse::NoCfg::new(d);
+    kernels.iter().for_each(|(_, f)| no_cfg.visit_item_fn(f));
+    items.iter().chain(libraries).filter(|i| is_used(i)).for_each(|i| no_cfg.visit_item(i));
+    no_cfg.done()?;
     // The module's own come first.
     let all = || items.iter().chain(libraries);
     let scope = Rc::new(parse::scope(all(), d)?);
-    let context: TokenStream = all().filter(|i| matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Type(_))).map(ToTokens::to_token_stream).collect();
+    let context: TokenStream = all().filter(|i| is_used(i)).map(ToTokens::to_token_stream).collect();
     Ok((kernels.into_iter().map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() }).collect(), items))
 }
 
@@ -119,4 +130,28 @@ pub fn file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<Fou
         }
     });
     found.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprints(text: &str) -> Vec<String> {
+        let kernels = file(text, &Libraries::default()).into_iter().flat_map(|found| found.parse(&Diagnostics::default()).expect("no mistakes"));
+        kernels.map(|k| k.fingerprint).collect()
+    }
+
+    /// The macro does not see a `cfg` that holds, and is not called under one that does not.
+    #[test]
+    fn attributes_do_not_tell_kernels_apart() {
+        let of = |attrs: &str, value: &str| fingerprints(&format!("{attrs} #[tile_kernel(grid = [1])] #[inline] fn k(y: &mut [f32]) {{ store(y, 0, {value}); }}")).remove(0);
+        assert_eq!(of("", "1.0"), of("/// A kernel.\n#[cfg(feature = \"x\")]", "1.0"));
+        assert_ne!(of("", "1.0"), of("", "2.0"));
+    }
+
+    #[test]
+    fn modules_have_no_cfg() {
+        let of = |helper: &str| fingerprints(&format!("#[tile_module] mod m {{ {helper} fn h() -> f32 {{ 1.0 }} #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) {{ store(y, 0, h()); }} }}")).len();
+        assert_eq!((of("#[inline]"), of("#[cfg(test)]")), (1, 0));
+    }
 }

@@ -141,6 +141,13 @@ fn loops() {
     assert_eq!(vector("f32", &variable("1")), (1, false));
 }
 
+/// A count is taken modulo the width, so a `p << 33` of 32 bits is `p << 1`.
+#[test]
+fn shifts_by_more_than_there_is() {
+    let shifted = |by: u32| vector("f32", &format!("let i = ((program_id(0) as u32) << {by}) as usize + arange(256); store(y, i, load(x, i));"));
+    assert_eq!([shifted(2), shifted(1), shifted(33)], [(4, false), (2, false), (1, false)], "of the last nothing is known");
+}
+
 #[test]
 fn data_is_unknown() {
     assert_eq!(vector("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);").0, 4, "of the load of the indices");

@@ -66,3 +66,28 @@ fn comparisons_of_indices() {
         assert_eq!(limits(mask), expected, "{mask}");
     }
 }
+
+/// Among many sums a mask of indices is asked of all of a thread's first; others, and few sums, are chosen one by one.
+#[test]
+fn of_sums() {
+    let shown = |mask: &str, n: usize| {
+        let text = format!(
+            "#[tile_kernel(tune(warps = [4]), grid = [1])] fn k(a: View<f16, 2>, mut y: ViewMut<f32, 2>, n: usize, m: usize, all: bool, some: &[i32]) {{
+                let (row, col) = (arange(64).expand(1), arange({n}).expand(0));
+                let s = dot(a.tile([0, 0], [64, 16]), trans(a.tile([0, 0], [{n}, 16])), zeros::<f32>([64, {n}]));
+                y.store([0, 0], where_({mask}, s, -1.0));
+            }}"
+        );
+        let shown = show(&text, &Libraries::default(), "k", None, None, Variant { aligned: true, way: Way::Warps }, Stage::Rust).expect(mask);
+        (shown.matches("d::opaque(true)").count(), shown)
+    };
+    for mask in ["col < n", "col <= row", "(col < n) & (row < m)", "all | (col < row % n)", "col < row % n"] {
+        let (found, text) = shown(mask, 64);
+        assert_eq!(found, 1, "{mask}\n{text}");
+        assert_eq!(shown(mask, 8).0, 0, "{mask}: few sums");
+    }
+    for mask in ["all", "col == row", "load(some, col) > 0", "(col < n) & (load(some, col) > 0)"] {
+        let (found, text) = shown(mask, 64);
+        assert_eq!(found, 0, "{mask}\n{text}");
+    }
+}

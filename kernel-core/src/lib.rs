@@ -12,7 +12,11 @@ pub mod device;
 pub mod scalar;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod args;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod bundle;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod call;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -21,10 +25,12 @@ pub mod desc;
 pub mod emulator;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub use args::{AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use call::{BufferUse, Call, MAX_SLOTS};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use desc::{
-    AsSlice, AsSliceMut, AsView, AsViewMut, BufferUse, Call, ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx,
-    Kernel, KernelDesc, MAX_SLOTS, ParamDesc, ParamKind, Place, RawArg, Require, Test, MapDesc, MapDim, Number, SliceArg, SliceMutArg, VariantDesc, ViewArg,
-    ViewMutArg,
+    ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, Kernel, KernelDesc, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test, VariantDesc, cdiv,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use half::{bf16, f16};

@@ -101,7 +101,7 @@ fn greatest_of_rows_and_columns() {
             let all = [first(&mut (0..m * n)).0, x.iter().copied().fold(f32::INFINITY, f32::min), x.iter().sum()];
             for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(7))] {
                 let (mut r, mut ar, mut c, mut ac, mut of_all) = (vec![0.0f32; m], vec![-1; m], vec![0.0f32; n], vec![-1; n], [0.0f32; 3]);
-                let call = greatest(view!(a), view!(b), n as u64, &mut r, &mut ar, &mut c, &mut ac, &mut of_all[..]);
+                let call = greatest(view!(a), view!(b), n, &mut r, &mut ar, &mut c, &mut ac, &mut of_all[..]);
                 let title = format!("{} {m} {n} {k} on the {name}", config.id);
                 rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).unwrap_or_else(|e| panic!("{title}: {e}"));
                 assert_eq!((&r, &ar), (&rows, &at_rows), "{title}: rows");

@@ -171,7 +171,7 @@ fn left_operands() {
             let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, f16::from_f32), Matrix::new(b_dims, b_dims[1], 2, f16::from_f32));
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
-                rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k as u64, 0.5), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k, 0.5), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
                 singles(c.data)
             };
             let wanted = run(&Runtime::cpu());
@@ -260,7 +260,7 @@ fn products_in_turn() {
     for config in in_turn::DESCS[0].configs {
         let run = |rt: &Runtime| {
             let (mut z, mut sums) = (Matrix::new([64, 64], 64, 3, |x| x), vec![0.0f32; 64]);
-            let call = in_turn(view!(x), view!(y), view_mut!(z), &mut sums[..], k as u64);
+            let call = in_turn(view!(x), view!(y), view_mut!(z), &mut sums[..], k);
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             [z.data, sums].concat()
         };

@@ -1,6 +1,7 @@
 //! Every operation, dtype and configuration against its reference: all of them on the CPU, a covering subset on the
 //! emulated SM. `tile check --all` runs everything there is.
 
+use kernel_core::emulator;
 use tile_host::Runtime;
 use tile_host::conformance::{self, Options, Row, Scope};
 
@@ -39,8 +40,13 @@ fn cpu() {
 #[test]
 fn emulator() {
     let seed = seed();
-    let rt = Runtime::emulator(seed);
-    let rows = conformance::run(&rt, &Options { operation: None, seed, scope: Scope::Few }, |_| {}).expect("runs");
+    // Of few multiprocessors and of many in turn: the ones have whole waves, of the others many share a tile.
+    let runtimes = [4, 132].map(|num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() }));
+    let of = |(i, op): (u64, &conformance::Operation)| {
+        let options = Options { operation: Some(op.name.into()), seed, scope: Scope::Few };
+        conformance::run(&runtimes[((i + seed) % 2) as usize], &options, |_| {}).expect("runs")
+    };
+    let rows: Vec<Row> = (0..).zip(conformance::OPERATIONS).flat_map(of).collect();
     holds(&rows, seed);
 }
 

@@ -99,10 +99,10 @@ fn through_pointers() {
             let (a, b) = (values(m * lda, 1, f16::from_f32), values(k * ldb, 2, f16::from_f32));
             let run = |rt: &Runtime| -> Vec<f32> {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
-                let ldc = n.next_multiple_of(8) as u64;
-                let z = Buffer::<f16>::zeros(rt, m * ldc as usize).unwrap();
+                let ldc = n.next_multiple_of(8);
+                let z = Buffer::<f16>::zeros(rt, m * ldc).unwrap();
                 // SAFETY: the matrices are as large as is said.
-                let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m as u64, n as u64, k as u64, lda as u64, 1, ldb as u64, 1, ldc, 1) };
+                let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m, n, k, lda, 1, ldb, 1, ldc, 1) };
                 // Rings of copies are of powers of two.
                 let variant = if config.consts.contains(&("BN", 96)) && variant == "groups" { "aligned" } else { variant };
                 assert_eq!(taken(&call, config.id), variant, "{what}");

@@ -1,7 +1,7 @@
 //! What the emulated SM finds wrong with a kernel, and that it says so of the line that the user wrote.
 
 use kernel_macros::tile_kernel;
-use tile_host::{Error, Runtime};
+use tile_host::{Buffer, Error, Runtime};
 
 /// The one line of this file that ends with `// [name]`.
 fn line(name: &str) -> usize {
@@ -39,6 +39,30 @@ unsafe fn loads_unchecked(x: &[f32], y: &mut [f32]) {
     let i = arange(64);
     let v = load(x, i).unchecked(); // [a load past the end]
     store(y, i, v);
+}
+
+#[tile_kernel(tune(warps = [1]), grid = [1])]
+unsafe fn doubled(x: *const f32, y: *mut f32) {
+    let i = arange(64);
+    let v = load(x.add(i)); // [a load past a buffer]
+    store(y.add(i), 2.0 * v); // [a store past a buffer]
+}
+
+/// A buffer knows how long it is, also where a kernel takes its address alone.
+#[test]
+fn accesses_past_a_buffer() {
+    let outside = "global memory access out of bounds";
+    let run = |rt: &Runtime, [x, y]: [usize; 2]| {
+        let (x, y) = (Buffer::from_slice(rt, &vec![1.0f32; x])?, Buffer::<f32>::zeros(rt, y)?);
+        // SAFETY: the emulator checks what the kernel does not.
+        rt.launch(unsafe { doubled(x.raw(), y.raw()) })
+    };
+    found(|rt| run(rt, [61, 64]), outside, "a load past a buffer", &["of `x` (244 bytes)"]);
+    found(|rt| run(rt, [64, 61]), outside, "a store past a buffer", &["of `y` (244 bytes)"]);
+    run(&Runtime::emulator(0), [64, 64]).expect("both are long enough");
+    // Of plain addresses nothing is known.
+    let (x, mut y) = (vec![1.0f32; 64], vec![0.0f32; 64]);
+    unsafe { Runtime::emulator(0).launch(doubled(x.as_ptr(), y.as_mut_ptr())) }.expect("as before");
 }
 
 #[tile_kernel(tune(warps = [1]), grid = [1])]

@@ -121,7 +121,7 @@ where
     let a = Matrix::new(sa, sa[1] + pad[0], 1, of);
     let b = Matrix::new(sb, sb[1] + pad[1], 2, of);
     let mut c = Matrix::new([m, n], n + pad[2], 3, of);
-    let call = product::<T>(view!(a), view!(b), view_mut!(c), k as u64);
+    let call = product::<T>(view!(a), view!(b), view_mut!(c), k);
     if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
         // Columns that are no power of two are not shared out among warpgroups.
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");

@@ -28,7 +28,7 @@ fn tuples_are_assigned_at_once() {
         }
         for rt in [Runtime::cpu(), Runtime::emulator(3)] {
             let mut y = vec![0.0f32; 128];
-            rt.launch(change_places(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), n as u64)).expect("it runs");
+            rt.launch(change_places(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), n)).expect("it runs");
             assert_eq!((y[0], y[64]), (a * 1000.0 + f as f32, b), "{n} rounds");
             assert_eq!(y[5], (a + 5.0) * 1000.0 + f as f32);
         }
@@ -48,13 +48,22 @@ fn number<const BLOCK: usize, const FLAT: usize>(y: &mut [f32], n: usize) {
 }
 
 #[test]
+fn sizes_are_passed_as_what_counts() {
+    let mut y = [0.0f32; 4];
+    let sizes = [number(&mut y, 4usize).slots()[2], number(&mut y, 4u64).slots()[2], number(&mut y, 4u32).slots()[2], number(&mut y, 4).slots()[2]];
+    assert_eq!(sizes, [4; 4]);
+    let wrong = std::panic::catch_unwind(|| number(&mut [0.0f32; 4], -1).slots()[2]).expect_err("no size");
+    assert_eq!(wrong.downcast_ref::<String>().expect("a message"), "-1 is passed for a usize");
+}
+
+#[test]
 fn a_grid_may_depend_on_the_configuration() {
     let n = 100;
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         for (config, rows) in [("BLOCK=32,FLAT=0,warps=1", 2), ("BLOCK=32,FLAT=1,warps=1", 1)] {
             let mut y = vec![0.0f32; n];
             let options = LaunchOptions { config: Some(config), ..Default::default() };
-            rt.launch_with(rt.stream(), number(y.as_mut_slice().as_slice_mut_arg(), n as u64), &options).expect("it runs");
+            rt.launch_with(rt.stream(), number(y.as_mut_slice().as_slice_mut_arg(), n), &options).expect("it runs");
             assert!(y.iter().enumerate().all(|(i, &v)| v == (i + 1000 * rows) as f32), "{config}: {y:?}");
         }
     }
@@ -380,6 +389,48 @@ fn rows_have_limits() {
                     assert_eq!(found, if all || col <= limit { v } else { -9.0 }, "element {i}, {m} {all} ({config})");
                 }
             }
+        }
+    }
+}
+
+/// What helpers return takes the type that they say, and what is converted overflows as at run time.
+#[tile_module]
+mod said {
+    fn step(far: bool) -> usize {
+        if far { 4 } else { 8 }
+    }
+
+    fn half(far: bool) -> f16 {
+        if far { 0.5 } else { 2.0 }
+    }
+
+    fn with_offset(x: &[f32]) -> (&[f32], usize) {
+        (x, 3)
+    }
+
+    #[tile_kernel(tune(warps = [1]), grid = [1])]
+    pub fn values(x: &[f32], y: &mut [f32], z: &mut [f16], w: &mut [f8e4m3], n: usize) {
+        let i = arange(32);
+        let (from, by) = with_offset(x);
+        let more: usize = if n == 7 { 1 } else { 2 };
+        store(y, i, load(from, i + step(n > 2) + by + more));
+        let big = 1e6;
+        store(z, i, where_(i < 16, big.to::<f16>(), half(n > 2)));
+        store(w, i, -500.0.to::<f8e4m3>());
+    }
+}
+
+#[test]
+fn helpers_give_what_they_say_and_conversions_overflow() {
+    use kernel_core::{f8e4m3, f16};
+    let x: Vec<f32> = (0..64).map(|i| i as f32).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        for (n, first, half) in [(1, 13.0, 2.0), (3, 9.0, 0.5), (7, 8.0, 0.5)] {
+            let (mut y, mut z, mut w) = ([0.0f32; 32], [f16::ZERO; 32], [f8e4m3::from_f32(0.0); 32]);
+            rt.launch(said::values(&x[..], &mut y, &mut z, &mut w, n)).expect("it runs");
+            assert_eq!((y[0], y[31]), (first, first + 31.0));
+            assert_eq!((z[0], z[16]), (f16::INFINITY, f16::from_f32(half)));
+            assert_eq!(w[5].to_f32(), -448.0);
         }
     }
 }

@@ -99,7 +99,7 @@ fn attention_straight_on() {
                 let [q, k, v] = [&q, &k, &v].map(|x| Buffer::from_slice(rt, x).unwrap());
                 let o = Buffer::<f16>::zeros(rt, heads * stride_h).unwrap();
                 // SAFETY: heads are as large as is said.
-                let call = unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads as u64, queries as u64, keys as u64, stride_h as u64, d as u64) };
+                let call = unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads, queries, keys, stride_h, d) };
                 assert!(keys == 0 || taken(&call, config.id) == "tma", "{what}: {}", taken(&call, config.id));
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 o.to_vec().unwrap().into_iter().map(f16::to_f32).collect()

@@ -229,7 +229,6 @@ fn through_pointers() {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let ldc = n + pad[2];
                 let z = Buffer::<f16>::zeros(rt, m * ldc).unwrap();
-                let [m, n, k, am, ak, bk, bn, ldc] = [m, n, k, am, ak, bk, bn, ldc].map(|x| x as u64);
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { product(x.raw(), y.raw(), z.raw(), m, n, k, am, ak, bk, bn, ldc, 1) };
                 check(&call);
@@ -278,7 +277,6 @@ fn in_batches() {
             same(&what, Some(if window { "tma" } else { "groups" }), config.id, |rt, check| {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let z = Buffer::<f32>::zeros(rt, batch * stride_c).unwrap();
-                let [batch, m, n, k, stride_a, stride_c] = [batch, m, n, k, stride_a, stride_c].map(|x| x as u64);
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { batches(x.raw(), y.raw(), z.raw(), batch, m, n, k, stride_a, stride_c) };
                 check(&call);
@@ -299,9 +297,9 @@ fn below_the_matrix() {
             let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
             let z = Buffer::<f32>::zeros(rt, m * n).unwrap();
             let (raw, far) = (x.raw(), if config.consts.contains(&("WAY", 6)) { 1u64 << 31 } else { 0 });
-            let from = RawArg::new((raw.ptr + 2 * front as u64).wrapping_sub(2 * far), raw.place);
+            let from = RawArg::new((raw.addr() + 2 * front as u64).wrapping_sub(2 * far), raw.place());
             // SAFETY: 16 rows are before what `from` and `far` point at, and 64 behind the last one.
-            let call = unsafe { beginnings(from, y.raw(), z.raw(), m as u64, n as u64, k as u64, stride as u64, far, -8, 8) };
+            let call = unsafe { beginnings(from, y.raw(), z.raw(), m, n, k, stride, far, -8, 8) };
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             z.to_vec().unwrap()
         });

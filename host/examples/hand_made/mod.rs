@@ -81,7 +81,7 @@ fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
 }
 
 const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelDesc {
-    KernelDesc { name, file: file!(), line: line!(), types: "", params: PARAMS, early: false, configs: CONFIGS, bundle }
+    KernelDesc { name, file: file!(), line: line!(), types: "", params: PARAMS, early: false, tf32: false, configs: CONFIGS, bundle }
 }
 
 fn leak(d: KernelDesc) -> &'static KernelDesc {

@@ -2,6 +2,7 @@
 
 use super::Launch;
 use super::product::apart;
+use super::scratch_matrix::if_room;
 use super::shared::Room;
 use crate::error::{Error, Result};
 use device_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
@@ -125,8 +126,9 @@ pub fn attention<'a, T: Attend>(
         Some((kernel, _)) => core::ptr::eq(kernel, T::few_desc(wide)),
         None => shape.is_few(on.num_sms()),
     };
-    match few.then(|| Room::new(on)).transpose() {
-        Ok(Some(mut room)) => {
+    let room = if few { if_room(Room::new(on))? } else { None };
+    match room {
+        Some(mut room) => {
             let stacked = shape.stacked();
             let (q, n) = match (q.stacked(stacked), o.as_view().stacked(stacked)) {
                 (Some(q), Some(_)) => (q, stacked),
@@ -136,9 +138,7 @@ pub fn attention<'a, T: Attend>(
             // One query sees all keys.
             on.launch(T::few_call(wide, [q, k, v], room.parts(), o, queries, scale, causal && queries > 1))
         }
-        // Without memory it is only slower.
-        Ok(None) | Err(Error::OutOfMemory { .. }) => on.launch(T::call(wide, [q, k, v], o, scale, causal)),
-        Err(e) => Err(e),
+        None => on.launch(T::call(wide, [q, k, v], o, scale, causal)),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Products with more around them: scaled, and in batches.
 
-use super::shared::{self, Sharing};
-use super::{Launch, Multiply, split};
 use super::product::{Extents, Operand, Transpose, is_work};
-use super::repack::{LEAST, LEAST_OF_BATCHES, Least, Packed, memory_of, with_rows};
+use super::repack::{Packed, memory_of, with_copies};
+use super::route::{self, LEAST, LEAST_OF_BATCHES, Least};
+use super::shared::{self, Shared};
+use super::{Launch, Multiply, split};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use device_kernels as k;
@@ -36,8 +37,10 @@ pub fn gemm<'a>(
     // Not of `Operand::new`: there is one kernel, and it transposes nothing.
     let as_is = |view| Operand { view, transposed: false };
     let desc = |_| if beta == 0.0 { scaled_product::DESCS[0] } else { scaled::DESCS[0] };
-    with_rows::<f16, u16>(LEAST, on, e, (as_is(a), as_is(b)), None, desc, |a, b| {
-        let sharing = Sharing { desc: gemm_shared::DESCS[0], helper: None, name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM }, transpose: Transpose::NONE };
+    let (a, b) = (as_is(a), as_is(b));
+    let copies = route::copies(LEAST, on, e, (&a, &b), Transpose::NONE, desc);
+    with_copies::<f16, u16>(on, copies, (a, b), |a, b| {
+        let kernel = Shared { desc: gemm_shared::DESCS[0], beside: None, name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM }, transpose: Transpose::NONE };
         let whole = |c: ViewMutArg<f16, 2>| {
             if beta == 0.0 {
                 return on.launch(scaled_product(a.view, b.view, c, alpha));
@@ -46,7 +49,7 @@ pub fn gemm<'a>(
             let old = unsafe { c.aliased() };
             on.launch_as(scaled(a.view, b.view, old, c, alpha, beta), LaunchOptions { allow_exact_alias: true, ..Default::default() })
         };
-        shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
+        shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
             // SAFETY: they are as large as any configuration needs.
             on.launch(unsafe { gemm_shared(a.view, b.view, slots, tickets, c, alpha, beta) })
         })
@@ -83,7 +86,7 @@ macro_rules! batch { ($($t:ty: $kernel:ident $(, $parts:item)*;)*) => { $(impl B
 batch! {
     f32: batched_matmul_f32,
     fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
-        split::batch_pays(on, e, batch, b)
+        route::batch_in_parts(on, e, batch, b)
     },
     fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
         split::multiply_batch(on, a, below, b, c)
@@ -130,7 +133,8 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
     }
     // As much work as one product that is so much deeper.
     let all = Extents { k: e.k.saturating_mul(na), ..e };
-    with_rows::<T, T::Bits>(least, on, all, (x, y), None, |_| T::batch_desc(), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
+    let copies = route::copies(least, on, all, (&x, &y), Transpose::NONE, |_| T::batch_desc());
+    with_copies::<T, T::Bits>(on, copies, (x, y), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
         (Some(a), Some(b)) => on.launch(T::batch_call(a, b, c)),
         _ => Err(Error::TooLarge { len: a.span().max(b.span()), size: size_of::<T>() }),
     })

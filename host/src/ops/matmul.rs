@@ -2,11 +2,12 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose, is_work};
-use super::repack::{Bits, LEAST, LEAST_TO_TURN, with_rows};
-use super::scratch_matrix::ScratchMatrix;
-use super::shared::Sharing;
+use super::repack::{Bits, with_copies};
+use super::route::{self, Route, Split, Turned};
+use super::scratch_matrix::{ScratchMatrix, if_room};
+use super::shared::{self, Shared};
+use super::split;
 use super::wide::Wide;
-use super::{shared, split, wide};
 use crate::error::{Error, Result};
 use device_kernels as k;
 use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
@@ -80,22 +81,14 @@ pub trait Multiply: Element {
     fn widen_call<'a>(_x: ViewArg<'a, Self, 2>, _y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
         unreachable!("for types that have such a kernel")
     }
-    /// Whether columns are so few that they are better made as rows of the transpose, which is turned then.
-    #[doc(hidden)]
-    fn few_columns(_: Extents) -> bool {
-        false
-    }
+    /// Its transpose, of types that have few columns ([`route`]).
     #[doc(hidden)]
     fn turn(_: &impl Launch, _: ViewArg<Self::Product, 2>, _: ViewMutArg<Self::Product, 2>) -> Result<()> {
         unreachable!("for types that have few columns")
     }
-    /// How a product is best made of the operands' parts, if it is.
+    /// In one of the ways that there are for f32.
     #[doc(hidden)]
-    fn in_parts(_: &impl Launch, _: Extents, _b: &Operand<Self>, _c_in_rows: bool) -> Option<split::Way> {
-        None
-    }
-    #[doc(hidden)]
-    fn multiply_parts(_: &impl Launch, _: Extents, _: split::Way, _: (Operand<Self>, Operand<Self>), _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
+    fn multiply_parts(_: &impl Launch, _: Extents, _: Split, _: (Operand<Self>, Operand<Self>), _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
         unreachable!("for types that have them")
     }
 }
@@ -244,9 +237,6 @@ impl Multiply for f32 {
             (false, ..) => matmul_f32::DESCS[0],
         }
     }
-    fn few_columns(e: Extents) -> bool {
-        split::few_columns(e)
-    }
     fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
         split::turn(on, x, y)
     }
@@ -279,10 +269,7 @@ impl Multiply for f32 {
             }
         }
     }
-    fn in_parts(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<split::Way> {
-        split::way(on, e, b, c_in_rows)
-    }
-    fn multiply_parts(on: &impl Launch, e: Extents, way: split::Way, operands: (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+    fn multiply_parts(on: &impl Launch, e: Extents, way: Split, operands: (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
         split::multiply(on, e, way, operands, c, below)
     }
 }
@@ -373,113 +360,40 @@ fn multiply<T: Multiply>(
         return Ok(());
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
-    // A column is a row of the transpose, which is read once: `Cᵀ = Bᵀ Aᵀ`.
-    match e {
-        e if e.n == 1 && e.m > 1 && on.pin().is_none() => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
-        e if on.pin().is_none() && !tf32 && T::few_columns(e) && T::in_parts(on, e.turned(), &a.transpose(), true).is_some() => {
-            let mut turned = match ScratchMatrix::new(on, [e.n, e.m], 1) {
-                // It is only slower without.
-                Err(Error::OutOfMemory { .. }) => return product(on, e, (a, b), c, tf32, below),
-                turned => turned?,
-            };
-            product::<T>(on, e.turned(), (b.transpose(), a.transpose()), turned.view_mut()?, tf32, below)?;
-            T::turn(on, turned.view()?, c)
-        }
-        e => product(on, e, (a, b), c, tf32, below),
+    match route::turned(on, e, &a, tf32) {
+        Some(Turned::Column) => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
+        Some(Turned::Few) => match if_room(ScratchMatrix::new(on, [e.n, e.m], 1))? {
+            Some(mut turned) => {
+                product::<T>(on, e.turned(), (b.transpose(), a.transpose()), turned.view_mut()?, tf32, below)?;
+                T::turn(on, turned.view()?, c)
+            }
+            None => product(on, e, (a, b), c, tf32, below),
+        },
+        None => product(on, e, (a, b), c, tf32, below),
     }
 }
 
 /// The product of operands that are checked.
 fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
-    let usable = |transpose: Transpose| transpose == Transpose::OF_B || (!pinned::<T>(on, tf32) && T::has(Way { transpose, tf32 }));
-    // One row is read once, in f32 as fast.
-    if (!tf32 || e.m == 1) && let Some(way) = T::in_parts(on, e, &b, c.as_view().strides()[1] == 1) {
-        return T::multiply_parts(on, e, way, (a, b), c, below);
-    }
-    if wide::pays(on, e, 0, &b, c.as_view().strides()[1] == 1)
-        && let Some(wide) = Wide::of(on, &a, 0)?
-    {
-        return wide.multiply(on, &b, c, below);
-    }
-    let run = |a: Operand<T>, b: Operand<T>| {
-        let (a, b) = if usable(a.order(&b)) { (a, b) } else { (a.turned(false), b.turned(true)) };
-        let way = Way { transpose: a.order(&b), tf32 };
-        let Some(desc) = T::shared_desc(way) else { return on.launch(T::call(way, a.view, b.view, c, below)) };
-        let sharing = Sharing { desc, helper: None, name: shared::MATMUL, transpose: way.transpose };
-        shared::multiply(
-            on,
-            e,
-            sharing,
-            (a, b),
-            c,
-            |c| on.launch(T::call(way, a.view, b.view, c, below)),
-            |slots, tickets, c| on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below)),
-        )
-    };
-    // Tensor maps take f32 as it is for products in tf32 only.
-    if T::DTYPE == DType::F32 && !tf32 {
-        return run(a, b);
-    }
-    // Where tensor cores do not take every order of operands small ones are turned, too.
-    let least = if usable(a.order(&b)) && size_of::<T>() > 1 { LEAST } else { LEAST_TO_TURN };
-    with_rows::<T, T::Bits>(least, on, e, (a, b), Some(wanted(on, e, &a, &b, tf32)), |transpose| T::desc(Way { transpose, tf32 }), run)
-}
-
-/// Whether the kernel that takes A as rows and B as columns is pinned: it is taken whatever the rows are, for strides say what is transposed.
-fn pinned<T: Multiply>(on: &impl Launch, tf32: bool) -> bool {
-    on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: Transpose::OF_B, tf32 })))
-}
-
-/// The order in which kernels are faster by operands, copied where they are not in it, than by those that are given.
-fn wanted<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand<T>, tf32: bool) -> Transpose {
-    let given = a.order(b);
-    let rows = Transpose { a: false, ..given };
-    let usual = if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B };
-    // A pinned kernel's own.
-    if let Some((kernel, _)) = on.pin() {
-        let is_pinned = |&transpose: &Transpose| {
-            let way = Way { transpose, tf32 };
-            T::has(way) && (core::ptr::eq(kernel, T::desc(way)) || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
-        };
-        let orders = [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
-        return orders.into_iter().find(is_pinned).unwrap_or(usual);
-    }
-    if tf32 {
-        // What lies across goes by way of registers, one operand at most, unless it is copied anyway or soon: then it is turned, too.
-        let (a_across, b_across) = (given.a && a.maps() && !shared::soon_turned(e), !given.b && b.maps());
-        let turns_b = a_across && e.n < e.m;
-        return Transpose { a: a_across && (turns_b || !b_across), b: turns_b || !b_across };
-    }
-    // Few rows are soon copied where programs share tiles of rows alone.
-    let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
-    if given.a && shared::soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
-        return rows;
-    }
-    usual
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Buffer, Runtime};
-
-    /// The order, as in `NT`, that a product in tf32 is made in, of operands whose rows are `odd` or not.
-    fn order(given: &str, [m, n, k]: [u64; 3], odd: bool) -> String {
-        let rt = Runtime::emulator(0);
-        let data = Buffer::<f32>::zeros(&rt, 32).unwrap();
-        // Only its rows count.
-        let operand = |transposed| Operand::new(data.slice(..).unwrap().strided([2, 2], [if odd { 17 } else { 16 }, 1]).unwrap(), transposed);
-        let (a, b) = (operand(given.starts_with('T')), operand(given.ends_with('T')));
-        let found = wanted(&rt, Extents { m, n, k }, &a, &b, true);
-        [found.a, found.b].map(|t| if t { 'T' } else { 'N' }).iter().collect()
-    }
-
-    #[test]
-    fn in_tf32_one_operand_may_lie_across() {
-        let (large, wide, tall) = ([4096, 4096, 4096], [64, 4096, 4096], [8192, 64, 4096]);
-        for (given, dims, wanted) in [("NN", large, "NN"), ("NT", large, "NT"), ("TT", large, "TT"), ("TN", large, "NN"), ("TN", tall, "TT"), ("TN", wide, "NN"), ("TT", wide, "NT"), ("TT", [64, 64, 4096], "TT"), ("TN", [512, 64, 131072], "TT"), ("TT", [512, 64, 131072], "TT")] {
-            assert_eq!(order(given, dims, false), wanted, "{given} {dims:?}");
-            assert_eq!(order(given, dims, true), "NT", "what is copied is turned: {given} {dims:?}");
+    match route::route(on, e, &b, c.as_view().strides()[1] == 1, tf32) {
+        Route::Split(way) => return T::multiply_parts(on, e, way, (a, b), c, below),
+        Route::Wide => {
+            if let Some(wide) = Wide::of(on, &a, 0)? {
+                return wide.multiply(on, &b, c, below);
+            }
         }
+        Route::Tiles => {}
     }
+    with_copies::<T, T::Bits>(on, route::copies_of_product(on, e, (&a, &b), tf32), (a, b), |a, b| tiles(on, e, (a, b), c, tf32, below))
+}
+
+/// The product tile by tile, of operands that are copied, if they should be.
+fn tiles<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
+    let given = Way { transpose: a.order(&b), tf32 };
+    let (a, b) = if route::has_order::<T>(on, given) { (a, b) } else { (a.turned(false), b.turned(true)) };
+    let way = Way { transpose: a.order(&b), tf32 };
+    let whole = |c: ViewMutArg<T::Product, 2>| on.launch(T::call(way, a.view, b.view, c, below));
+    let Some(desc) = T::shared_desc(way) else { return whole(c) };
+    let kernel = Shared { desc, beside: None, name: shared::MATMUL, transpose: way.transpose };
+    shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below)))
 }

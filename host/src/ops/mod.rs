@@ -24,6 +24,7 @@ mod rainbow;
 mod reduce;
 mod reorder;
 mod repack;
+mod route;
 mod scratch_matrix;
 mod shared;
 mod softmax;

@@ -45,6 +45,11 @@ impl Extents {
     pub fn turned(self) -> Extents {
         Extents { m: self.n, n: self.m, k: self.k }
     }
+
+    /// Multiply-adds.
+    pub fn product(self) -> u64 {
+        self.m.saturating_mul(self.n).saturating_mul(self.k)
+    }
 }
 
 fn flipped_if(flip: bool, [x, y]: [u64; 2]) -> [u64; 2] {

@@ -2,12 +2,13 @@
 
 use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose, is_work};
-use super::repack::{LEAST_TO_TURN, Packed, with_rows};
-use super::scratch_matrix::ScratchMatrix;
-use super::shared::{self, Sharing};
-use super::wide::{self, Wide};
+use super::repack::{Packed, with_copies};
+use super::route::{self, LEAST_TO_TURN};
+use super::scratch_matrix::{ScratchMatrix, if_room};
+use super::shared::{self, Shared};
+use super::wide::Wide;
 use super::{Launch, Multiply};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::scratch::Scratch;
 use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
@@ -46,28 +47,26 @@ pub fn matmul_int8<'a>(
     let (a, b) = (Operand::new(a, false), Operand::new(b, false));
     // A row of ones below A makes the sums of B's columns.
     let ones = u64::from(q.zero_a != 0);
-    if wide::pays(on, e, ones, &b, true) {
+    if route::wide(on, e, ones, &b, true) {
         let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?, row_sums(on, a.turned(false).view, q.zero_b)?, Wide::of(on, &a, ones)?)) };
-        match memory() {
-            Ok((mut product, rows, Some(wide))) => {
-                wide.multiply(on, &b, product.view_mut()?, 1.0)?;
-                return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
-            }
-            // B turned may fit.
-            Ok((.., None)) | Err(Error::OutOfMemory { .. }) => {}
-            Err(e) => return Err(e),
+        // Else B turned may fit.
+        if let Some((mut product, rows, Some(wide))) = if_room(memory())? {
+            wide.multiply(on, &b, product.view_mut()?, 1.0)?;
+            return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
         }
     }
     // There are kernels for nothing else.
     let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
     let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
-    with_rows::<i8, u8>(LEAST_TO_TURN, on, e, (a.turned(false), b), None, |_| quantised::DESCS[0], |a, b| {
+    let a = a.turned(false);
+    let copies = route::copies(LEAST_TO_TURN, on, e, (&a, &b), WAY.transpose, |_| quantised::DESCS[0]);
+    with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
         let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
-        let sharing = Sharing { desc, helper: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
-        shared::multiply(on, e, sharing, (a, b), c, whole, |slots, tickets, c| {
+        let kernel = Shared { desc, beside: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
+        shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
             let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
             on.launch(<i8 as Multiply>::shared_call(WAY, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
             finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())

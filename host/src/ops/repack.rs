@@ -1,11 +1,12 @@
 //! Operands in rows that tensor maps take: contiguous, and starting at multiples of 16 bytes.
 
 use super::Launch;
-use super::product::{Extents, Operand, Transpose, apart};
-use super::scratch_matrix::ScratchMatrix;
+use super::product::{Operand, apart};
+use super::route::Copies;
+use super::scratch_matrix::{ScratchMatrix, if_room};
 use crate::error::{Error, Result};
 use device_kernels::repack as k;
-use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg};
+use kernel_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: u64 = 128;
@@ -79,49 +80,15 @@ pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: Vi
     unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) }
 }
 
-/// Copying operands is a matter of microseconds, and wins nothing for less than this: the product of all extents, and the
-/// extent along which a copied operand is used again and again.
-pub(super) const LEAST: Least = Least { product: 1 << 24, reuse: 1 };
-/// Of 8 bits, and where tensor cores do not take the order of the operands.
-pub(super) const LEAST_TO_TURN: Least = Least { product: 1 << 18, reuse: 1 };
-/// Of matrices of a batch.
-pub(super) const LEAST_OF_BATCHES: Least = Least { product: 1 << 30, reuse: 512 };
-
-#[derive(Clone, Copy)]
-pub(super) struct Least {
-    pub product: u64,
-    pub reuse: u64,
-}
-
-/// Runs a product on its operands, or on copies of those that tensor maps do not take, or that are not transposed as
-/// `wanted` where kernels are faster so: where the device has tensor maps and the product is large enough to win by it.
-pub(super) fn with_rows<T: Element, B: Bits>(
-    least: Least,
-    on: &impl Launch,
-    e: Extents,
-    (a, b): (Operand<T>, Operand<T>),
-    wanted: Option<Transpose>,
-    desc: impl Fn(Transpose) -> &'static KernelDesc,
-    run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
-) -> Result<()> {
-    let given = a.order(&b);
-    let wanted = wanted.unwrap_or(given);
-    let (copy_a, copy_b) = (given.a != wanted.a || !a.maps(), given.b != wanted.b || !b.maps());
-    let large = e.m.saturating_mul(e.n).saturating_mul(e.k) >= least.product;
-    let pays = large && (!copy_a || e.n >= least.reuse) && (!copy_b || e.m >= least.reuse);
-    let pinned = || on.pin().is_some_and(|(k, _)| given != wanted && core::ptr::eq(k, desc(given)));
-    if !(copy_a || copy_b) || !pays || pinned() || !on.runtime().0.takes_maps(desc(wanted)) {
-        return run(a, b);
-    }
-    let copies = || -> Result<_> {
-        let copied_a = copy_a.then(|| Packed::<B>::new(on, &a, wanted.a)).transpose()?;
-        Ok((copied_a, copy_b.then(|| Packed::<B>::new(on, &b, wanted.b)).transpose()?))
+/// Runs a product on its operands, or on copies of those that are to be copied.
+pub(super) fn with_copies<T: Element, B: Bits>(on: &impl Launch, copies: Copies, (a, b): (Operand<T>, Operand<T>), run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>) -> Result<()> {
+    let made = || -> Result<_> {
+        let copied_a = copies.a.map(|transposed| Packed::<B>::new(on, &a, transposed)).transpose()?;
+        Ok((copied_a, copies.b.map(|transposed| Packed::<B>::new(on, &b, transposed)).transpose()?))
     };
-    match copies() {
-        Ok((x, y)) => run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?),
-        // It is only slower without.
-        Err(Error::OutOfMemory { .. }) => run(a, b),
-        Err(e) => Err(e),
+    match if_room(made())? {
+        Some((x, y)) => run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?),
+        None => run(a, b),
     }
 }
 
@@ -154,32 +121,23 @@ mod tests {
         }
     }
 
-    /// What the product is run on, for rows of `pitch` elements: whether each operand is a copy.
-    fn copied(rt: &Runtime, pitch: usize, wanted: Option<Transpose>, least: Least) -> (bool, bool) {
-        let data = Buffer::<f16>::zeros(rt, 32 * pitch).unwrap();
-        let view = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch as u64, 1]).unwrap(), false);
-        let e = Extents { m: 32, n: 32, k: 32 };
-        let mut seen = None;
-        let run = |a: Operand<f16>, b: Operand<f16>| {
-            let from = |o: &Operand<f16>| (data.addr()..data.addr() + data.bytes()).contains(&o.view.addr());
-            assert!(from(&a) || a.maps());
-            assert!(wanted.is_none_or(|w| from(&b) || b.transposed == w.b));
-            seen = Some((!from(&a), !from(&b)));
-            Ok(())
-        };
-        let desc = |_| device_kernels::gemm::scaled::gemm::DESCS[0];
-        with_rows::<f16, u16>(least, rt, e, (view(), view()), wanted, desc, run).unwrap();
-        seen.unwrap()
-    }
-
     #[test]
-    fn operands_are_copied_where_it_pays() {
-        let (emulator, all, none) = (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
-        assert_eq!(copied(&emulator, 40, None, all), (false, false));
-        assert_eq!(copied(&emulator, 37, None, all), (true, true));
-        assert_eq!(copied(&emulator, 37, None, none), (false, false));
-        assert_eq!(copied(&emulator, 37, None, LEAST), (false, false));
-        assert_eq!(copied(&emulator, 40, Some(Transpose { a: false, b: true }), all), (false, true));
-        assert_eq!(copied(&Runtime::cpu(), 37, None, all), (false, false), "the CPU has no tensor maps");
+    fn a_product_is_run_on_the_copies_that_are_made() {
+        let rt = Runtime::cpu();
+        let data = Buffer::<f16>::zeros(&rt, 32 * 37).unwrap();
+        let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [37, 1]).unwrap(), false);
+        let is_copy = |o: &Operand<f16>| !(data.addr()..data.addr() + data.bytes()).contains(&o.view.addr());
+        for copies in [(None, None), (Some(false), None), (None, Some(true)), (Some(true), Some(false))].map(|(a, b)| Copies { a, b }) {
+            let mut runs = 0;
+            let run = |a: Operand<f16>, b: Operand<f16>| {
+                for (o, copied) in [(a, copies.a), (b, copies.b)] {
+                    assert!(is_copy(&o) == copied.is_some() && o.maps() == copied.is_some() && o.transposed == copied.unwrap_or(false), "{copies:?}");
+                }
+                runs += 1;
+                Ok(())
+            };
+            with_copies::<f16, u16>(&rt, copies, (operand(), operand()), run).unwrap();
+            assert_eq!(runs, 1);
+        }
     }
 }

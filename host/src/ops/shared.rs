@@ -2,9 +2,10 @@
 
 use super::Launch;
 use super::product::{Extents, Operand, Transpose};
+use super::route::{self, Sharing};
+use super::scratch_matrix::if_room;
 use crate::choose::Tunable;
-use crate::error::{Error, Result};
-use crate::runtime::BackendKind;
+use crate::error::Result;
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use device_kernels::matmul_shared::shared::*;
@@ -14,37 +15,16 @@ use kernel_core::ConfigDesc;
 use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
-const TILE: [u64; 2] = [128, 256];
+pub(super) const TILE: [u64; 2] = [128, 256];
 /// Programs on a multiprocessor, at most, and words of a tile.
 const PER_SM: u64 = 4;
 const WORDS: u64 = 4;
-/// Rows for which there are tiles of fewer rows than other kernels have.
-const FEW: u64 = 32;
-/// Rows that are copied, where they lie across, in less time than tiles of more rows cost, if the other operand is as large as this.
-const SOON_COPIED: u64 = 64;
-const LEAST_OTHER: u64 = 1 << 23;
-/// The same in tf32, where what lies across goes by way of registers.
-const SOON_TURNED: u64 = 512;
-/// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
-const MOST_WAVES: u64 = 4;
-const LEAST_PRODUCT: u64 = 1 << 24;
-
-/// Whether A, where it lies across, is soon copied as rows.
-pub(super) fn soon_copied(e: Extents) -> bool {
-    e.m <= SOON_COPIED && e.n.saturating_mul(e.k) >= LEAST_OTHER
-}
-
-/// The same in tf32, of an A that is no larger than B.
-pub(super) fn soon_turned(e: Extents) -> bool {
-    e.m <= SOON_TURNED.min(e.n) && e.n.saturating_mul(e.k) >= LEAST_OTHER
-}
-
-/// The kernel whose programs share tiles, and what its choice over the one with whole tiles is filed under.
+/// A kernel whose programs share tiles, and what its choice over the one with whole tiles is filed under.
 #[derive(Clone, Copy)]
-pub(super) struct Sharing {
+pub(super) struct Shared {
     pub desc: &'static KernelDesc,
-    /// A kernel that is launched in this way alone.
-    pub helper: Option<&'static KernelDesc>,
+    /// A kernel that is launched beside this one alone.
+    pub beside: Option<&'static KernelDesc>,
     pub name: &'static str,
     pub transpose: Transpose,
 }
@@ -55,56 +35,46 @@ pub(super) struct Sharing {
 pub(super) fn multiply<T: Element, P: Element, S: Element>(
     on: &impl Launch,
     e: Extents,
-    sharing: Sharing,
+    kernel: Shared,
     (a, b): (Operand<T>, Operand<T>),
     c: ViewMutArg<P, 2>,
     whole: impl Fn(ViewMutArg<P, 2>) -> Result<()>,
     shared: impl Fn(SliceMutArg<S>, SliceMutArg<u64>, ViewMutArg<P, 2>) -> Result<()>,
 ) -> Result<()> {
-    let taken = a.maps() && b.maps() && c.as_view().strides()[1] == 1 && on.runtime().0.takes_maps(sharing.desc);
+    let taken = a.maps() && b.maps() && c.as_view().strides()[1] == 1;
     let by_sharing = |room: &mut Room<S>, c: ViewMutArg<P, 2>| {
         let (slots, tickets) = room.parts();
         shared(slots, tickets, c)
     };
-    let pays = match on.pin() {
-        Some((kernel, _)) if sharing.helper.is_some_and(|d| core::ptr::eq(kernel, d)) => taken || on.runtime().kind() == BackendKind::Cpu,
-        Some((kernel, _)) => core::ptr::eq(kernel, sharing.desc),
-        None if !taken => false,
-        None if e.m <= FEW => true,
-        None => worth_asking(on, e) && {
-            let candidates = likely(tiles(e), on.num_sms(), e.k);
-            let order = order(sharing.transpose, candidates[0], a.in_sectors() && b.in_sectors());
-            let op = Tunable { name: sharing.name, types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
+    let shares = match route::sharing(on, e, kernel.desc, kernel.beside, taken) {
+        Sharing::Never => false,
+        Sharing::Always => true,
+        Sharing::Measured { likely } => {
+            // The likely one first: it is taken where nothing was measured.
+            let candidates = if likely { [SHARED, WHOLE] } else { [WHOLE, SHARED] };
+            let order = order(kernel.transpose, likely, a.in_sectors() && b.in_sectors());
+            let op = Tunable { name: kernel.name, types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
             let out = c.as_view();
-            let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<P>() as u64, dtype: P::DTYPE, compare: false }];
+            let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<P>() as u64, dtype: P::DTYPE, tf32: false, compare: false }];
             let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| match candidates[candidate] == SHARED {
                 true => by_sharing(&mut Room::new(on)?, again(&c)),
                 false => whole(again(&c)),
             })?;
             candidates[chosen] == SHARED
-        },
+        }
     };
-    if !pays {
+    if !shares {
         return whole(c);
     }
-    match Room::new(on).and_then(|mut room| by_sharing(&mut room, again(&c))) {
-        // Without memory it is only slower.
-        Err(Error::OutOfMemory { .. }) => whole(c),
-        done => done,
+    match if_room(Room::new(on).and_then(|mut room| by_sharing(&mut room, again(&c))))? {
+        Some(()) => Ok(()),
+        None => whole(c),
     }
 }
 
-/// A number of what else a choice depends on, in a bucket of its own: choices are kept by their place in the list of candidates, of which `first` is one.
-fn order(transpose: Transpose, first: &str, in_sectors: bool) -> u64 {
-    1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(first == SHARED) + 8 * u64::from(!in_sectors))
-}
-
-fn tiles(e: Extents) -> u64 {
-    e.m.div_ceil(TILE[0]).saturating_mul(e.n.div_ceil(TILE[1]))
-}
-
-fn worth_asking(on: &impl Launch, e: Extents) -> bool {
-    tiles(e) <= MOST_WAVES * on.num_sms() && e.m.saturating_mul(e.n).saturating_mul(e.k) >= LEAST_PRODUCT
+/// A number of what else a choice depends on, in a bucket of its own: choices are kept by their place in the list of candidates.
+fn order(transpose: Transpose, likely: bool, in_sectors: bool) -> u64 {
+    1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(likely) + 8 * u64::from(!in_sectors))
 }
 
 /// The kernels whose programs share tiles.
@@ -130,12 +100,6 @@ pub(super) const MATMUL: &str = "matmul_way";
 pub(super) const GEMM: &str = "gemm_way";
 pub(super) const SCALED_PRODUCT: &str = "scaled_product_way";
 pub(super) const QUANTISED: &str = "matmul_int8_way";
-
-/// The likely one first: it is taken where nothing was measured.
-fn likely(tiles: u64, num_sms: u64, depth: u64) -> [&'static str; 2] {
-    const LEAST_DEPTH: u64 = 1024;
-    if 2 * tiles <= num_sms && depth >= LEAST_DEPTH { [SHARED, WHOLE] } else { [WHOLE, SHARED] }
-}
 
 /// The result once more, for one more measured run.
 fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T, 2> {
@@ -196,19 +160,12 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn what_is_likely() {
-        assert_eq!(likely(1, 132, 65536), [SHARED, WHOLE]);
-        assert_eq!(likely(1, 132, 256), [WHOLE, SHARED], "a short depth is done before anybody could help");
-        assert_eq!(likely(128, 132, 4096), [WHOLE, SHARED], "one wave");
-    }
-
-    #[test]
     fn choices_are_kept_apart() {
-        let flags = |i: u32| (i & 1 == 1, i & 2 == 2, if i & 4 == 4 { SHARED } else { WHOLE }, i & 8 == 0);
-        let buckets: HashSet<u8> = (0..16).map(flags).map(|(a, b, first, in_sectors)| extent_bucket(order(Transpose { a, b }, first, in_sectors))).collect();
+        let flags = |i: u32| (i & 1 == 1, i & 2 == 2, i & 4 == 4, i & 8 == 0);
+        let buckets: HashSet<u8> = (0..16).map(flags).map(|(a, b, likely, in_sectors)| extent_bucket(order(Transpose { a, b }, likely, in_sectors))).collect();
         assert_eq!(buckets.len(), 16);
         // The one that results are shipped under.
-        assert_eq!(order(Transpose::NONE, WHOLE, true), 1);
+        assert_eq!(order(Transpose::NONE, false, true), 1);
     }
 
     #[test]
@@ -217,13 +174,5 @@ mod tests {
         for config in KERNELS.iter().chain(&wide).flat_map(|d| d.iter()).flat_map(|d| d.configs) {
             assert!(Room::<f32>::holds(config, const_of(config, "BM") * const_of(config, "BN")), "{}", config.id);
         }
-    }
-
-    #[test]
-    fn few_rows_are_copied_where_much_is_read_beside_them() {
-        let of = |m, n, k| soon_copied(Extents { m, n, k });
-        assert!(of(64, 4096, 4096) && of(2, 14336, 4096));
-        assert!(!of(64, 1024, 4096) && !of(65, 4096, 4096) && !of(64, 64, 65536));
-        assert!(of(1, u64::MAX, u64::MAX), "nothing overflows");
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::tuner::measure::Output;
 use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use device_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
-use kernel_core::{AsSlice, AsSliceMut, DType, SliceArg, SliceMutArg};
+use kernel_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
 use std::sync::OnceLock;
 
 /// Softmax over a whole array of any length.
@@ -53,7 +53,7 @@ pub fn softmax_rows<'a>(
         return launch_rows(on, kernel, x, y, rows, cols);
     }
     let kernels = by_width(cols);
-    let outputs = [Output { addr: y.addr(), bytes: 4 * area, dtype: DType::F32, compare: true }];
+    let outputs = [Output::new(&y)];
     let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
     let choice = on.runtime().choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
     launch_rows(on, kernels[choice], x, y, rows, cols)

@@ -7,8 +7,6 @@ use kernel_core::{AsSliceMut, SliceMutArg, ViewMutArg};
 
 /// The smallest tile of programs that share some.
 pub(super) const LEAST_TILE: [u64; 2] = [16, 64];
-/// Whose last part is not as long as the others, of most depths.
-pub(super) const PINNED_PARTS: u64 = 3;
 
 /// With scratch memory for the sums of so many parts, and a ticket for every tile, of which the smallest are of that size.
 pub(super) fn with_sums(

@@ -1,33 +1,15 @@
 //! Products of few rows of 8 bits by B as it lies, which is read once: turning it would take three times as long. Tensor cores take 8 bits only
 //! with the depth contiguous; programs bring B to f16 on its way to them, and A comes as f16.
 
-use super::product::{Extents, Operand};
-use super::scratch_matrix::ScratchMatrix;
+use super::product::Operand;
+use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::shared::Room;
 use super::{Launch, Multiply};
-use crate::error::{Error, Result};
-use crate::runtime::BackendKind;
+use crate::error::Result;
 use kernel_core::{ViewMutArg, f16};
 
-/// More rows are worth a turned copy of B, and a smaller B, or one of short rows, is soon turned; not so soon where its columns are summed up.
-const MOST_ROWS: u64 = 128;
-const LEAST_OPERAND: u64 = 1 << 23;
-const LEAST_SUMMED_UP: u64 = 1 << 20;
-const LEAST_COLUMNS: u64 = 256;
 /// Rows of A as f16 are a multiple of this many elements: whole cache lines.
 const PITCH: u64 = 64;
-
-/// Whether a product is faster so, with so many rows of ones, and if the kernel for it runs here.
-pub(super) fn pays<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Operand<T>, c_in_rows: bool) -> bool {
-    let least = if ones > 0 { LEAST_SUMMED_UP } else { LEAST_OPERAND };
-    let Some(desc) = T::wide_desc() else { return false };
-    let taken = !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc);
-    match on.pin() {
-        Some((kernel, _)) if kernel.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
-        Some((kernel, _)) => core::ptr::eq(kernel, desc),
-        None => taken && e.m <= MOST_ROWS - ones && e.n >= LEAST_COLUMNS && e.n.saturating_mul(e.k) >= least,
-    }
-}
 
 /// A as f16, with ones below it, and room for the sums of programs.
 pub(super) struct Wide<S> {
@@ -41,10 +23,7 @@ impl<S: kernel_core::Element> Wide<S> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
         let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Room::new(on)?)) };
-        let (mut rows, room) = match memory() {
-            Err(Error::OutOfMemory { .. }) => return Ok(None),
-            memory => memory?,
-        };
+        let Some((mut rows, room)) = if_room(memory())? else { return Ok(None) };
         on.launch(T::widen_call(x, rows.view_mut()?))?;
         Ok(Some(Wide { rows, room }))
     }

@@ -3,10 +3,12 @@
 use half::{bf16, f16};
 use kernel_core::DType;
 
-/// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more.
-fn tolerance(dtype: DType) -> Option<f64> {
+/// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more. Products in tf32 have as
+/// many bits as f16, which some instructions round to and others cut off at.
+fn tolerance(dtype: DType, tf32: bool) -> Option<f64> {
     match dtype {
         DType::F64 => Some(1e-10),
+        DType::F32 if tf32 => tolerance(DType::F16, false),
         DType::F32 => Some(1e-4),
         DType::F16 => Some(1e-2),
         DType::BF16 => Some(4e-2),
@@ -25,12 +27,12 @@ fn read(dtype: DType, b: &[u8]) -> f64 {
 }
 
 /// How `got` differs from `want`; `None` where they agree. `first` is the index of the first element.
-pub(crate) fn difference(dtype: DType, first: usize, want: &[u8], got: &[u8]) -> Option<String> {
+pub(crate) fn difference(dtype: DType, tf32: bool, first: usize, want: &[u8], got: &[u8]) -> Option<String> {
     if want == got {
         return None;
     }
     let size = dtype.size();
-    let Some(rel) = tolerance(dtype) else {
+    let Some(rel) = tolerance(dtype, tf32) else {
         let i = want.iter().zip(got).position(|(a, b)| a != b).unwrap_or(0) / size;
         let hex = |b: &[u8]| b.get(i * size..(i + 1) * size).unwrap_or(b).iter().rev().map(|x| format!("{x:02x}")).collect::<String>();
         return Some(format!("element {} is 0x{} instead of 0x{}", first + i, hex(got), hex(want)));
@@ -89,12 +91,14 @@ mod tests {
     #[test]
     fn floats_may_round_differently() {
         let want = bytes(&[1.0, 1000.0, f32::NAN, f32::INFINITY]);
-        assert_eq!(difference(DType::F32, 0, &want, &want), None);
-        assert_eq!(difference(DType::F32, 0, &want, &bytes(&[1.00001, 1000.01, f32::NAN, f32::INFINITY])), None);
-        let wrong = difference(DType::F32, 8, &want, &bytes(&[1.0, 1001.0, f32::NAN, f32::INFINITY])).unwrap();
+        assert_eq!(difference(DType::F32, false, 0, &want, &want), None);
+        assert_eq!(difference(DType::F32, false, 0, &want, &bytes(&[1.00001, 1000.01, f32::NAN, f32::INFINITY])), None);
+        let wrong = difference(DType::F32, false, 8, &want, &bytes(&[1.0, 1001.0, f32::NAN, f32::INFINITY])).unwrap();
         assert_eq!(wrong, "element 9 is 1001 instead of 1000");
+        assert_eq!(difference(DType::F32, true, 8, &want, &bytes(&[1.0, 1001.0, f32::NAN, f32::INFINITY])), None);
+        assert!(difference(DType::F32, true, 8, &want, &bytes(&[1.0, 1100.0, f32::NAN, f32::INFINITY])).is_some());
         for bad in [[1.0, 1000.0, 0.0, f32::INFINITY], [1.0, 1000.0, f32::NAN, 1.0]] {
-            assert!(difference(DType::F32, 0, &want, &bytes(&bad)).is_some());
+            assert!(difference(DType::F32, false, 0, &want, &bytes(&bad)).is_some());
         }
     }
 
@@ -103,18 +107,18 @@ mod tests {
         // As in the first rows of causal attention: larger than all that follows, and less is left of some.
         let want: Vec<f32> = (0..6400).map(|i| if i == 5 { 1e-6 } else if i < 64 { 1.0 } else { 1e-3 }).collect();
         let with = |i: usize, v: f32| bytes(&[&want[..i], &[v], &want[i + 1..]].concat());
-        assert_eq!(difference(DType::F32, 0, &bytes(&want), &with(5, 1.2e-5)), None);
-        assert_eq!(difference(DType::F32, 0, &bytes(&want), &with(5, 1e-4)).unwrap(), "element 5 is 0.00009999999747378752 instead of 0.0000009999999974752427");
+        assert_eq!(difference(DType::F32, false, 0, &bytes(&want), &with(5, 1.2e-5)), None);
+        assert_eq!(difference(DType::F32, false, 0, &bytes(&want), &with(5, 1e-4)).unwrap(), "element 5 is 0.00009999999747378752 instead of 0.0000009999999974752427");
         let spike: Vec<f32> = (0..6400).map(|i| if i == 70 { 10.0 } else { want[i] }).collect();
-        assert!(difference(DType::F32, 0, &bytes(&spike), &bytes(&[&spike[..71], &[1.2e-3], &spike[72..]].concat())).is_some(), "one large element hides no other");
-        assert_eq!(difference(DType::F32, 100, &bytes(&want), &with(6000, 1.01e-3)).unwrap(), "element 6100 is 0.0010100000072270632 instead of 0.0010000000474974513");
+        assert!(difference(DType::F32, false, 0, &bytes(&spike), &bytes(&[&spike[..71], &[1.2e-3], &spike[72..]].concat())).is_some(), "one large element hides no other");
+        assert_eq!(difference(DType::F32, false, 100, &bytes(&want), &with(6000, 1.01e-3)).unwrap(), "element 6100 is 0.0010100000072270632 instead of 0.0010000000474974513");
     }
 
     #[test]
     fn integers_may_not_differ() {
-        let wrong = difference(DType::I32, 0, &[1, 0, 0, 0, 2, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 0, 0]).unwrap();
+        let wrong = difference(DType::I32, false, 0, &[1, 0, 0, 0, 2, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 0, 0]).unwrap();
         assert_eq!(wrong, "element 1 is 0x00000103 instead of 0x00000002");
-        assert!(difference(DType::Bool, 0, &[1], &[0]).is_some());
+        assert!(difference(DType::Bool, false, 0, &[1], &[0]).is_some());
     }
 
     #[test]

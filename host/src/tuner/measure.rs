@@ -18,6 +18,8 @@ pub struct Output {
     pub(crate) addr: u64,
     pub(crate) bytes: u64,
     pub(crate) dtype: DType,
+    /// Results may differ by what tf32 leaves out.
+    pub(crate) tf32: bool,
     /// Scratch is restored but not compared.
     pub(crate) compare: bool,
 }
@@ -25,7 +27,7 @@ pub struct Output {
 impl Output {
     /// An argument that is written.
     pub fn new<T: Element>(arg: &SliceMutArg<'_, T>) -> Output {
-        Output { addr: arg.addr(), bytes: arg.len() * size_of::<T>() as u64, dtype: T::DTYPE, compare: true }
+        Output { addr: arg.addr(), bytes: arg.len() * size_of::<T>() as u64, dtype: T::DTYPE, tf32: false, compare: true }
     }
 }
 
@@ -75,7 +77,7 @@ impl<'a> Measure<'a> {
                     s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
                     Backup::Device(memory)
                 }
-                // SAFETY: the caller of the tuner holds the output mutably.
+                // SAFETY: the caller of the tuner holds the output mutably, or says that all of a raw pointer's extent is the call's.
                 None => Backup::Host(unsafe { core::slice::from_raw_parts(output.addr as *const u8, output.bytes as usize) }.to_vec()),
             };
             saved.push(Saved { output, copy, reference: Vec::new() });
@@ -172,7 +174,7 @@ impl Bench for Measure<'_> {
             let now = self.read(s.output)?;
             let size = s.output.dtype.size() as u64;
             for (((offset, _), want), got) in gate::sample(s.output.bytes).iter().zip(&s.reference).zip(&now) {
-                if let Some(wrong) = gate::difference(s.output.dtype, (offset / size) as usize, want, got) {
+                if let Some(wrong) = gate::difference(s.output.dtype, s.output.tf32, (offset / size) as usize, want, got) {
                     return Ok(Some(wrong));
                 }
             }

@@ -3,8 +3,8 @@
 //! A result is filed under the kernel, its types, the device and the rounded sizes ([`key`]). It is looked up among this
 //! process's own results and those on disk ([`store`]), then among the shipped ones ([`defaults`]): what was measured on
 //! this very machine comes before what was measured on one like it. Where neither has it, `TILE_AUTOTUNE` decides
-//! whether the real arguments are measured ([`search`], [`measure`]) or the nearest shipped result, else the default
-//! configuration, is used.
+//! whether the real arguments are measured ([`search`], [`measure`]) or the best guess is used: what is shipped for another
+//! device of the same compute capability, for the nearest sizes, or the default configuration.
 
 pub(crate) mod defaults;
 mod gate;
@@ -67,8 +67,11 @@ pub enum Source {
     Tuned,
     /// Measured before, from disk.
     Cached,
+    /// Shipped for this device.
     Shipped,
-    /// Shipped for other sizes.
+    /// Shipped for another device of its compute capability.
+    Alike,
+    /// Shipped for other sizes, on this device or one of its compute capability.
     Nearest,
     /// The first declared.
     Default,
@@ -78,6 +81,8 @@ pub enum Source {
 pub(crate) struct Tuner {
     mode: AtomicU8,
     device: String,
+    /// As in `9.0`; empty off the GPU.
+    capability: String,
     driver: String,
     state: Mutex<State>,
     /// Held while measuring: two searches at a time would disturb each other.
@@ -103,6 +108,7 @@ impl Tuner {
         Tuner {
             mode: AtomicU8::new(Autotune::from_env() as u8),
             device: device.name.clone(),
+            capability: device.compute_capability.map(|(major, minor)| format!("{major}.{minor}")).unwrap_or_default(),
             // On the CPU the number of threads takes the driver's part.
             driver: if device.driver.is_empty() { format!("{} threads", device.num_sms) } else { device.driver.clone() },
             state: Mutex::new(state),
@@ -154,14 +160,13 @@ impl Tuner {
         self.shipped(label, signature)
     }
 
-    /// What is shipped for this key, or for the nearest.
+    /// What is shipped for this key, else for it on a device like this, else for the nearest.
     pub(crate) fn shipped(&self, label: &str, signature: &str) -> Option<(String, Source)> {
-        let shipped = defaults::of(&self.device)?;
-        shipped
-            .exact(label, signature)
-            .map(|c| (c, Source::Shipped))
-            .or_else(|| shipped.nearest(label, signature).map(|c| (c, Source::Nearest)))
-            .map(|(c, s)| (c.to_string(), s))
+        let like = || defaults::of(&self.device).into_iter().chain(defaults::alike(&self.device, &self.capability));
+        let source = |d: &defaults::Defaults| if d.device == self.device { Source::Shipped } else { Source::Alike };
+        let exact = like().find_map(|d| Some((d.exact(label, signature)?, source(d))));
+        let nearest = || like().filter_map(|d| d.nearest(label, signature)).min_by_key(|(distance, _)| *distance).map(|(_, c)| (c, Source::Nearest));
+        exact.or_else(nearest).map(|(c, s)| (c.to_string(), s))
     }
 
     /// Keeps a result, for this process and on disk.
@@ -190,6 +195,7 @@ impl Tuner {
         let all = defaults::Defaults {
             format: store::FORMAT,
             device: self.device.clone(),
+            compute_capability: self.capability.clone(),
             driver: self.driver.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             kernels: known,
@@ -253,6 +259,29 @@ mod tests {
         let rebuilt = tuner(&dir);
         assert_eq!(rebuilt.known("k", "another hash", "x:1 v0"), None);
         std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    /// One that nobody measured has to measure, but guesses by those like it.
+    #[test]
+    fn a_device_like_others_starts_from_theirs() {
+        let device = |name: &str| Device { compute_capability: Some((9, 0)), ..Device::host(name) };
+        let (label, results) = defaults::of("NVIDIA H200").unwrap().kernels.iter().next().unwrap();
+        let (signature, config) = results.iter().next().unwrap();
+        let tuner = |device: &Device| {
+            let t = Tuner::new(device);
+            t.set_mode(Autotune::On);
+            t.set_dir(None);
+            t
+        };
+        let new = tuner(&device("NVIDIA H100 PCIe"));
+        assert_eq!(new.known(label, "h", signature), None);
+        assert_eq!(new.guess(label, "h", signature), Some((config.clone(), Source::Alike)));
+        let (name, sizes) = signature.split_once(':').unwrap();
+        let other = format!("{name}:99{}", sizes.trim_start_matches(|c: char| c.is_ascii_digit()));
+        assert_eq!(new.guess(label, "h", &other).unwrap().1, Source::Nearest);
+        assert_eq!(tuner(&device("NVIDIA H200")).known(label, "h", signature), Some((config.clone(), Source::Shipped)));
+        let older = Device { compute_capability: Some((8, 0)), ..Device::host("NVIDIA A100-SXM4-80GB") };
+        assert_eq!(tuner(&older).guess(label, "h", signature), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Report {
     pub winner: usize,
     /// Against which the others were measured: the default, or the first that runs.
     pub base: usize,
-    /// What would be taken without measuring: the one shipped for these sizes, or for the nearest.
+    /// What would be taken without measuring: the one shipped for these sizes, else that of a device like this, else that for the nearest sizes.
     pub shipped: Option<usize>,
     pub candidates: Vec<Candidate>,
     /// What the search took.

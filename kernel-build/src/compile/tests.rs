@@ -195,3 +195,22 @@ fn what_the_device_does_not_see_changes_nothing() {
     fs::write(p.dir.join("core/src/device.rs"), DEVICE.replace("as u32", "as u32 + 1")).unwrap();
     assert_ne!(key(), first);
 }
+
+/// As in an example and in a test.
+#[test]
+fn two_kernels_of_one_text_are_one() {
+    if !have_toolchain() {
+        return;
+    }
+    let mut p = Place::new("twins");
+    let twin = p.dir.join("b.rs");
+    // No other test has compiled this text.
+    let text = fs::read_to_string(&p.files[0]).unwrap() + &format!("// {}", std::process::id());
+    for f in [&p.files[0], &twin] {
+        fs::write(f, &text).unwrap();
+    }
+    p.files.push(twin);
+    let outcome = p.build(&as_is, toolchain::find).unwrap();
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    assert_eq!((p.bundles(), outcome.report.entries.len()), (vec!["double-f00d.bundle".to_string()], 4));
+}

@@ -60,21 +60,20 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
     };
     let pair = |way: Way| [true, false].into_iter().filter_map(move |aligned| lowered(way, aligned));
     let mut out = vec![];
-    // Whether products take views' tiles alone: windows that are found in index arithmetic may ask for more than arguments have.
-    let mut of_views = false;
     if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL.map(Way::Maps);
         out.extend(pair(as_written));
         out.extend(transposed.into_iter().filter_map(|way| lowered(way, true)));
         // Nor may a result's.
         let asks_no_more = as_written.seen(func).is_none_or(|seen| seen.requires.len() == func.requires.len());
-        of_views = !out.is_empty() && asks_no_more && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
+        // Whether products take views' tiles alone, of which those that tensor maps do not take are for other configurations: windows that are found in
+        // index arithmetic may ask for more than arguments have.
+        let of_views = !out.is_empty() && asks_no_more && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
         if !of_views {
             out.extend(pair(Way::Groups));
         }
     }
-    // Views that tensor maps do not take are for other configurations.
-    if config.arch != 90 || !of_views {
+    if config.arch != 90 || out.is_empty() {
         out.extend(pair(Way::Warps));
     }
     out

@@ -24,7 +24,8 @@ impl Grid<'_> {
         let d = self.d;
         Ok(match &e.kind {
             ExprKind::Int(n, _) if *n >= 0 => format!("{n}u64"),
-            ExprKind::Cast(x, _) => self.expr(x)?,
+            ExprKind::Cast(x, to) if crate::dtype::DType::parse(&to.name).is_some_and(|t| t.is_int()) => self.expr(x)?,
+            ExprKind::Cast(_, to) => return Err(d.error(to.span, ALLOWED)),
             ExprKind::Name(n) => self.name(n, e)?,
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -42,7 +43,7 @@ impl Grid<'_> {
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
-                ("cdiv", [a, b]) => format!("u64::div_ceil({}, u64::max(1, {}))", self.expr(a)?, self.expr(b)?),
+                ("cdiv", [a, b]) => format!("__k::cdiv({}, {})", self.expr(a)?, self.expr(b)?),
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
                 ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,

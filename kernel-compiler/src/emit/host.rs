@@ -3,11 +3,12 @@
 
 use super::numbers::{Use, share};
 use super::{config_id, cpu, device, entry_name, grid, types_id};
+use crate::analyse::dots;
 use crate::ast::{self, ParamKind};
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
 use crate::instance::Kernel;
-use crate::ir::{Func, Number, Test};
+use crate::ir::{Func, Number, Op, Precision, Test};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -71,11 +72,11 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             }
             None => quote! { ::core::option::Option::None },
         };
-        let (desc, early) = (format_ident!("DESC_{t}"), k.ast.early.is_some());
+        let (desc, early, tf32) = (format_ident!("DESC_{t}"), k.ast.early.is_some(), funcs.iter().any(in_tf32));
         descs.push(quote! {
             pub static #desc: __k::KernelDesc = __k::KernelDesc {
                 name: #name, file: file!(), line: #line, types: #id,
-                params: &[#params], early: #early, configs: &[#(#configs),*], bundle: #bundle,
+                params: &[#params], early: #early, tf32: #tf32, configs: &[#(#configs),*], bundle: #bundle,
             };
         });
         keys.push((types, desc));
@@ -90,7 +91,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     Ok(quote! {
         #call
         #[doc = #doc]
-        #[allow(non_snake_case, unused, clippy::all, unsafe_op_in_unsafe_fn)]
+        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic, unsafe_op_in_unsafe_fn)]
         #vis mod #module {
             use ::kernel_core as __k;
             /// A choice of type arguments that was built.
@@ -102,6 +103,11 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             #(#items)*
         }
     })
+}
+
+/// Whether a product of it is of operands that lose bits.
+fn in_tf32(f: &Func) -> bool {
+    dots(f, &f.body).any(|d| matches!(f.op(d), Op::Dot { precision: Precision::Tf32, .. }))
 }
 
 /// Functions of the kernel's module.
@@ -257,7 +263,7 @@ fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Co
 fn call(k: &Kernel) -> TokenStream {
     let item = &k.ast.item;
     let (vis, name) = (&item.vis, &k.ast.name);
-    let attrs = item.attrs.iter().filter(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
+    let attrs = item.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
         Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
@@ -269,6 +275,7 @@ fn call(k: &Kernel) -> TokenStream {
             }
         },
     };
+    let is_size = |p: &ast::Param| p.elem.name == "usize";
     let params = k.ast.params.iter().map(|p| {
         let (n, t) = (&p.name, ty(p));
         let bound = match p.kind {
@@ -277,6 +284,7 @@ fn call(k: &Kernel) -> TokenStream {
             ParamKind::View { rank, mutable: false } => quote! { impl ::kernel_core::AsView<'__a, #t, #rank> },
             ParamKind::View { rank, mutable: true } => quote! { impl ::kernel_core::AsViewMut<'__a, #t, #rank> },
             ParamKind::Ptr { .. } => quote! { impl ::core::convert::Into<::kernel_core::RawArg<#t>> },
+            ParamKind::Scalar if is_size(p) => quote! { impl ::kernel_core::AsSize },
             ParamKind::Scalar => t,
         };
         quote! { #n: #bound }
@@ -289,15 +297,16 @@ fn call(k: &Kernel) -> TokenStream {
             ParamKind::View { mutable: false, .. } => quote! { .view(#n.as_view_arg()) },
             ParamKind::View { mutable: true, .. } => quote! { .view_mut(#n.as_view_mut_arg()) },
             ParamKind::Ptr { mutable } => quote! { .raw(#n.into(), #mutable) },
+            ParamKind::Scalar if is_size(p) => quote! { .scalar(#n.as_size()) },
             ParamKind::Scalar => quote! { .scalar(#n) },
         }
     });
     let unsafety = &item.sig.unsafety;
-    let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid."] });
+    let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."] });
     quote! {
         #(#attrs)*
         #safety
-        #[allow(clippy::too_many_arguments, unused_mut)]
+        #[allow(missing_docs, clippy::too_many_arguments, clippy::pedantic, unused_mut)]
         #vis #unsafety fn #name<'__a, #(#generics: ::kernel_core::Element),*>(#(#params),*) -> ::kernel_core::Call<'__a>
         where (#(#generics,)*): #name::Types {
             ::kernel_core::Call::new(<(#(#generics,)*) as #name::Types>::DESC) #(#bind)*

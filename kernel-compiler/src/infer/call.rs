@@ -59,6 +59,12 @@ impl Infer<'_> {
             }
             return Ok(());
         }
+        // What stands later in the chain has been seen already.
+        match (n.as_str(), &o.mask, &o.other) {
+            ("mask", Some((_, later)), _) => return self.error(*later, "a second mask would replace the first: one `.mask(..)`, of conditions joined with `&`"),
+            ("other", _, Some((_, later))) => return self.error(*later, "a second `.other(..)` would replace the first: one value stands for what is masked"),
+            _ => {}
+        }
         o.of_access = Some((n.clone(), name.span()));
         match n.as_str() {
             "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
@@ -153,7 +159,15 @@ impl Infer<'_> {
                 };
                 self.bind_pattern(&p.pattern, v, at)?;
             }
-            self.block(&h.body)
+            let (v, at) = (self.block(&h.body)?, h.body.value.as_ref().map_or(h.body.span, |v| v.span));
+            match (&h.returns, v) {
+                (None, Val::Unit) => Ok(Val::Unit),
+                (None, v) => {
+                    let found = self.describe(&v);
+                    self.error(at, format!("`{}` returns {found}, and says no type: `-> Tile<f32>`, `-> f32`, a tuple of these", h.name))
+                }
+                (Some(said), v) => self.as_said(v, said, at),
+            }
         };
         let result = run();
         self.depth -= 1;
@@ -164,18 +178,16 @@ impl Infer<'_> {
 
     /// A literal argument takes the dtype of its parameter and stays a compile-time value.
     fn checked_literal(&self, v: Val, t: DType, at: Span) -> Result<Val> {
-        match v {
-            Val::Int(n, None) if !t.is_float() && t.holds(n) => Ok(Val::Int(n, Some(t))),
-            Val::Float(x, None) if t.is_float() => Ok(Val::Float(x, Some(t))),
-            Val::Int(_, Some(f)) | Val::Float(_, Some(f)) if f == t => Ok(v),
-            other => {
-                let found = self.describe(&other);
+        match self.typed(&v, t, at)? {
+            Some(v) => Ok(v),
+            None => {
+                let found = self.describe(&v);
                 self.error(at, format!("expected {t}, found {found}"))
             }
         }
     }
 
-    fn elem_of(&self, v: &Val) -> Option<DType> {
+    pub(super) fn elem_of(&self, v: &Val) -> Option<DType> {
         match v {
             Val::Run(v) => Some(self.ty(*v).dtype),
             Val::Param(p) | Val::Ptr(p, _) => Some(self.params[*p].dtype),

@@ -1,7 +1,7 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
 use super::*;
-use crate::ast::{Block, ExprKind, Pattern};
+use crate::ast::{Block, ExprKind, Pattern, Said};
 
 /// Iterations that `static_range` may unroll.
 pub(super) const MAX_UNROLL: i128 = 1024;
@@ -18,7 +18,7 @@ impl Infer<'_> {
         let mut failed = None;
         for s in &b.stmts {
             let r = match s {
-                ast::Stmt::Let { pattern, ty, init, span } => self.let_stmt(pattern, ty.as_ref(), init.as_ref(), *span),
+                ast::Stmt::Let { pattern, ty, init, span } => self.let_stmt(pattern, ty, init.as_ref(), *span),
                 ast::Stmt::Expr(e) => self.expr(e).map(|_| ()),
             };
             if let Err(r) = r {
@@ -34,20 +34,38 @@ impl Infer<'_> {
         }
     }
 
-    fn let_stmt(&mut self, pattern: &Pattern, ty: Option<&ast::TypeName>, init: Option<&Expr>, span: Span) -> Result<()> {
+    fn let_stmt(&mut self, pattern: &Pattern, ty: &Said, init: Option<&Expr>, span: Span) -> Result<()> {
         let Some(init) = init else {
             return self.error(span, "a variable starts with a value: `let mut x = ..`");
         };
-        let mut v = self.expr(init)?;
-        if let Some(t) = ty {
-            let t = self.dtype(t)?;
-            v = match v {
-                Val::Int(n, None) if !t.is_float() => Val::Int(n, Some(t)),
-                Val::Float(x, None) if t.is_float() => Val::Float(x, Some(t)),
-                v => Val::Run(self.run_as(v, t, init.span)?),
-            };
-        }
+        let v = self.expr(init)?;
+        let v = self.as_said(v, ty, init.span)?;
         self.bind_pattern(pattern, v, init.span)
+    }
+
+    /// A value of the type that is said of it; literals take it.
+    pub(super) fn as_said(&mut self, v: Val, said: &Said, span: Span) -> Result<Val> {
+        match (said, v) {
+            (Said::Nothing, v) => Ok(v),
+            (Said::Parts(ps), Val::Unit) if ps.is_empty() => Ok(Val::Unit),
+            (Said::Parts(ps), Val::Tuple(vs)) if vs.len() == ps.len() => Ok(Val::Tuple(vs.into_iter().zip(ps).map(|(v, p)| self.as_said(v, p, span)).collect::<Result<_>>()?)),
+            (Said::Parts(ps), other) => {
+                let found = self.describe(&other);
+                self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
+            }
+            (Said::Elem(t), v) => {
+                let t = self.dtype(t)?;
+                if let Some(v) = self.typed(&v, t, span)? {
+                    return Ok(v);
+                }
+                Ok(match v {
+                    // Memory and pointers go by their parameter.
+                    Val::Param(_) | Val::Ptr(..) if self.elem_of(&v) == Some(t) => v,
+                    Val::Bool(_) if t == DType::Bool => v,
+                    v => Val::Run(self.run_as(v, t, span)?),
+                })
+            }
+        }
     }
 
     pub(super) fn bind_pattern(&mut self, p: &Pattern, v: Val, span: Span) -> Result<()> {
@@ -62,7 +80,7 @@ impl Infer<'_> {
             },
             Pattern::Name { name, mutable: false } => {
                 if matches!(v, Val::Unit) {
-                    return self.error(span, "this has no value");
+                    return self.error(span, "this has no value: that of a block is its last expression, without a `;`, and an `if` has one with an `else`");
                 }
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
@@ -192,8 +210,12 @@ impl Infer<'_> {
                 Ok(Merged::Tuple(list))
             }
             (a, b) => {
-                // Literals of the branches are made inside the branches.
+                // Literals of the branches are made inside the branches; two of them take the type that is asked of the choice.
+                let open = [&a, &b].iter().all(|v| matches!(v, Val::Int(_, None) | Val::Float(_, None)));
+                self.literals += usize::from(open);
+                let literal = self.literals;
                 let dtype = match (&a, &b) {
+                    _ if open && self.literal_types.contains_key(&literal) => self.literal_types[&literal],
                     (Val::Run(v), _) | (_, Val::Run(v)) => self.ty(*v).dtype,
                     (Val::Int(_, Some(t)) | Val::Float(_, Some(t)), _) | (_, Val::Int(_, Some(t)) | Val::Float(_, Some(t))) => *t,
                     (Val::Bool(_), _) => DType::Bool,
@@ -212,6 +234,9 @@ impl Infer<'_> {
                 let (extra, y) = self.nested(|cx| Ok(cx.spread(y, &shape, span)));
                 other.extend(extra);
                 let var = self.new_var("choice", Type { dtype, shape });
+                if open {
+                    self.open_vars.insert(var, literal);
+                }
                 then.push(Stmt::Assign(var, x?));
                 other.push(Stmt::Assign(var, y?));
                 Ok(Merged::Var(var))

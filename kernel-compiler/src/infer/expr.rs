@@ -8,7 +8,12 @@ impl Infer<'_> {
         let span = e.span;
         Ok(match &e.kind {
             ExprKind::Int(v, t) => Val::Int(*v, *t),
-            ExprKind::Float(v, t) => Val::Float(*v, *t),
+            ExprKind::Float(v, t) => {
+                if let Some(t) = t {
+                    self.fits(*v, *t, span)?;
+                }
+                Val::Float(*v, *t)
+            }
             ExprKind::Bool(b) => Val::Bool(*b),
             ExprKind::Str(s) => Val::Str(s.clone()),
             ExprKind::Name(n) => self.name(n, span)?,
@@ -109,21 +114,21 @@ impl Infer<'_> {
         let float = |v: f64| Ok(Val::Float(v, Some(d)));
         if d.is_float() {
             use std::f64::consts as c;
-            let (max, eps, tiny) = match d {
-                DType::F64 => (f64::MAX, f64::EPSILON, f64::MIN_POSITIVE),
-                DType::F16 => (65504.0, 2f64.powi(-10), 2f64.powi(-14)),
-                DType::BF16 => (3.3895313892515355e38, 2f64.powi(-7), f32::MIN_POSITIVE as f64),
-                DType::F8E4M3 => (448.0, 2f64.powi(-3), 2f64.powi(-6)),
-                DType::F8E5M2 => (57344.0, 2f64.powi(-2), 2f64.powi(-14)),
-                _ => (f32::MAX as f64, f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
+            let (eps, tiny) = match d {
+                DType::F64 => (f64::EPSILON, f64::MIN_POSITIVE),
+                DType::F16 => (2f64.powi(-10), 2f64.powi(-14)),
+                DType::BF16 => (2f64.powi(-7), f32::MIN_POSITIVE as f64),
+                DType::F8E4M3 => (2f64.powi(-3), 2f64.powi(-6)),
+                DType::F8E5M2 => (2f64.powi(-2), 2f64.powi(-14)),
+                _ => (f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
             };
             return match n {
                 "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("{d} is converted to without infinities: `{}::MAX` is its greatest number", t.name)),
                 "INFINITY" => float(f64::INFINITY),
                 "NEG_INFINITY" => float(f64::NEG_INFINITY),
                 "NAN" => float(f64::NAN),
-                "MAX" => float(max),
-                "MIN" => float(-max),
+                "MAX" => float(d.greatest()),
+                "MIN" => float(-d.greatest()),
                 "EPSILON" => float(eps),
                 "MIN_POSITIVE" => float(tiny),
                 "PI" => float(c::PI),
@@ -373,8 +378,13 @@ impl Infer<'_> {
                     And => Some(x & y),
                     Or => Some(x | y),
                     Xor => Some(x ^ y),
-                    Shl => u32::try_from(*y).ok().filter(|s| *s < 64).map(|s| x << s),
-                    _ => u32::try_from(*y).ok().filter(|s| *s < 64).map(|s| x >> s),
+                    _ => {
+                        let width = t.map_or(64, |t| 8 * t.size() as u32);
+                        let Some(by) = u32::try_from(*y).ok().filter(|s| *s < width) else {
+                            return self.error(span, format!("`{x} {} {y}` shifts a constant of {width} bits by no number below {width}", op.symbol()));
+                        };
+                        Some(if op == Shl { x << by } else { x >> by })
+                    }
                 };
                 let Some(r) = r else { return self.error(span, format!("`{x} {} {y}` cannot be computed", op.symbol())) };
                 if let Some(t) = t

@@ -57,6 +57,10 @@ impl Infer<'_> {
         let writes = name != "load";
         let (param, place, rest) = match base {
             Val::Param(param) => {
+                if let ("store", 2) = (name, c.args.len()) {
+                    let slice = &self.params[param].name;
+                    return self.error(c.span, format!("`store` on a slice needs an index and a value: `store({slice}, i, v)`"));
+                }
                 let Some(i) = c.args.get(1) else { return self.error(c.span, format!("`{name}` on a slice needs an index: `{name}({}, i, ..)`", self.params[param].name)) };
                 let v = self.expr(i)?;
                 let index = self.index(v, i.span)?;
@@ -118,7 +122,11 @@ impl Infer<'_> {
             }
             _ => {
                 let usage = ops::usage(name);
-                self.error(c.span, format!("wrong number of arguments: {usage}"))
+                let pointer = match place {
+                    Place::Raw { .. } if !c.options.unchecked => format!("`{}` is a pointer, to which the index is added: `{name}({}.add(i), ..)`; ", self.params[param].name, self.params[param].name),
+                    _ => String::new(),
+                };
+                self.error(c.span, format!("wrong number of arguments: {pointer}{usage}"))
             }
         }
     }

@@ -232,7 +232,10 @@ impl<'a> Infer<'a> {
                 if !dtype.is_float() {
                     return self.error(span, format!("a float where {dtype} is needed"));
                 }
-                Op::Float(*x)
+                if t.is_none() {
+                    self.fits(*x, dtype, span)?;
+                }
+                Op::Float(if dtype.reaches(*x) { *x } else { dtype.overflowed(*x) })
             }
             Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
             _ => {
@@ -241,6 +244,24 @@ impl<'a> Infer<'a> {
             }
         };
         Ok(self.push(op, Type::scalar(dtype), span))
+    }
+
+    /// Of a literal: what is computed or converted overflows as at run time.
+    fn fits(&self, x: f64, dtype: DType, span: Span) -> Result<()> {
+        if dtype.reaches(x) { Ok(()) } else { self.error(span, format!("{x:e} does not fit in {dtype}")) }
+    }
+
+    /// A number known at compile time that has the dtype or takes it, which stays one.
+    fn typed(&self, v: &Val, t: DType, span: Span) -> Result<Option<Val>> {
+        Ok(match *v {
+            Val::Int(n, None) if !t.is_float() && t.holds(n) => Some(Val::Int(n, Some(t))),
+            Val::Float(x, None) if t.is_float() => {
+                self.fits(x, t, span)?;
+                Some(Val::Float(x, Some(t)))
+            }
+            Val::Int(_, Some(found)) | Val::Float(_, Some(found)) if found == t => Some(v.clone()),
+            _ => None,
+        })
     }
 
     /// Any scalar or tile as a run-time value; open literals become `i32` and `f32`.
@@ -347,7 +368,7 @@ impl<'a> Infer<'a> {
             Val::Bool(_) => "a bool".into(),
             Val::Str(_) => "a string".into(),
             Val::Unit => "nothing".into(),
-            Val::Tuple(_) => "a tuple".into(),
+            Val::Tuple(vs) => format!("a tuple of {}", vs.len()),
             Val::Array(_) => "an array".into(),
             Val::Param(p) => match self.params[*p].kind {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),

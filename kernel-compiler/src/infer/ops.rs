@@ -198,12 +198,17 @@ impl Infer<'_> {
     }
 
     fn unknown(&self, name: &str, c: &Call) -> Result<Val> {
-        let near = BUILTINS.iter().filter(|(n, _)| distance(n, name) <= 2).min_by_key(|(n, _)| distance(n, name));
+        // As many mistakes as a name of that length may have and still be meant.
+        let mistakes = |known: &str| strsim::osa_distance(known, name);
+        let near = BUILTINS.iter().filter(|(n, _)| 3 * mistakes(n) <= name.len()).min_by_key(|(n, _)| mistakes(n));
         let other = match name {
             "tl" | "relu" => Some("write `maximum(x, 0.0)`"),
             "float" | "int" | "f32" => Some("convert with `.to::<T>()`"),
             "println" | "print" => Some("print with `device_print!(\"label\", v)`"),
-            "cumsum" | "associative_scan" | "sort" => Some("it is not offered yet"),
+            "cumsum" | "associative_scan" | "scan" | "sort" | "flip" | "join" | "split" | "interleave" | "cat" | "rand" | "randn" | "randint" => Some("it is not offered yet"),
+            "gather" => Some("read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet"),
+            "mean" => Some("divide `sum(x, axis)` by the number of elements"),
+            "all" | "any" => Some("use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`"),
             _ => None,
         };
         let hint = match (near, other) {
@@ -424,19 +429,4 @@ impl Infer<'_> {
         }
         Ok(Val::Unit)
     }
-}
-
-/// Edit distance, for "did you mean".
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let next = (row[j] + 1).min(row[j + 1] + 1).min(diagonal + usize::from(ca != cb));
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()]
 }

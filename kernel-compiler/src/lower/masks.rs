@@ -16,6 +16,27 @@ pub struct Limit {
     limit: String,
 }
 
+/// What is known of a comparison of indices beside its text.
+pub enum Comparison {
+    One(Limit),
+    /// Several limits, and whether all elements of the thread are inside, in as few comparisons as there are limits.
+    Several { whole: String },
+}
+
+impl Comparison {
+    /// Whether all elements of the thread are inside.
+    fn whole(&self) -> String {
+        match self {
+            Comparison::One(x) => format!("({} < {})", x.most, x.limit),
+            Comparison::Several { whole } => whole.clone(),
+        }
+    }
+
+    fn limit(&self) -> Option<&Limit> {
+        if let Comparison::One(x) = self { Some(x) } else { None }
+    }
+}
+
 /// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
 pub struct Mask {
     pub all: String,
@@ -50,7 +71,7 @@ impl Lower<'_> {
 
     fn limited(&mut self, limit: Limit) -> Regs {
         let regs = Regs(format!("({} < {})", limit.index, limit.limit));
-        self.limits.insert(regs.0.clone(), limit);
+        self.comparisons.insert(regs.0.clone(), Comparison::One(limit));
         regs
     }
 
@@ -63,7 +84,7 @@ impl Lower<'_> {
 
     /// Both of two conditions: where they compare the same constants, with the lower limit.
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
-        let (x, y) = (self.limits.get(&a.0)?.clone(), self.limits.get(&b.0)?.clone());
+        let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
         let lower = format!("s::min({}, {})", x.limit, y.limit);
         (x.index == y.index).then(|| self.with_limit(x, lower))
     }
@@ -83,11 +104,7 @@ impl Lower<'_> {
             Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
             _ => {
                 let each = self.compare(mask, l)?;
-                let all = match self.limits.get(&each.0) {
-                    Some(x) => format!("({} < {})", x.most, x.limit),
-                    None => format!("d::all::<{}>(|r| {})", l.regs(), each.at("r")),
-                };
-                Some(Mask { all, each })
+                Some(Mask { all: self.comparisons[&each.0].whole(), each })
             }
         }
     }
@@ -138,15 +155,25 @@ impl Lower<'_> {
         self.line(format!("let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));", source.layout.regs(), a.base));
         let of = self.table(&source.regs);
         let index = self.const_table("u32", a.consts.iter().map(i64::to_string).collect());
-        Some(Regs(format!("({index}[#] < {limits}[{of}])")))
+        let each = Regs(format!("({index}[#] < {limits}[{of}])"));
+        // The greatest index that each limit is for.
+        let most = (0..source.layout.regs()).map(|i| source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i).map(|(_, c)| *c).max().unwrap_or(0));
+        let most = self.const_table("u32", most.map(|c| c.to_string()).collect());
+        let whole = format!("d::all::<{}>(|r| {most}[r] < {limits}[r])", source.layout.regs());
+        self.comparisons.insert(each.0.clone(), Comparison::Several { whole });
+        Some(each)
     }
 
     /// A comparison that a scalar overrules.
     fn or_all(&mut self, all: Value, mask: Value, l: &Layout) -> Option<Regs> {
         let Op::Splat(all) = *self.f.op(all) else { return None };
         let each = self.compare(mask, l)?;
-        let Some(x) = self.limits.get(&each.0).cloned() else {
-            return Some(Regs(format!("({} | {})", scalar(all), each.0)));
+        let found = &self.comparisons[&each.0];
+        let Some(x) = found.limit().cloned() else {
+            let whole = format!("({} | {})", scalar(all), found.whole());
+            let either = Regs(format!("({} | {})", scalar(all), each.0));
+            self.comparisons.insert(either.0.clone(), Comparison::Several { whole });
+            return Some(either);
         };
         let limit = format!("s::select({}, u32::MAX, {})", scalar(all), x.limit);
         Some(self.with_limit(x, limit))

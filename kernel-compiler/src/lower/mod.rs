@@ -111,7 +111,7 @@ fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let homes = assign(f, &a, &products);
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes, products)? } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], limits: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, owed: vec![], late: None, advanced: BTreeSet::new() };
+        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], comparisons: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, owed: vec![], late: None, advanced: BTreeSet::new() };
         cx.body();
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
@@ -181,8 +181,8 @@ struct Lower<'a> {
     /// What is at hand in which layout, by block.
     memo: Vec<HashMap<(Value, Layout), Regs>>,
     affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
-    /// Comparisons of a table of constants with a limit, by their text.
-    limits: HashMap<String, masks::Limit>,
+    /// Comparisons of indices with limits, by their text.
+    comparisons: HashMap<String, masks::Comparison>,
     /// Layouts whose thread part is computed up front.
     layouts: Vec<Layout>,
     consts: Vec<String>,

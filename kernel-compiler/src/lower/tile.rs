@@ -1,5 +1,6 @@
 //! Tiles in layouts: elementwise work, shape operations, and conversions from a value's home.
 
+use super::masks::Mask;
 use super::*;
 use crate::dtype::DType;
 use crate::layout::padded;
@@ -63,15 +64,31 @@ impl Lower<'_> {
 
     fn elementwise(&mut self, v: Value, l: &Layout) -> Regs {
         let f = self.f;
-        let operands: Vec<Regs> = f.op(v).operands().into_iter().map(|o| self.demand(o, l)).collect();
-        let args: Vec<String> = operands.iter().map(|o| o.at("r")).collect();
-        let made = self.elements(v, &args, l.regs());
+        let made = match *f.op(v) {
+            Op::Select(mask, chosen, other) if let Some(mask) = self.mask_of_many(v, mask, l) => {
+                let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at("r"));
+                let each_of = each(&op_text(f.op(v), f.ty(v).dtype, None, &[mask.each.at("r"), chosen.clone(), other]));
+                // LLVM would choose for each element after all if the other arm did nothing that must not be done in vain.
+                format!("if {} {{ {} }} else {{ d::opaque(true); {each_of} }}", mask.all, each(&chosen))
+            }
+            _ => {
+                let args: Vec<String> = f.op(v).operands().into_iter().map(|o| self.demand(o, l).at("r")).collect();
+                self.elements(v, &args, l.regs())
+            }
+        };
         let mut name = scalar(v);
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
         self.line(format!("let {name}: [{}; {}] = {made};", f.ty(v).dtype.rust(), l.regs()));
         Regs(format!("{name}[#]"))
+    }
+
+    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes few comparisons to say instead of one and a choice an element.
+    fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
+        const MANY: usize = 16;
+        let compares = self.homes.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
+        if compares { self.mask(mask, l) } else { None }
     }
 
     /// Elementwise work on `len` registers, of operands for register `r`.

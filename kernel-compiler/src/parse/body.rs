@@ -29,7 +29,7 @@ fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Opt
         syn::Stmt::Local(l) => {
             let (pat, ty) = match &l.pat {
                 syn::Pat::Type(t) => (pattern(&t.pat, d)?, local_type(&t.ty, d)?),
-                p => (pattern(p, d)?, None),
+                p => (pattern(p, d)?, Said::Nothing),
             };
             let init = match &l.init {
                 None => None,
@@ -54,12 +54,13 @@ fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Opt
     })
 }
 
-/// The type of a `let`: a dtype; `_` and `Tile<..>` are left to inference.
-fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Option<TypeName>> {
+/// The type of a `let`.
+fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
     match ty {
-        syn::Type::Infer(_) | syn::Type::Tuple(_) => Ok(None),
-        syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(None),
-        ty => super::type_name(ty, d).map(Some),
+        syn::Type::Infer(_) => Ok(Said::Nothing),
+        syn::Type::Tuple(t) => Ok(Said::Parts(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
+        syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(super::said(ty, d)),
+        ty => super::type_name(ty, d).map(Said::Elem),
     }
 }
 
@@ -178,7 +179,10 @@ fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
                 _ => ExprKind::Int(v, ty),
             }
         }
-        syn::Lit::Float(f) => ExprKind::Float(f.base10_parse().map_err(|e| d.syn(e))?, suffix(f.suffix(), f.span())?),
+        syn::Lit::Float(f) => match f.base10_parse::<f64>().map_err(|e| d.syn(e))? {
+            v if v.is_infinite() => return Err(d.error(f.span(), "more than any float holds")),
+            v => ExprKind::Float(v, suffix(f.suffix(), f.span())?),
+        },
         syn::Lit::Bool(b) => ExprKind::Bool(b.value),
         syn::Lit::Str(s) => ExprKind::Str(s.value()),
         other => return Err(d.error(other.span(), "a literal here is an integer, a float or a bool")),

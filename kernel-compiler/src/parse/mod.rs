@@ -10,10 +10,32 @@ use crate::dtype::DType;
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 
 /// What a `kernel_core::Call` has room for.
 const MOST_SLOTS: usize = 40;
 const MOST_ARRAYS: usize = 12;
+
+/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and for all targets alike.
+pub struct NoCfg<'d>(&'d Diagnostics, Result<()>);
+
+impl<'d> NoCfg<'d> {
+    pub fn new(d: &'d Diagnostics) -> Self {
+        NoCfg(d, Ok(()))
+    }
+
+    pub fn done(self) -> Result<()> {
+        self.1
+    }
+}
+
+impl<'a> Visit<'a> for NoCfg<'_> {
+    fn visit_attribute(&mut self, a: &'a syn::Attribute) {
+        if ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c)) {
+            self.1 = Err(self.0.error(a.span(), "`cfg` is not looked at inside of kernels and their modules: put it on a whole module, or on a kernel that stands alone"));
+        }
+    }
+}
 
 /// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
 pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
@@ -30,6 +52,10 @@ pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> 
 /// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
 pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Vec<Kernel>> {
     let sig = &item.sig;
+    let mut no_cfg = NoCfg::new(d);
+    no_cfg.visit_signature(sig);
+    no_cfg.visit_block(&item.block);
+    no_cfg.done()?;
     let (types, consts) = signature(sig, d)?;
     let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
     let named = match std::mem::take(&mut attr.kernels) {
@@ -179,7 +205,19 @@ fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
         let syn::FnArg::Typed(p) = input else { return Err(d.error(input.span(), "a helper is a plain function: no `self`")) };
         params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, elem: helper_elem(&p.ty, d) });
     }
-    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, body: body::block(&f.block, d)? })
+    let returns = match &f.sig.output {
+        syn::ReturnType::Default => None,
+        syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
+    };
+    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d)? })
+}
+
+/// What a type says of a value.
+fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
+    match ty {
+        syn::Type::Tuple(t) => Said::Parts(t.elems.iter().map(|t| said(t, d)).collect()),
+        ty => helper_elem(ty, d).map_or(Said::Nothing, Said::Elem),
+    }
 }
 
 /// The element type that a helper's parameter names: `T`, `&[T]`, `Tile<T, ..>`; closures and tuples name none.

@@ -24,6 +24,8 @@ impl Region {
 pub struct Options {
     /// Orders programs and threads; 0 is ascending order. Equal seeds give equal runs.
     pub seed: u64,
+    /// Multiprocessors that grids and operations are told of: few show most, but what several programs share is shared by more where there are many.
+    pub num_sms: u32,
     /// Report unordered accesses to the same memory.
     pub races: bool,
     /// Report reads of what nobody wrote.
@@ -46,6 +48,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             seed: 0,
+            num_sms: 4,
             races: true,
             uninitialised: true,
             banks: true,

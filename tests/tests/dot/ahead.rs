@@ -138,7 +138,7 @@ macro_rules! by_index {
         check(<($t,) as $kernel::Types>::DESC, false, |rt, options, [m, n, k], _| {
             let (a, b): (Vec<$t>, Vec<$t>) = (values((m * k).max(1), 1, $of), values((k * n).max(1), 2, $of));
             let mut c = vec![9.0; m * n];
-            rt.launch_with(rt.stream(), $kernel::<$t>(&a, &b, &mut c, m as u64, n as u64, k as u64), options).map(|()| c)
+            rt.launch_with(rt.stream(), $kernel::<$t>(&a, &b, &mut c, m, n, k), options).map(|()| c)
         })
     };
 }
@@ -160,7 +160,7 @@ fn several_products() {
         let mut c = vec![9.0; m * n];
         let stride = (k + pad) as u64;
         let b = kernel_core::AsSlice::as_slice_arg(b.as_slice()).strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1]).expect("fits");
-        rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m as u64, n as u64, k as u64), options).map(|()| c)
+        rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m, n, k), options).map(|()| c)
     });
 }
 
@@ -174,10 +174,10 @@ fn views<T: Element>(id: &str, [m, n, k]: [usize; 3], pad: usize, of: impl Fn(f3
 fn across_the_depth() {
     check(<(f32,) as crossed::Types>::DESC, true, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| x);
-        rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2] as u64), options).map(|()| c.data)
+        rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
     });
     check(crossed_bytes::DESCS[0], true, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| (x * 127.0) as i8);
-        rt.launch_with(rt.stream(), crossed_bytes(view!(a), view!(b), view_mut!(c), sizes[2] as u64), options).map(|()| c.data)
+        rt.launch_with(rt.stream(), crossed_bytes(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
     });
 }

@@ -143,7 +143,7 @@ macro_rules! by_views {
                 a.as_slice().as_slice_arg().strided(a_dims, a_strides).expect("fits"),
                 b.as_slice().as_slice_arg().strided(b_dims, b_strides).expect("fits"),
                 c.as_mut_slice().as_slice_mut_arg().strided(dims, strides).expect("fits"),
-                k as u64,
+                k,
             );
             rt.launch_with(rt.stream(), call, options).map(|()| c)
         })
@@ -174,7 +174,7 @@ macro_rules! in_a_row {
             let (q, s): (Vec<$t>, Vec<$t>) = (values(z * m * n, 1, $of), values(n * n + k, 2, $of));
             let bias: Vec<f32> = values(n, 3, |x| x);
             let mut o = vec![9.0; z * m * n];
-            rt.launch_with(rt.stream(), chained::<$t>(&q, &s, &bias, &mut o, z as u64, k as u64 % 4), options).map(|()| o)
+            rt.launch_with(rt.stream(), chained::<$t>(&q, &s, &bias, &mut o, z, k % 4), options).map(|()| o)
         })
     };
 }

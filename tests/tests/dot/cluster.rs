@@ -60,7 +60,7 @@ where
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, of);
                 let mut sums = vec![0.0f32; m * n.div_ceil(32)];
-                let call = joined::<T>(view!(a), view!(b), view!(old), &bias[..], &column[..], view_mut!(c), &mut sums[..], k as u64, 0.5);
+                let call = joined::<T>(view!(a), view!(b), view!(old), &bias[..], &column[..], view_mut!(c), &mut sums[..], k, 0.5);
                 rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| (c.data, sums))
             };
             let (wanted, wanted_sums) = run(&Runtime::cpu()).expect("the CPU runs it");
