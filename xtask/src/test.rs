@@ -15,21 +15,22 @@ struct Step {
     run: fn() -> Run,
 }
 
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step { name: "workspace", what: "tests of the workspace", run: || command::cargo().args(["test", "--workspace", "--no-fail-fast"]) },
     Step {
         name: "clippy",
         what: "no warnings from clippy",
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
-    Step { name: "own-kernel", what: "a user's own crate", run: own_kernel },
+    Step { name: "own-kernel", what: "a user's own crate", run: || own_crate("own-kernel") },
+    Step { name: "from-python", what: "a user's own library for Python", run: || own_crate("from-python") },
 ];
 
 /// Outside the workspace, as a user's crate is. In the same target folder and with the same profile, so that what
 /// both depend on is compiled once.
-fn own_kernel() -> Run {
+fn own_crate(name: &str) -> Run {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from);
-    let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples/own-kernel"));
+    let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples").join(name));
     cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off")
 }
 

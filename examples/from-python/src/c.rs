@@ -1,0 +1,95 @@
+//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device whose context is current, which
+//! is what torch, CuPy and JAX hand out; work goes to the stream that is given.
+
+use core::ffi::{c_char, c_int, c_void};
+use kernel_core::{Call, Place, RawArg, f16};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tile_host::{Runtime, Stream};
+
+thread_local!(static LAST: RefCell<CString> = RefCell::default());
+
+/// Why the last call of this thread failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn last_error() -> *const c_char {
+    LAST.with_borrow(|m| m.as_ptr())
+}
+
+fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'static>, String>) -> c_int {
+    let go = || {
+        let rt = Runtime::current().map_err(|e| e.to_string())?;
+        // SAFETY: the caller's word.
+        let stream = unsafe { Stream::from_raw(&rt, stream) }.map_err(|e| e.to_string())?;
+        rt.launch_on(&stream, call(rt.device().place)?).map_err(|e| e.to_string())
+    };
+    // No panic may go on into Python.
+    match catch_unwind(AssertUnwindSafe(go)).unwrap_or_else(|_| Err("a panic".into())) {
+        Ok(()) => 0,
+        Err(message) => {
+            LAST.set(CString::new(message).unwrap_or_default());
+            1
+        }
+    }
+}
+
+/// With its extent, so that the autotuner can put back what it overwrites.
+fn array(ptr: *const f16, elements: u64, place: Place) -> RawArg<f16> {
+    RawArg::within(ptr as u64, elements * size_of::<f16>() as u64, place)
+}
+
+/// C = A B of f16, `m` by `k` and `k` by `n`, with any strides, in elements; C has no gaps.
+///
+/// # Safety
+/// The matrices are on the current device, and as large as that. `stream` is null or a stream of its context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn matmul(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f16,
+    m: u64,
+    n: u64,
+    k: u64,
+    stride_am: u64,
+    stride_ak: u64,
+    stride_bk: u64,
+    stride_bn: u64,
+    stream: *mut c_void,
+) -> c_int {
+    let span = |rows: u64, columns: u64, down: u64, right: u64| if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 };
+    launch(stream, |place| {
+        let a = array(a, span(m, k, stride_am, stride_ak), place);
+        let b = array(b, span(k, n, stride_bk, stride_bn), place);
+        let c = array(c, m * n, place);
+        // SAFETY: the caller's word.
+        Ok(unsafe { crate::matmul(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, n) })
+    })
+}
+
+/// `softmax(scale Q Kᵀ) V` of `heads` heads of 64 or 128 dimensions, one after the other and without gaps.
+///
+/// # Safety
+/// As [`matmul`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn attention(
+    q: *const f16,
+    k: *const f16,
+    v: *const f16,
+    o: *mut f16,
+    scale: f32,
+    heads: u64,
+    queries: u64,
+    keys: u64,
+    d: u64,
+    stream: *mut c_void,
+) -> c_int {
+    launch(stream, |place| {
+        let [q, k, v, o] = [(q, queries), (k, keys), (v, keys), (o.cast_const(), queries)].map(|(ptr, rows)| array(ptr, heads * rows * d, place));
+        // SAFETY: the caller's word.
+        match d {
+            64 => Ok(unsafe { crate::attention_64(q, k, v, o, scale, heads, queries, keys) }),
+            128 => Ok(unsafe { crate::attention_128(q, k, v, o, scale, heads, queries, keys) }),
+            _ => Err(format!("heads of {d} dimensions: 64 or 128")),
+        }
+    })
+}
