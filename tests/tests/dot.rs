@@ -15,6 +15,8 @@ mod ahead;
 mod batched;
 #[path = "dot/cluster.rs"]
 mod cluster;
+#[path = "dot/branches.rs"]
+mod branches;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

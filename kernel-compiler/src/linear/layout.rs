@@ -179,12 +179,12 @@ impl Layout {
         Some(out)
     }
 
-    /// The layout of pairs of elements, where registers are pairs of neighbours along the last dimension.
+    /// The layout of pairs of elements, where registers are pairs of neighbours along the last dimension that has two.
     pub fn pairs(&self) -> Option<Layout> {
         let paired = self.regs.first() == Some(&1) && self.inputs().skip(1).all(|b| b & 1 == 0);
         paired.then(|| {
             let mut dims = self.dims.clone();
-            *dims.last_mut().expect("a dimension has the pairs") -= 1;
+            *dims.iter_mut().rfind(|d| **d > 0).expect("a dimension has the pairs") -= 1;
             let half = self.map_bases(dims, |b| b >> 1);
             let regs = half.regs[1..].to_vec();
             half.with_regs(regs)

@@ -249,6 +249,17 @@ proptest! {
     }
 
     #[test]
+    fn pairs_are_neighbours(l in tile().prop_flat_map(|(shape, warps)| blocked(shape, warps))) {
+        if let Some(pairs) = l.pairs() {
+            prop_assert_eq!(pairs.bits(), l.bits() - 1);
+            prop_assert_eq!(pairs.shape().iter().product::<usize>() * 2, 1 << l.bits());
+            for (regs, halves) in table(&l).iter().zip(table(&pairs)) {
+                prop_assert!(regs.chunks(2).zip(halves).all(|(two, half)| two == [2 * half, 2 * half + 1]));
+            }
+        }
+    }
+
+    #[test]
     fn terms_are_the_function(bases in vec(any::<u32>(), 0..10), sparse in any::<bool>(), x in 0u32..1024) {
         let bases: Vec<u32> = bases.iter().map(|&b| if sparse { 1 << (b % 32) } else { b }).collect();
         let x = x & ((1 << bases.len()) - 1);

@@ -46,6 +46,8 @@ pub struct Channel {
     pub by_threads: bool,
     /// The products for which threads fetch it word by word.
     pub fetched: Vec<Value>,
+    /// A warpgroup's threads meet between their wait for it and its end, in a product of it: not in one that a branch or a loop may leave out.
+    pub meets: bool,
     pub ring: usize,
 }
 
@@ -323,6 +325,8 @@ impl Pipeline {
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
                 return None;
             }
+            let product = |s: &Stmt| matches!(s, Stmt::Let(d) if matches!(f.op(*d), Op::Dot { .. })) && taken.by(f, s).any(|l| mine.contains(&l));
+            self.channels[channel].meets = stmts[from..=last].iter().any(product);
             self.release.entry(&raw const stmts[last]).or_default().push(channel);
             self.around.push((block, from, last));
             self.ring(f, channel, around.is_some(), around.map_or(0, |o| o.stages));
@@ -423,7 +427,8 @@ impl Pipeline {
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
         let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
-        self.channels.push(Channel::default());
+        // By barriers between the pieces.
+        self.channels.push(Channel { meets: true, ..Channel::default() });
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
         self.ring(f, channel, true, 1);

@@ -224,9 +224,12 @@ impl Lower<'_> {
 
     /// After the last use of a channel.
     pub(super) fn release(&mut self, p: &Pipeline, channel: usize) {
-        let Channel { ring, by_threads, ref fetched, .. } = p.channels[channel];
+        let Channel { ring, by_threads, meets, ref fetched, .. } = p.channels[channel];
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
+        } else if !meets {
+            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss that phase.
+            self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
         }
         let is_late = |of: InFlight| p.late.values().any(|l| l.of.product == of.product && l.channel == channel);
         match self.late {

@@ -1,0 +1,51 @@
+//! Tiles that are copied for products which a branch, or a loop without a round, may leave out: their buffers are given back all the same,
+//! and not before every thread has seen them come.
+
+use kernel_core::f16;
+use kernel_macros::tile_kernel;
+use tile_host::Runtime;
+use tile_tests::matrix::Matrix;
+use tile_tests::{view, view_mut};
+
+/// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
+#[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = [0, 1, 2, 3, 4, 5, 6, 7])]
+fn left_out<const B: usize, const K: usize>(a: View<f16, 2>, x: View<f16, 2>, mut c: ViewMut<f32, 2>, mut d: ViewMut<f32, 2>, every: usize, rounds: usize) {
+    let mut acc = zeros::<f32>([B, B]);
+    for at in range(0, a.dim(1), K) {
+        let left = a.tile([0, at], [B, K]);
+        if at / K % every == 0 {
+            acc = dot(left, x.tile([at, 0], [K, B]), acc);
+        }
+    }
+    c.store([0, 0], acc);
+    let mut all = zeros::<f32>([B, B]);
+    for at in range(0, a.dim(1), K) {
+        let left = a.tile([0, at], [B, K]);
+        for i in range(0, rounds, 1) {
+            all = dot(left, x.tile([at, i * B], [K, B]), all);
+        }
+    }
+    d.store([0, 0], all);
+}
+
+#[test]
+fn products_that_are_left_out() {
+    let k = 512;
+    let whole = |v: f32| f16::from_f32((v * 4.0).round());
+    let (a, x) = (Matrix::new([64, k], k, 1, whole), Matrix::new([k, 128], 128, 2, whole));
+    for config in left_out::DESCS[0].configs {
+        for (every, rounds) in [(1, 2), (2, 1), (5, 0), (100, 0)] {
+            let run = |rt: &Runtime| {
+                let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
+                let call = left_out(view!(a), view!(x), view_mut!(c), view_mut!(d), every, rounds);
+                rt.launch_with(rt.stream(), call, &super::common::with(config.id)).unwrap_or_else(|e| panic!("{} {every} {rounds}: {e}", config.id));
+                [c.data, d.data]
+            };
+            let wanted = run(&Runtime::cpu());
+            // Whether anybody misses a phase is a matter of the order of threads.
+            for seed in 1..=6 {
+                assert!(run(&Runtime::emulator(seed)) == wanted, "{} {every} {rounds} seed {seed}", config.id);
+            }
+        }
+    }
+}
