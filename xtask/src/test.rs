@@ -15,7 +15,7 @@ struct Step {
     run: fn() -> Run,
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step { name: "workspace", what: "tests of the workspace", run: || command::cargo().args(["test", "--workspace", "--no-fail-fast"]) },
     Step {
         name: "clippy",
@@ -23,15 +23,25 @@ const STEPS: [Step; 4] = [
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Step { name: "own-kernel", what: "a user's own crate", run: || own_crate("own-kernel") },
+    Step { name: "fuzz", what: "random kernels", run: fuzz },
     Step { name: "from-python", what: "a user's own library for Python", run: || own_crate("from-python") },
 ];
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from)
+}
 
 /// Outside the workspace, as a user's crate is. In the same target folder and with the same profile, so that what
 /// both depend on is compiled once.
 fn own_crate(name: &str) -> Run {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from);
     let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples").join(name));
-    cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off")
+    cargo.env("CARGO_TARGET_DIR", target()).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off")
+}
+
+/// The same few each time: `cargo run -p tile-fuzz` makes others.
+fn fuzz() -> Run {
+    let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--", "--kernels", "12", "--dir"]).args([target().join("fuzz")]);
+    cargo.env("CARGO_TARGET_DIR", target())
 }
 
 /// Runs all steps, or the named ones, also after one has failed.
@@ -46,6 +56,10 @@ pub fn all(names: &[&str]) -> Result<ExitCode> {
         println!("\n=== {}: {}", step.name, step.what);
         let start = Instant::now();
         let mut run = (step.run)();
+        if std::env::var_os("CI").is_some() {
+            // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the disk.
+            run = run.env("CARGO_INCREMENTAL", "0");
+        }
         if !ready.device_toolchain {
             // What follows says so; without it the tests of compiled kernels fail.
             run = run.env("TILE_ALLOW_NO_DEVICE", "1");

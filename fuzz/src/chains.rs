@@ -1,0 +1,129 @@
+//! Kernels whose second product takes what the first one gave, as attention does, and products of batches.
+
+use crate::driver::Kernel;
+use crate::source::{Array, Kind, Len, Source};
+use crate::value::{Ty, Value};
+
+fn view(s: &mut Source, name: &str, ty: Ty, dims: &[&str]) {
+    let pad = *s.pick(&["", "", " + 16", " + 3"]);
+    let last = dims[dims.len() - 1];
+    let row = format!("({last}{pad})");
+    let strides = match dims.len() {
+        2 => vec![row.clone(), "1".to_string()],
+        _ => vec![format!("{} * {row}", dims[1]), row.clone(), "1".to_string()],
+    };
+    let rows = if dims.len() == 3 { format!("{} * {}", dims[0], dims[1]) } else { dims[0].to_string() };
+    let kind = Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides };
+    s.inputs.push(Array { name: name.into(), ty, kind, top: ty.input().min(4), len: Len::Matrix([rows, row, last.into()]) });
+}
+
+/// `for d { s = dot(q, kᵀ); p = f(s); acc = dot(p, v, acc) }`.
+pub fn chain(name: &str, seed: u64) -> Kernel {
+    let mut s = Source::new(seed);
+    let ty = *s.pick(&[Ty::F16, Ty::F16, Ty::Bf16]);
+    let (m, n, d) = (*s.pick(&[16, 64, 64, 128]), *s.pick(&[16, 32, 64, 64]), *s.pick(&[32, 64, 64, 128]));
+    let odd = s.rng.usize(1..90);
+    s.size("m", &[2 * m, m + 8, odd]);
+    s.size("k", &[4 * n, n + 8, 3 * odd]);
+    s.size("depth", &[d, d, d - 8 * s.rng.clone().usize(..2)]);
+    view(&mut s, "q", ty, &["m", "depth"]);
+    view(&mut s, "key", ty, &["k", "depth"]);
+    view(&mut s, "value", ty, &["k", "depth"]);
+
+    s.line(format!("let row = program_id(0) * {m};"));
+    let negated = s.once_in(3);
+    let query = format!("q.tile([row, 0], [{m}, {d}])");
+    s.line(format!("let query = {};", if negated { format!("(-{query}).to::<{ty}>()") } else { query }));
+    s.line(format!("let mut acc = zeros::<f32>([{m}, {d}]);"));
+    let (tops, all, fade) = (s.once_in(2), s.once_in(2), s.once_in(3));
+    s.line(format!("let mut top = full([{m}], -50.0);"));
+    s.line(format!("let mut all = zeros::<f32>([{m}]);"));
+    let masked = s.rng.u8(..4);
+    let early = s.once_in(3);
+    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialise(false)"]);
+    let end = if masked == 1 { format!("min(k, row + {m})") } else { "k".into() };
+    s.block(&format!("for at in range(0, {end}, {n}){options}"), |s| {
+        s.line(format!("let keys = key.tile([at, 0], [{n}, {d}]);"));
+        if early {
+            s.line(format!("let values = value.tile([at, 0], [{n}, {d}]);"));
+        }
+        s.line(format!("let scores = dot(query, trans(keys), zeros::<f32>([{m}, {n}]));"));
+        let seen = match masked {
+            0 => Some(format!("((at + arange({n}) < k).expand(0)).broadcast([{m}, {n}])")),
+            1 => Some(format!("(at + arange({n})).expand(0) <= (row + arange({m})).expand(1)")),
+            _ => None,
+        };
+        if let Some(seen) = seen {
+            s.line(format!("let scores = where_({seen}, scores, -9.0);"));
+        }
+        if tops {
+            s.line("let higher = maximum(top, max(scores, 1));");
+            if fade {
+                s.line("let fade = where_(higher > top, -1.0, 1.0);");
+            }
+            s.line("let weights = maximum(scores - higher.expand(1) + 5.0, -2.0);");
+        } else {
+            s.line("let weights = clamp(scores, -3.0, 6.0);");
+        }
+        if all {
+            s.line(if tops && fade { "all = all * fade + sum(weights, 1);" } else { "all += sum(weights, 1);" });
+        }
+        let from = if tops && fade { "acc * fade.expand(1)" } else { "acc" };
+        let values = if early { "values".to_string() } else { format!("value.tile([at, 0], [{n}, {d}])") };
+        s.line(format!("acc = dot(weights.to::<{ty}>(), {values}, {from});"));
+        if tops {
+            s.line("top = higher;");
+        }
+    });
+    let kind = Kind::View { dims: vec!["m".into(), "depth".into()], strides: vec!["depth".into(), "1".into()] };
+    s.outputs.push(Array { name: "out".into(), ty: Ty::F32, kind, top: 3, len: Len::Matrix(["m", "depth", "depth"].map(String::from)) });
+    s.line("out.store([row, 0], acc + all.expand(1) - top.expand(1));");
+    let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
+    Kernel::new(name, s.function(name, &attribute), s)
+}
+
+/// Products of batches: of rank 3, or a matrix for each program.
+pub fn batch(name: &str, seed: u64) -> Kernel {
+    let mut s = Source::new(seed);
+    let (ty, sums, how) = *s.pick(&[(Ty::F16, Ty::F32, ""), (Ty::Bf16, Ty::F32, ""), (Ty::I8, Ty::I32, ""), (Ty::F32, Ty::F32, ".tf32()"), (Ty::F32, Ty::F32, "")]);
+    let whole = s.once_in(2);
+    let b = if whole { 1 } else { *s.pick(&[1, 2, 4]) };
+    let (m, n, k) = (*s.pick(&[16, 32, 64]), *s.pick(&[8, 16, 32, 64]), *s.pick(&[32, 64]));
+    let odd = s.rng.usize(1..40);
+    s.size("batches", &[b, b + 1, 3]);
+    s.size("m", &[m, m + 8, odd]);
+    s.size("n", &[2 * n, n + 16, odd + 3]);
+    s.size("k", &[k, k + 16, odd + 30]);
+    let (across, turned) = (s.once_in(3), s.once_in(2));
+    view(&mut s, "a", ty, if across { &["batches", "k", "m"] } else { &["batches", "m", "k"] });
+    view(&mut s, "b", ty, if turned { &["batches", "n", "k"] } else { &["batches", "k", "n"] });
+    s.line(format!("let (first, row, column) = (program_id(2) * {b}, program_id(0) * {m}, program_id(1) * {n});"));
+    let (left, right, shape) = if whole {
+        let left = if across { format!("trans(reshape(a.tile([first, d, row], [1, {k}, {m}]), [{k}, {m}]))") } else { format!("reshape(a.tile([first, row, d], [1, {m}, {k}]), [{m}, {k}])") };
+        let right = if turned { format!("trans(reshape(b.tile([first, column, d], [1, {n}, {k}]), [{n}, {k}]))") } else { format!("reshape(b.tile([first, d, column], [1, {k}, {n}]), [{k}, {n}])") };
+        (left, right, vec![m, n])
+    } else {
+        let left = if across { format!("trans(a.tile([first, d, row], [{b}, {k}, {m}]))") } else { format!("a.tile([first, row, d], [{b}, {m}, {k}])") };
+        let right = if turned { format!("trans(b.tile([first, column, d], [{b}, {n}, {k}]))") } else { format!("b.tile([first, d, column], [{b}, {k}, {n}])") };
+        (left, right, vec![b, m, n])
+    };
+    s.line(format!("let mut acc = zeros::<{sums}>({shape:?});"));
+    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)"]);
+    s.block(&format!("for d in range(0, k, {k}){options}"), |s| s.line(format!("acc = dot({left}, {right}, acc){how};")));
+    let v = Value::new("acc", sums, &shape, 1 << 14);
+    let v = match s.rng.u8(..3) {
+        0 => {
+            let axis = s.rng.usize(..shape.len());
+            let v = s.hold(&v);
+            Value::new(format!("({0} - max({0}, {axis}).expand({axis}))", v.text), sums, &shape, 1 << 15)
+        }
+        1 => Value { text: format!("maximum({}, {})", v.text, sums.literal(0)), ..v },
+        _ => v,
+    };
+    let text = if whole { format!("reshape({}, [1, {m}, {n}])", v.text) } else { v.text };
+    let kind = Kind::View { dims: ["batches", "m", "n"].map(String::from).into(), strides: vec!["m * n".into(), "n".into(), "1".into()] };
+    s.outputs.push(Array { name: "c".into(), ty: sums, kind, top: 3, len: Len::Matrix(["batches * m", "n", "n"].map(String::from)) });
+    s.line(format!("c.store([first, row, column], {text});"));
+    let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
+    Kernel::new(name, s.function(name, &attribute), s)
+}

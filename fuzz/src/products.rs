@@ -1,0 +1,322 @@
+//! Kernels of products: every kind of operand, loop and epilogue beside each other.
+
+use crate::driver::Kernel;
+use crate::source::{Array, Kind, Len, Source};
+use crate::value::{Ty, Value};
+
+/// Operands, sums, what is said behind `dot`.
+const TYPES: [(Ty, Ty, &str); 9] = [
+    (Ty::F16, Ty::F32, ""),
+    (Ty::F16, Ty::F32, ""),
+    (Ty::Bf16, Ty::F32, ""),
+    (Ty::F32, Ty::F32, ""),
+    (Ty::F32, Ty::F32, ".tf32()"),
+    (Ty::F32, Ty::F32, ".tf32x3()"),
+    (Ty::I8, Ty::I32, ""),
+    (Ty::F8e4m3, Ty::F32, ""),
+    (Ty::F8e5m2, Ty::F32, ""),
+];
+
+/// How a matrix reaches a product.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Way {
+    View,
+    Slice,
+    Pointer,
+    /// A pointer that the loop moves along.
+    Moved,
+}
+
+/// One side of the product: rows of `outer` (of `m` or `n`) along `k`.
+struct Side {
+    name: &'static str,
+    ty: Ty,
+    way: Way,
+    /// Lies along the depth.
+    along: bool,
+    outer: &'static str,
+    block: usize,
+    /// The variable of the first row.
+    at: &'static str,
+    top: u64,
+}
+
+struct Shape {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+pub fn kernel(name: &str, seed: u64) -> Kernel {
+    let mut s = Source::new(seed);
+    let (ty, sums, how) = *s.pick(&TYPES);
+    let least = if ty == Ty::F32 && how.is_empty() { 1 } else { 32 };
+    let scale = if ty == Ty::F32 && how.is_empty() { 2 } else { 1 };
+    let shape = Shape {
+        m: *s.pick(&[16, 32, 64, 64, 64, 128, 128]) / scale,
+        n: *s.pick(&[8, 16, 24, 32, 64, 64, 96, 128]) / scale,
+        k: (*s.pick(&[16, 32, 32, 64, 64, 128]) / scale).max(if ty.bytes() == 1 { 32 } else { least.min(16) }),
+    };
+    let aligned = 16 / ty.bytes();
+    // Multiples of all, and what is none.
+    let runs = s.rng.usize(1..1000);
+    let sizes = |block: usize, odd: usize| vec![block * 2, block + aligned * (runs % 3 + 1), odd];
+    let (m, n, k) = (sizes(shape.m, runs % 70 + 1), sizes(shape.n, runs % 50 + 1), sizes(shape.k * 2, runs % 150));
+    s.size("m", &m);
+    s.size("n", &n);
+    s.size("k", &k);
+
+    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Moved];
+    let way = *s.pick(&ways);
+    let other = if s.once_in(3) { *s.pick(&ways) } else { way };
+    let a = Side { name: "a", ty: operand_type(&mut s, ty), way, along: !s.once_in(3), outer: "m", block: shape.m, at: "row", top: ty.input() };
+    let b = Side { name: "b", ty: operand_type(&mut s, ty), way: other, along: s.once_in(2), outer: "n", block: shape.n, at: "column", top: ty.input() };
+    [&a, &b].into_iter().for_each(|side| declare(&mut s, side));
+
+    let stay = s.once_in(3);
+    let whole = |s: &mut Source| {
+        s.line(format!("let (row, column) = (i * {}, j * {});", shape.m, shape.n));
+        tile(s, &shape, &a, &b, ty, sums, how);
+    };
+    let tiles = format!("(cdiv(m, {}), cdiv(n, {}))", shape.m, shape.n);
+    let grid = if stay {
+        s.line(format!("let tiles = {tiles};"));
+        s.block("for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0))", |s| {
+            s.line("let (i, j) = swizzle2d(t, tiles, 2);");
+            whole(s);
+        });
+        "[2]".to_string()
+    } else {
+        s.line("let (i, j) = (program_id(0), program_id(1));");
+        whole(&mut s);
+        format!("[cdiv(m, {}), cdiv(n, {})]", shape.m, shape.n)
+    };
+    let warps = *s.pick(&[4, 4, 8]);
+    let stages = *s.pick(&["", "", ", stages = [2]", ", stages = [3]", ", stages = [1]"]);
+    // Clusters are for warpgroups that take windows.
+    let spread = least > 1 && shape.m == 128 && a.way == Way::View && b.way == Way::View && s.once_in(2);
+    let ctas = if spread { ", ctas = [2], arch = [90]" } else { "" };
+    let old = *s.pick(&[80, 80, 75]);
+    let attribute = format!("tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]");
+    Kernel::new(name, s.function(name, &attribute), s)
+}
+
+/// What an operand is loaded as: its own type, or one that is converted.
+fn operand_type(s: &mut Source, ty: Ty) -> Ty {
+    match ty {
+        Ty::F16 | Ty::Bf16 if s.once_in(5) => *s.pick(&[Ty::I8, Ty::F32, Ty::U8, Ty::F8e4m3]),
+        _ => ty,
+    }
+}
+
+fn declare(s: &mut Source, side: &Side) {
+    let dims = if side.along { [side.outer, "k"] } else { ["k", side.outer] };
+    // Rows are sometimes longer than what is looked at.
+    let pad = *s.pick(&["", "", " + 16", " + 3"]);
+    let stride = format!("{}{pad}", dims[1]);
+    let kind = match side.way {
+        Way::View => Kind::View { dims: dims.map(String::from).into(), strides: vec![stride.clone(), "1".into()] },
+        Way::Slice => Kind::Slice,
+        Way::Pointer | Way::Moved => Kind::Pointer,
+    };
+    if side.way != Way::View {
+        let sized = |s: &Source, name: &str| s.sizes.iter().find(|(n, _)| n == name).expect("it is one").1.clone();
+        let padding = pad.trim_start_matches(" + ").parse().unwrap_or(0);
+        let strides: Vec<usize> = sized(s, dims[1]).iter().map(|d| d + padding).collect();
+        s.size(&format!("stride_{}", side.name), &strides);
+    }
+    let len = Len::Matrix([dims[0].into(), stride, dims[1].into()]);
+    s.inputs.push(Array { name: side.name.into(), ty: side.ty, kind, top: side.top, len });
+}
+
+/// The tile of a side from a depth on, as the product takes it: rows of `a`, columns of `b`.
+fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
+    let (name, at, block) = (side.name, side.at, side.block);
+    let lies = if side.along { [block, depth] } else { [depth, block] };
+    let text = match side.way {
+        Way::View => {
+            let from = if side.along { format!("[{at}, d]") } else { format!("[d, {at}]") };
+            let hint = *s.pick(&["", "", "", ".keep()"]);
+            format!("{name}.tile({from}, {lies:?}){hint}")
+        }
+        Way::Slice | Way::Pointer | Way::Moved => {
+            let (outer, deep) = (format!("({at} + arange({block}))"), format!("(d + arange({depth}))"));
+            let (rows, columns, limits) = if side.along { (outer, deep, [side.outer, "k"]) } else { (deep, outer, ["k", side.outer]) };
+            let index = format!("{rows}.expand(1) * stride_{name} + {columns}.expand(0)");
+            let mask = format!("({rows}.expand(1) < {}) & ({columns}.expand(0) < {})", limits[0], limits[1]);
+            match side.way {
+                Way::Slice => format!("load({name}, {index}).mask({mask})"),
+                Way::Pointer => format!("load({name}.add({index})).mask({mask})"),
+                _ => format!("load({name}_at).mask({mask})"),
+            }
+        }
+    };
+    let turned = side.along != (name == "a");
+    let (text, shape) = if turned { (format!("trans({text})"), [lies[1], lies[0]]) } else { (text, lies) };
+    Value::new(text, side.ty, &shape, side.top)
+}
+
+/// The operand in the product's type, now and then computed.
+fn prepared(s: &mut Source, v: Value, ty: Ty) -> Value {
+    let shape = v.shape.clone();
+    let v = if s.once_in(4) && !matches!(v.ty, Ty::F8e4m3 | Ty::F8e5m2) {
+        match s.rng.u8(..4) {
+            0 => Value { text: format!("maximum({}, {})", v.text, v.ty.literal(0)), ..v },
+            1 if v.ty.is_signed() => Value { text: format!("(-{})", v.text), ..v },
+            2 => {
+                let limit = *s.pick(&["k", "m", "5"]);
+                let axis = s.rng.usize(..2);
+                let i = s.along(&shape, axis);
+                Value { text: format!("where_(({i} < {limit}).broadcast({shape:?}), {}, {})", v.text, v.ty.literal(1)), ..v }
+            }
+            _ => {
+                let axis = s.rng.usize(..2);
+                let x = s.input(v.ty);
+                let i = shape[1 - axis];
+                Value::new(format!("minimum({}, load({}, arange({i})).expand({axis}))", v.text, x.name), v.ty, &shape, v.top.max(x.top))
+            }
+        }
+    } else {
+        v
+    };
+    if v.ty == ty {
+        return v;
+    }
+    let v = s.at_most(v, ty.exact().min(8));
+    // Eight bits are floats first.
+    Value::new(format!("({}).to::<{ty}>()", v.text), ty, &shape, v.top)
+}
+
+/// All of a tile of the result: a loop, or two, and what is stored.
+fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: Ty, sums: Ty, how: &str) {
+    let Shape { m, n, k } = *shape;
+    s.line(format!("let mut acc = zeros::<{sums}>([{m}, {n}]);"));
+    // Beside the product: sums of the left operand's rows, or a second product.
+    let besides = s.rng.u8(..8);
+    let rows = besides == 0 && !matches!(a.ty, Ty::F8e4m3 | Ty::F8e5m2);
+    let second = besides == 1;
+    if rows {
+        s.line(format!("let mut rows = zeros::<i32>([{m}]);"));
+    }
+    if second {
+        s.line(format!("let mut other = zeros::<{sums}>([{m}, {n}]);"));
+    }
+    let moved: Vec<&Side> = [a, b].into_iter().filter(|x| x.way == Way::Moved).collect();
+    for side in &moved {
+        let (name, at, block) = (side.name, side.at, side.block);
+        let (rows, columns) = if side.along { (format!("({at} + arange({block}))"), format!("arange({k})")) } else { (format!("arange({k})"), format!("({at} + arange({block}))")) };
+        s.line(format!("let mut {name}_at = {name}.add({rows}.expand(1) * stride_{name} + {columns}.expand(0));"));
+    }
+    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialise(false)", ".flatten()"]);
+    let head = match s.rng.u8(..4) {
+        0 => format!("for d in (0..k).step_by({k})"),
+        1 => format!("for step in 0..cdiv(k, {k})"),
+        _ => format!("for d in range(0, k, {k}){options}"),
+    };
+    let steps = head.starts_with("for step");
+    let guarded = s.once_in(8);
+    s.block(&head, |s| {
+        if steps {
+            s.line(format!("let d = step * {k};"));
+        }
+        let (l, r) = (operand(s, a, k), operand(s, b, k));
+        let l = if rows || second || s.once_in(2) { s.hold(&l) } else { l };
+        if rows {
+            s.line(format!("rows += sum(({}).to::<i32>(), 1);", l.text));
+        }
+        let (x, y) = (prepared(s, l.clone(), ty), prepared(s, r.clone(), ty));
+        let product = format!("acc = dot({}, {}, acc){how};", x.text, y.text);
+        if guarded { s.line(format!("if d != {k} {{ {product} }}")) } else { s.line(product) }
+        if second {
+            let (x, y) = (prepared(s, l, ty), prepared(s, r, ty));
+            s.line(format!("other = dot({}, {}, other){how};", x.text, y.text));
+        }
+        for side in &moved {
+            let step = if side.along { k.to_string() } else { format!("{k} * stride_{}", side.name) };
+            s.line(format!("{}_at += {step};", side.name));
+        }
+    });
+    // At most 300 of depth, of numbers up to 8.
+    let top = 1 << 15;
+    let mut result = Value::new("acc", sums, &[m, n], top);
+    if second {
+        result = Value::new(format!("(acc - {} * other)", sums.literal(2)), sums, &[m, n], 3 * top);
+    }
+    epilogue(s, result, shape);
+    if rows {
+        s.outputs.push(Array { name: "sums".into(), ty: Ty::I32, kind: Kind::Slice, top: 3, len: Len::Matrix(["1".into(), "m".into(), "m".into()]) });
+        s.line(format!("if j == 0 {{ store(sums, row + arange({m}), rows); }}"));
+    }
+}
+
+fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
+    let Shape { m, n, .. } = *shape;
+    let ty = v.ty;
+    for _ in 0..s.rng.usize(..3) {
+        v = match s.rng.u8(..6) {
+            0 => {
+                let bias = s.input(ty);
+                Value::new(format!("({} + load({}, column + arange({n})).expand(0))", v.text, bias.name), ty, &[m, n], v.top + bias.top)
+            }
+            1 => Value { text: format!("maximum({}, {})", v.text, ty.literal(0)), ..v },
+            2 => {
+                let v = s.hold(&v);
+                Value { text: format!("where_({0} > {1}, {0}, -{0})", v.text, ty.literal(3)), ..v }
+            }
+            3 => {
+                let from = *s.pick(&[Ty::F16, Ty::F32, Ty::I8]);
+                if !s.inputs.iter().any(|x| x.name == "old") {
+                    let kind = Kind::View { dims: vec!["m".into(), "n".into()], strides: vec!["n".into(), "1".into()] };
+                    let len = Len::Matrix(["m".into(), "n".into(), "n".into()]);
+                    s.inputs.push(Array { name: "old".into(), ty: from, kind, top: 8, len });
+                }
+                Value::new(format!("({} + old.tile([row, column], [{m}, {n}]).to::<{ty}>())", v.text), ty, &[m, n], v.top + 8)
+            }
+            4 => {
+                let axis = s.rng.usize(..2);
+                let v = s.hold(&v);
+                let v = s.at_most(v, 1000);
+                let v = s.hold(&v);
+                Value::new(format!("({0} - max({0}, {axis}).expand({axis}))", v.text), ty, &[m, n], 2000)
+            }
+            _ => {
+                let seen = s.condition(&[m, n], 0);
+                Value { text: format!("where_({seen}, {}, {})", v.text, ty.literal(7)), ..v }
+            }
+        };
+        v = s.hold(&v);
+    }
+    let to = match ty {
+        Ty::I32 => *s.pick(&[Ty::I32, Ty::I8, Ty::F32]),
+        _ => *s.pick(&[Ty::F32, Ty::F16, Ty::Bf16, Ty::F8e4m3]),
+    };
+    if to != ty {
+        v = s.at_most(v, to.exact());
+        v = Value::new(format!("({}).to::<{to}>()", v.text), to, &[m, n], v.top);
+    }
+    // Now and then across, padded, or through a slice or a pointer.
+    let turned = s.once_in(6);
+    let pad = *s.pick(&["", "", " + 16", " + 5"]);
+    let dims = if turned { ["n", "m"] } else { ["m", "n"] };
+    let at = if turned { ["column", "row"] } else { ["row", "column"] };
+    let extents = if turned { [n, m] } else { [m, n] };
+    let text = if turned { format!("trans({})", v.text) } else { v.text };
+    let row = |pad: &str| Len::Matrix([dims[0].into(), format!("{}{pad}", dims[1]), dims[1].into()]);
+    match s.rng.u8(..4) {
+        0 => {
+            s.outputs.push(Array { name: "c".into(), ty: to, kind: Kind::Pointer, top: 3, len: row(pad) });
+            let (rows, columns) = (format!("({} + arange({})).expand(1)", at[0], extents[0]), format!("({} + arange({})).expand(0)", at[1], extents[1]));
+            s.line(format!("store(c.add({rows} * ({}{pad}) + {columns}), {text}).mask(({rows} < {}) & ({columns} < {}));", dims[1], dims[0], dims[1]));
+        }
+        1 => {
+            s.outputs.push(Array { name: "c".into(), ty: to, kind: Kind::Slice, top: 3, len: row("") });
+            let (rows, columns) = (format!("({} + arange({})).expand(1)", at[0], extents[0]), format!("({} + arange({})).expand(0)", at[1], extents[1]));
+            s.line(format!("store(c, {rows} * {} + {columns}, {text}).mask(({rows} < {}) & ({columns} < {}));", dims[1], dims[0], dims[1]));
+        }
+        _ => {
+            let kind = Kind::View { dims: dims.map(String::from).into(), strides: vec![format!("{}{pad}", dims[1]), "1".into()] };
+            s.outputs.push(Array { name: "c".into(), ty: to, kind, top: 3, len: row(pad) });
+            s.line(format!("c.store([{}, {}], {text});", at[0], at[1]));
+        }
+    }
+}

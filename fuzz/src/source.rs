@@ -1,0 +1,171 @@
+//! The text of a kernel while it is made: lines, names, parameters and what is in scope.
+
+use crate::value::{Ty, Value};
+use fastrand::Rng;
+
+/// Elements of an input that no matrix lies in.
+pub const INPUT: usize = 1999;
+
+/// An array that a kernel takes.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub name: String,
+    pub ty: Ty,
+    pub kind: Kind,
+    /// What it holds before the launch: whole numbers up to this.
+    pub top: u64,
+    pub len: Len,
+}
+
+/// Elements that the caller allocates.
+#[derive(Clone, Debug)]
+pub enum Len {
+    Number(usize),
+    /// Rows, their stride and columns of a matrix, by the sizes of a run.
+    Matrix([String; 3]),
+}
+
+impl Len {
+    /// As Rust.
+    pub fn text(&self) -> String {
+        match self {
+            Len::Number(n) => n.to_string(),
+            Len::Matrix([rows, stride, columns]) => format!("extent({rows}, {stride}, {columns})"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    Slice,
+    Pointer,
+    /// Extents and strides, in elements; numbers or the names of sizes of a run.
+    View { dims: Vec<String>, strides: Vec<String> },
+}
+
+impl Array {
+    fn declared(&self, mutable: bool) -> String {
+        let Array { name, ty, kind, .. } = self;
+        match (kind, mutable) {
+            (Kind::Slice, false) => format!("{name}: &[{ty}]"),
+            (Kind::Slice, true) => format!("{name}: &mut [{ty}]"),
+            (Kind::Pointer, false) => format!("{name}: *const {ty}"),
+            (Kind::Pointer, true) => format!("{name}: *mut {ty}"),
+            (Kind::View { dims, .. }, false) => format!("{name}: View<{ty}, {}>", dims.len()),
+            (Kind::View { dims, .. }, true) => format!("mut {name}: ViewMut<{ty}, {}>", dims.len()),
+        }
+    }
+}
+
+pub struct Source {
+    pub rng: Rng,
+    body: String,
+    depth: usize,
+    names: usize,
+    pub inputs: Vec<Array>,
+    pub outputs: Vec<Array>,
+    /// Scalars: a name and the values of each run.
+    pub sizes: Vec<(String, Vec<usize>)>,
+    /// What may be read: variables that are not assigned, or that are.
+    pub seen: Vec<Value>,
+    pub variables: Vec<Value>,
+}
+
+impl Source {
+    pub fn new(seed: u64) -> Source {
+        Source { rng: Rng::with_seed(seed), body: String::new(), depth: 1, names: 0, inputs: vec![], outputs: vec![], sizes: vec![], seen: vec![], variables: vec![] }
+    }
+
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.body += &"    ".repeat(self.depth);
+        self.body += text.as_ref();
+        self.body.push('\n');
+    }
+
+    /// `head { .. }`, with what is declared in it gone after it.
+    pub fn block(&mut self, head: &str, of: impl FnOnce(&mut Source)) {
+        self.line(format!("{head} {{"));
+        let (seen, variables) = (self.seen.len(), self.variables.len());
+        self.depth += 1;
+        of(self);
+        self.depth -= 1;
+        self.seen.truncate(seen);
+        self.variables.truncate(variables);
+        self.line("}");
+    }
+
+    pub fn name(&mut self, of: &str) -> String {
+        self.names += 1;
+        format!("{of}{}", self.names)
+    }
+
+    /// `let x = value;`
+    pub fn hold(&mut self, v: &Value) -> Value {
+        let name = self.name("v");
+        self.line(format!("let {name} = {};", v.text));
+        let v = Value { text: name, ..v.clone() };
+        self.seen.push(v.clone());
+        v
+    }
+
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.rng.usize(..of.len())]
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.rng.usize(..n) == 0
+    }
+
+    /// A slice to read of a type: one of them, or one more.
+    pub fn input(&mut self, ty: Ty) -> Array {
+        let found = self.inputs.iter().find(|a| a.ty == ty && a.kind == Kind::Slice);
+        if let Some(a) = found {
+            return a.clone();
+        }
+        let a = Array { name: self.name("x"), ty, kind: Kind::Slice, top: ty.input(), len: Len::Number(INPUT) };
+        self.inputs.push(a.clone());
+        a
+    }
+
+    /// A view to read of a type and a rank: one of them, or one more.
+    pub fn input_view(&mut self, ty: Ty, rank: usize) -> Array {
+        let is_one = |a: &&Array| a.ty == ty && matches!(&a.kind, Kind::View { dims, .. } if dims.len() == rank);
+        if let Some(a) = self.inputs.iter().find(is_one) {
+            return a.clone();
+        }
+        let dims: Vec<usize> = (0..rank).map(|_| *[1, 8, 16, 31, 40, 64].get(self.rng.usize(..6)).expect("one of six")).collect();
+        let kind = self.contiguous(&dims);
+        let a = Array { name: self.name("w"), ty, kind, top: ty.input(), len: Len::Number(2 * (64 * 64 * 64 + 64 * 64)) };
+        self.inputs.push(a.clone());
+        a
+    }
+
+    /// A view of such extents, row-major, its rows now and then further apart than they are long.
+    pub fn contiguous(&mut self, dims: &[usize]) -> Kind {
+        let mut stride = 1;
+        let mut strides = vec![];
+        for (i, d) in dims.iter().enumerate().rev() {
+            strides.insert(0, stride.to_string());
+            stride *= d;
+            if i + 1 == dims.len() && self.once_in(3) {
+                stride += *self.pick(&[8, 16, 3]);
+            }
+        }
+        Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides }
+    }
+
+    pub fn size(&mut self, name: &str, values: &[usize]) -> String {
+        self.sizes.push((name.into(), values.into()));
+        name.into()
+    }
+
+    /// The function under its attribute.
+    pub fn function(&self, name: &str, attribute: &str) -> String {
+        let arrays = self.inputs.iter().map(|a| a.declared(false)).chain(self.outputs.iter().map(|a| a.declared(true)));
+        let params: Vec<String> = arrays.chain(self.sizes.iter().map(|(n, _)| format!("{n}: usize"))).collect();
+        let is_unsafe = self.inputs.iter().chain(&self.outputs).any(|a| a.kind == Kind::Pointer);
+        let head = if is_unsafe { "unsafe fn" } else { "fn" };
+        format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body)
+    }
+}
