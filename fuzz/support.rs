@@ -57,9 +57,9 @@ impl Found {
     }
 }
 
-/// Runs a kernel's configurations on the emulated SM, threads in two orders, and on the GPU if there is one, beside the CPU.
+/// Runs a kernel's configurations on the emulated SM, threads in four orders, and on the GPU if there is one, beside the CPU.
 pub fn compare(kernel: &str, sizes: &str, configs: &[ConfigDesc], run: impl Fn(&Runtime, &LaunchOptions) -> Result<Vec<(&'static str, Found)>, Error>) {
-    let mut backends: Vec<Runtime> = [1, 2].map(Runtime::emulator).into();
+    let mut backends: Vec<Runtime> = [1, 2, 3, 4].map(Runtime::emulator).into();
     backends.extend(Runtime::cuda(0).ok());
     for config in configs {
         let options = LaunchOptions { config: Some(config.id), ..Default::default() };
