@@ -2,9 +2,9 @@
 
 use crate::driver::Kernel;
 use crate::source::{Array, Kind, Len, Source};
-use crate::value::{Ty, Value};
+use crate::value::{DType, Value, Whole};
 
-fn view(s: &mut Source, name: &str, ty: Ty, dims: &[&str]) {
+fn view(s: &mut Source, name: &str, ty: DType, dims: &[&str]) {
     let pad = *s.pick(&["", "", " + 16", " + 3"]);
     let last = dims[dims.len() - 1];
     let row = format!("({last}{pad})");
@@ -20,7 +20,7 @@ fn view(s: &mut Source, name: &str, ty: Ty, dims: &[&str]) {
 /// `for d { s = dot(q, kᵀ); p = f(s); acc = dot(p, v, acc) }`.
 pub fn chain(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
-    let ty = *s.pick(&[Ty::F16, Ty::F16, Ty::Bf16]);
+    let ty = *s.pick(&[DType::F16, DType::F16, DType::BF16]);
     let (m, n, d) = (*s.pick(&[16, 64, 64, 128]), *s.pick(&[16, 32, 64, 64]), *s.pick(&[32, 64, 64, 128]));
     let odd = s.rng.usize(1..90);
     s.size("m", &[2 * m, m + 8, odd]);
@@ -33,7 +33,7 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
     s.line(format!("let row = program_id(0) * {m};"));
     let negated = s.once_in(3);
     let query = format!("q.tile([row, 0], [{m}, {d}])");
-    s.line(format!("let query = {};", if negated { format!("(-{query}).to::<{ty}>()") } else { query }));
+    s.line(format!("let query = {};", if negated { format!("(-{query})") } else { query }));
     s.line(format!("let mut acc = zeros::<f32>([{m}, {d}]);"));
     let (tops, all, fade) = (s.once_in(2), s.once_in(2), s.once_in(3));
     s.line(format!("let mut top = full([{m}], -50.0);"));
@@ -70,13 +70,13 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
         }
         let from = if tops && fade { "acc * fade.expand(1)" } else { "acc" };
         let values = if early { "values".to_string() } else { format!("value.tile([at, 0], [{n}, {d}])") };
-        s.line(format!("acc = dot(weights.to::<{ty}>(), {values}, {from});"));
+        s.line(format!("acc = dot({}, {values}, {from});", ty.of("weights")));
         if tops {
             s.line("top = higher;");
         }
     });
     let kind = Kind::View { dims: vec!["m".into(), "depth".into()], strides: vec!["depth".into(), "1".into()] };
-    s.outputs.push(Array { name: "out".into(), ty: Ty::F32, kind, top: 3, len: Len::Matrix(["m", "depth", "depth"].map(String::from)) });
+    s.outputs.push(Array { name: "out".into(), ty: DType::F32, kind, top: 3, len: Len::Matrix(["m", "depth", "depth"].map(String::from)) });
     s.line("out.store([row, 0], acc + all.expand(1) - top.expand(1));");
     let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
     Kernel::new(name, s.function(name, &attribute), s)
@@ -85,7 +85,7 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
 /// Products of batches: of rank 3, or a matrix for each program.
 pub fn batch(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
-    let (ty, sums, how) = *s.pick(&[(Ty::F16, Ty::F32, ""), (Ty::Bf16, Ty::F32, ""), (Ty::I8, Ty::I32, ""), (Ty::F32, Ty::F32, ".tf32()"), (Ty::F32, Ty::F32, "")]);
+    let (ty, sums, how) = *s.pick(&[(DType::F16, DType::F32, ""), (DType::BF16, DType::F32, ""), (DType::I8, DType::I32, ""), (DType::F32, DType::F32, ".tf32()"), (DType::F32, DType::F32, "")]);
     let whole = s.once_in(2);
     let b = if whole { 1 } else { *s.pick(&[1, 2, 4]) };
     let (m, n, k) = (*s.pick(&[16, 32, 64]), *s.pick(&[8, 16, 32, 64]), *s.pick(&[32, 64]));
@@ -107,7 +107,7 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
         let right = if turned { format!("trans(b.tile([first, column, d], [{b}, {n}, {k}]))") } else { format!("b.tile([first, d, column], [{b}, {k}, {n}])") };
         (left, right, vec![b, m, n])
     };
-    s.line(format!("let mut acc = zeros::<{sums}>({shape:?});"));
+    s.line(format!("let mut acc = {};", sums.zeros(&shape)));
     let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)"]);
     s.block(&format!("for d in range(0, k, {k}){options}"), |s| s.line(format!("acc = dot({left}, {right}, acc){how};")));
     let v = Value::new("acc", sums, &shape, 1 << 14);

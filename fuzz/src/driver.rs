@@ -28,12 +28,17 @@ impl Kernel {
     pub fn check(&self) -> Said {
         let mut item: syn::ItemFn = match syn::parse_str(&self.text) {
             Ok(item) => item,
-            Err(e) => return Said::Panicked(format!("no Rust: {e}")),
+            Err(e) => unreachable!("{}: no Rust was made: {e}\n{}", self.name, self.text),
         };
         let attr = take_attribute(&mut item.attrs, KERNEL).expect("each has one");
         let d = Diagnostics::default();
         let found = Found { attr, item, scope: Default::default(), context: Default::default() };
-        match catch_unwind(AssertUnwindSafe(|| kernel_compiler::units_of(found, &d))) {
+        // Panics are told by us, with the kernel.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        let made = catch_unwind(AssertUnwindSafe(|| kernel_compiler::units_of(found, &d)));
+        std::panic::set_hook(hook);
+        match made {
             Err(why) => Said::Panicked(why.downcast_ref::<String>().cloned().or(why.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()),
             Ok(_) => match d.take().first() {
                 Some(e) => Said::Refused(e.message.clone()),
@@ -48,7 +53,7 @@ impl Kernel {
         let names: Vec<&str> = s.sizes.iter().map(|(n, _)| n.as_str()).collect();
         let runs: Vec<String> = (0..s.sizes[0].1.len()).map(|i| format!("[{}]", s.sizes.iter().map(|(_, v)| v[i].to_string()).collect::<Vec<_>>().join(", "))).collect();
         let mut t = format!("#[test]\nfn run_{name}() {{\n    for sizes in [{}] {{\n        let [{}] = sizes;\n", runs.join(", "), names.join(", "));
-        let made = |a: &Array, i: usize| format!("numbers::<{}>({}, {}, {})", a.ty, a.len.text(), i, a.top);
+        let made = |a: &Array, i: usize| format!("numbers::<{}>({}, {}, {})", a.ty.name(), a.len.text(), i, a.top);
         for (i, a) in s.inputs.iter().enumerate() {
             writeln!(t, "        let {} = {};", a.name, made(a, i)).expect("text");
         }

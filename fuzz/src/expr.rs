@@ -1,18 +1,18 @@
 //! Random expressions of tiles and scalars.
 
 use crate::source::{INPUT, Source};
-use crate::value::{Ty, Value};
+use crate::value::{DType, FLOATS, INTEGERS, Value, Whole};
 
 /// Elements of the largest tile.
 pub const MOST: usize = 4096;
 
 impl Source {
-    pub fn ty(&mut self) -> Ty {
+    pub fn ty(&mut self) -> DType {
         match self.rng.u8(..10) {
-            0..4 => Ty::F32,
-            4..6 => *self.pick(&Ty::FLOATS),
-            6..8 => Ty::I32,
-            _ => *self.pick(&Ty::INTEGERS),
+            0..4 => DType::F32,
+            4..6 => *self.pick(&FLOATS),
+            6..8 => DType::I32,
+            _ => *self.pick(&INTEGERS),
         }
     }
 
@@ -58,7 +58,7 @@ impl Source {
 
     /// A uniform `usize`.
     fn base(&mut self) -> String {
-        let counters: Vec<Value> = self.seen.iter().filter(|v| v.ty == Ty::Usize && v.shape.is_empty()).cloned().collect();
+        let counters: Vec<Value> = self.seen.iter().filter(|v| v.ty == DType::U64 && v.shape.is_empty()).cloned().collect();
         match self.rng.u8(..4) {
             0 => self.rng.usize(..200).to_string(),
             1 if !counters.is_empty() => format!("{} * {}", self.pick(&counters).text.clone(), self.rng.usize(1..70)),
@@ -72,7 +72,7 @@ impl Source {
         let base = self.base();
         match self.rng.u8(..8) {
             0 if depth > 0 => {
-                let v = self.tile(Ty::I32, shape, depth - 1);
+                let v = self.tile(DType::I32, shape, depth - 1);
                 format!("{}.to::<usize>() % {INPUT}", v.text)
             }
             1 => format!("{base} + {} - ({})", self.rng.usize(..300), self.linear(shape)),
@@ -85,7 +85,7 @@ impl Source {
         }
     }
 
-    fn load(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Value {
+    fn load(&mut self, ty: DType, shape: &[usize], depth: usize) -> Value {
         let x = self.input(ty);
         let i = self.index(shape, depth);
         let mut text = format!("load({}, {i})", x.name);
@@ -100,7 +100,7 @@ impl Source {
     }
 
     /// A tile of a view, that may reach over its edge.
-    fn window(&mut self, ty: Ty, shape: &[usize]) -> Value {
+    fn window(&mut self, ty: DType, shape: &[usize]) -> Value {
         // Views take many of the words that a kernel has.
         if self.inputs.len() + self.outputs.len() > 6 {
             return self.load(ty, shape, 0);
@@ -122,20 +122,20 @@ impl Source {
     }
 
     /// A product of computed tiles.
-    fn product(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Option<Value> {
+    fn product(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let &[m, n] = shape else { return None };
         if m < 16 || n < 8 || !m.is_power_of_two() || !n.is_power_of_two() {
             return None;
         }
         let (from, how) = match ty {
-            Ty::F32 => *self.pick(&[(Ty::F16, ""), (Ty::Bf16, ""), (Ty::F32, ""), (Ty::F32, ".tf32()"), (Ty::F32, ".tf32x3()")]),
-            Ty::I32 => (Ty::I8, ""),
+            DType::F32 => *self.pick(&[(DType::F16, ""), (DType::BF16, ""), (DType::F32, ""), (DType::F32, ".tf32()"), (DType::F32, ".tf32x3()")]),
+            DType::I32 => (DType::I8, ""),
             _ => return None,
         };
-        let k = if from == Ty::I8 { 32 } else { *self.pick(&[16, 32]) };
+        let k = if from == DType::I8 { 32 } else { *self.pick(&[16, 32]) };
         let (a, b) = (self.tile(from, &[m, k], depth), self.tile(from, &[k, n], depth));
         let (a, b) = (self.at_most(a, 100), self.at_most(b, 100));
-        let acc = if self.once_in(2) { Value::new(format!("zeros::<{ty}>([{m}, {n}])"), ty, shape, 0) } else { self.tile(ty, shape, depth) };
+        let acc = if self.once_in(2) { Value::new(ty.zeros(shape), ty, shape, 0) } else { self.tile(ty, shape, depth) };
         let top = acc.top as u128 + k as u128 * a.top as u128 * b.top as u128;
         Value::computed(format!("dot({}, {}, {}){how}", a.text, b.text, acc.text), ty, shape, top)
     }
@@ -165,7 +165,7 @@ impl Source {
     }
 
     /// A tile, a scalar or a literal that meets a tile.
-    fn operand(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Value {
+    fn operand(&mut self, ty: DType, shape: &[usize], depth: usize) -> Value {
         let scalars: Vec<Value> = self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape.is_empty()).cloned().collect();
         match self.rng.u8(..4) {
             0 => {
@@ -190,7 +190,7 @@ impl Source {
         if v.top <= top {
             return v;
         }
-        let text = match v.ty.is_signed() {
+        let text = match v.ty.has_sign() {
             true => format!("clamp({}, {}, {})", v.text, v.ty.literal(-(top as i64)), v.ty.literal(top as i64)),
             false => format!("minimum({}, {})", v.text, v.ty.literal(top as i64)),
         };
@@ -198,15 +198,15 @@ impl Source {
     }
 
     /// A tile of another type, converted.
-    pub fn converted(&mut self, v: Value, ty: Ty) -> Value {
+    pub fn converted(&mut self, v: Value, ty: DType) -> Value {
         let v = if ty.is_float() || self.once_in(2) { self.at_most(v, ty.exact().min(1000)) } else { v };
         // Of an integer what does not fit wraps or saturates.
-        let top = if v.top <= ty.exact() && (ty.is_signed() || !v.ty.is_signed()) { v.top } else { ty.exact() };
-        Value::new(format!("({}).to::<{ty}>()", v.text), ty, &v.shape, top)
+        let top = if v.top <= ty.exact() && (ty.has_sign() || !v.ty.has_sign()) { v.top } else { ty.exact() };
+        Value::new(ty.of(&v.text), ty, &v.shape, top)
     }
 
     /// A tile of a type and a shape.
-    pub fn tile(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Value {
+    pub fn tile(&mut self, ty: DType, shape: &[usize], depth: usize) -> Value {
         let known: Vec<Value> = self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape == shape).cloned().collect();
         if !known.is_empty() && self.once_in(3) {
             return self.pick(&known).clone();
@@ -222,7 +222,7 @@ impl Source {
         self.load(ty, shape, depth)
     }
 
-    fn computed(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Option<Value> {
+    fn computed(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let rank = shape.len();
         match self.rng.u8(..18) {
             0..3 => {
@@ -230,7 +230,7 @@ impl Source {
                 let op = *self.pick(&["+", "-", "*"]);
                 let top = if op == "*" { a.top as u128 * b.top as u128 } else { a.top as u128 + b.top as u128 };
                 // Below zero what has no sign wraps.
-                let top = if op == "-" && !ty.is_signed() { ty.exact() as u128 } else { top };
+                let top = if op == "-" && !ty.has_sign() { ty.exact() as u128 } else { top };
                 Value::computed(format!("({} {op} {})", a.text, b.text), ty, shape, top)
             }
             3 => {
@@ -248,7 +248,7 @@ impl Source {
                 let v = self.tile(from, shape, depth);
                 Some(self.converted(v, ty))
             }
-            8 if ty.is_signed() => {
+            8 if ty.has_sign() => {
                 let v = self.tile(ty, shape, depth);
                 let text = if self.once_in(2) { format!("(-{})", v.text) } else { format!("abs({})", v.text) };
                 Some(Value::new(text, ty, shape, v.top))
@@ -297,7 +297,7 @@ impl Source {
     }
 
     /// A reduction along an axis, of a tile that has one more.
-    fn reduced(&mut self, ty: Ty, shape: &[usize], depth: usize) -> Option<Value> {
+    fn reduced(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let extent = *self.pick(&[1, 2, 4, 8, 32, 3, 7, 20, 128]);
         if shape.iter().product::<usize>() * extent > MOST {
             return None;
@@ -314,14 +314,14 @@ impl Source {
             }
             3 => {
                 let f = *self.pick(&["argmax", "argmin"]);
-                Some(Value::new(format!("{f}({}, {axis}).to::<{ty}>()", v.text), ty, shape, extent as u64))
+                Some(Value::new(ty.of(&format!("{f}({}, {axis})", v.text)), ty, shape, extent as u64))
             }
             _ => Some(Value::new(format!("{}({}, {axis})", *self.pick(&["max", "min"]), v.text), ty, shape, v.top)),
         }
     }
 
     /// One number of all of a tile.
-    pub fn scalar(&mut self, ty: Ty, depth: usize) -> Option<Value> {
+    pub fn scalar(&mut self, ty: DType, depth: usize) -> Option<Value> {
         let shape = self.shape();
         let v = self.tile(ty, &shape, depth);
         let all: usize = shape.iter().product();

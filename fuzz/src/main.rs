@@ -60,7 +60,6 @@ enum Only {
 fn main() -> Result<()> {
     let args = Args::parse();
     let (mut kernels, mut refused, mut panicked) = (vec![], BTreeMap::<String, Vec<String>>::new(), 0);
-    std::panic::set_hook(Box::new(|_| ()));
     for seed in args.seed..args.seed + args.kernels {
         let kinds = [Only::Tiles, Only::Products, Only::Tiles, Only::Products, Only::Chains, Only::Batches];
         let name = format!("k{seed}");
@@ -79,7 +78,6 @@ fn main() -> Result<()> {
             }
         }
     }
-    let _ = std::panic::take_hook();
     // To be read: each must be right to refuse.
     refused.iter().for_each(|(why, names)| println!("refused: {why} ({})", names.join(", ")));
     println!("{} kernels in {}, {} refused, {panicked} panics", kernels.len(), args.dir.display(), refused.values().map(Vec::len).sum::<usize>());

@@ -2,19 +2,19 @@
 
 use crate::driver::Kernel;
 use crate::source::{Array, Kind, Len, Source};
-use crate::value::{Ty, Value};
+use crate::value::{DType, Value, Whole};
 
 /// Operands, sums, what is said behind `dot`.
-const TYPES: [(Ty, Ty, &str); 9] = [
-    (Ty::F16, Ty::F32, ""),
-    (Ty::F16, Ty::F32, ""),
-    (Ty::Bf16, Ty::F32, ""),
-    (Ty::F32, Ty::F32, ""),
-    (Ty::F32, Ty::F32, ".tf32()"),
-    (Ty::F32, Ty::F32, ".tf32x3()"),
-    (Ty::I8, Ty::I32, ""),
-    (Ty::F8e4m3, Ty::F32, ""),
-    (Ty::F8e5m2, Ty::F32, ""),
+const TYPES: [(DType, DType, &str); 9] = [
+    (DType::F16, DType::F32, ""),
+    (DType::F16, DType::F32, ""),
+    (DType::BF16, DType::F32, ""),
+    (DType::F32, DType::F32, ""),
+    (DType::F32, DType::F32, ".tf32()"),
+    (DType::F32, DType::F32, ".tf32x3()"),
+    (DType::I8, DType::I32, ""),
+    (DType::F8E4M3, DType::F32, ""),
+    (DType::F8E5M2, DType::F32, ""),
 ];
 
 /// How a matrix reaches a product.
@@ -30,7 +30,7 @@ enum Way {
 /// One side of the product: rows of `outer` (of `m` or `n`) along `k`.
 struct Side {
     name: &'static str,
-    ty: Ty,
+    ty: DType,
     way: Way,
     /// Lies along the depth.
     along: bool,
@@ -50,14 +50,14 @@ struct Shape {
 pub fn kernel(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
     let (ty, sums, how) = *s.pick(&TYPES);
-    let least = if ty == Ty::F32 && how.is_empty() { 1 } else { 32 };
-    let scale = if ty == Ty::F32 && how.is_empty() { 2 } else { 1 };
+    let least = if ty == DType::F32 && how.is_empty() { 1 } else { 32 };
+    let scale = if ty == DType::F32 && how.is_empty() { 2 } else { 1 };
     let shape = Shape {
         m: *s.pick(&[16, 32, 64, 64, 64, 128, 128]) / scale,
         n: *s.pick(&[8, 16, 24, 32, 64, 64, 96, 128]) / scale,
-        k: (*s.pick(&[16, 32, 32, 64, 64, 128]) / scale).max(if ty.bytes() == 1 { 32 } else { least.min(16) }),
+        k: (*s.pick(&[16, 32, 32, 64, 64, 128]) / scale).max(if ty.size() == 1 { 32 } else { least.min(16) }),
     };
-    let aligned = 16 / ty.bytes();
+    let aligned = 16 / ty.size();
     // Multiples of all, and what is none.
     let runs = s.rng.usize(1..1000);
     let sizes = |block: usize, odd: usize| vec![block * 2, block + aligned * (runs % 3 + 1), odd];
@@ -102,9 +102,9 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
 }
 
 /// What an operand is loaded as: its own type, or one that is converted.
-fn operand_type(s: &mut Source, ty: Ty) -> Ty {
+fn operand_type(s: &mut Source, ty: DType) -> DType {
     match ty {
-        Ty::F16 | Ty::Bf16 if s.once_in(5) => *s.pick(&[Ty::I8, Ty::F32, Ty::U8, Ty::F8e4m3]),
+        DType::F16 | DType::BF16 if s.once_in(5) => *s.pick(&[DType::I8, DType::F32, DType::U8, DType::F8E4M3]),
         _ => ty,
     }
 }
@@ -157,12 +157,12 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
 }
 
 /// The operand in the product's type, now and then computed.
-fn prepared(s: &mut Source, v: Value, ty: Ty) -> Value {
+fn prepared(s: &mut Source, v: Value, ty: DType) -> Value {
     let shape = v.shape.clone();
-    let v = if s.once_in(4) && !matches!(v.ty, Ty::F8e4m3 | Ty::F8e5m2) {
+    let v = if s.once_in(4) && !matches!(v.ty, DType::F8E4M3 | DType::F8E5M2) {
         match s.rng.u8(..4) {
             0 => Value { text: format!("maximum({}, {})", v.text, v.ty.literal(0)), ..v },
-            1 if v.ty.is_signed() => Value { text: format!("(-{})", v.text), ..v },
+            1 if v.ty.has_sign() => Value { text: format!("(-{})", v.text), ..v },
             2 => {
                 let limit = *s.pick(&["k", "m", "5"]);
                 let axis = s.rng.usize(..2);
@@ -183,23 +183,22 @@ fn prepared(s: &mut Source, v: Value, ty: Ty) -> Value {
         return v;
     }
     let v = s.at_most(v, ty.exact().min(8));
-    // Eight bits are floats first.
-    Value::new(format!("({}).to::<{ty}>()", v.text), ty, &shape, v.top)
+    Value::new(ty.of(&v.text), ty, &shape, v.top)
 }
 
 /// All of a tile of the result: a loop, or two, and what is stored.
-fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: Ty, sums: Ty, how: &str) {
+fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DType, how: &str) {
     let Shape { m, n, k } = *shape;
-    s.line(format!("let mut acc = zeros::<{sums}>([{m}, {n}]);"));
+    s.line(format!("let mut acc = {};", sums.zeros(&[m, n])));
     // Beside the product: sums of the left operand's rows, or a second product.
     let besides = s.rng.u8(..8);
-    let rows = besides == 0 && !matches!(a.ty, Ty::F8e4m3 | Ty::F8e5m2);
+    let rows = besides == 0 && !matches!(a.ty, DType::F8E4M3 | DType::F8E5M2);
     let second = besides == 1;
     if rows {
         s.line(format!("let mut rows = zeros::<i32>([{m}]);"));
     }
     if second {
-        s.line(format!("let mut other = zeros::<{sums}>([{m}, {n}]);"));
+        s.line(format!("let mut other = {};", sums.zeros(&[m, n])));
     }
     let moved: Vec<&Side> = [a, b].into_iter().filter(|x| x.way == Way::Moved).collect();
     for side in &moved {
@@ -244,7 +243,7 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: Ty, sums: Ty, how
     }
     epilogue(s, result, shape);
     if rows {
-        s.outputs.push(Array { name: "sums".into(), ty: Ty::I32, kind: Kind::Slice, top: 3, len: Len::Matrix(["1".into(), "m".into(), "m".into()]) });
+        s.outputs.push(Array { name: "sums".into(), ty: DType::I32, kind: Kind::Slice, top: 3, len: Len::Matrix(["1".into(), "m".into(), "m".into()]) });
         s.line(format!("if j == 0 {{ store(sums, row + arange({m}), rows); }}"));
     }
 }
@@ -264,13 +263,13 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
                 Value { text: format!("where_({0} > {1}, {0}, -{0})", v.text, ty.literal(3)), ..v }
             }
             3 => {
-                let from = *s.pick(&[Ty::F16, Ty::F32, Ty::I8]);
+                let from = *s.pick(&[DType::F16, DType::F32, DType::I8]);
                 if !s.inputs.iter().any(|x| x.name == "old") {
                     let kind = Kind::View { dims: vec!["m".into(), "n".into()], strides: vec!["n".into(), "1".into()] };
                     let len = Len::Matrix(["m".into(), "n".into(), "n".into()]);
                     s.inputs.push(Array { name: "old".into(), ty: from, kind, top: 8, len });
                 }
-                Value::new(format!("({} + old.tile([row, column], [{m}, {n}]).to::<{ty}>())", v.text), ty, &[m, n], v.top + 8)
+                Value::new(format!("({} + {})", v.text, ty.of(&format!("old.tile([row, column], [{m}, {n}])"))), ty, &[m, n], v.top + 8)
             }
             4 => {
                 let axis = s.rng.usize(..2);
@@ -287,12 +286,12 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         v = s.hold(&v);
     }
     let to = match ty {
-        Ty::I32 => *s.pick(&[Ty::I32, Ty::I8, Ty::F32]),
-        _ => *s.pick(&[Ty::F32, Ty::F16, Ty::Bf16, Ty::F8e4m3]),
+        DType::I32 => *s.pick(&[DType::I32, DType::I8, DType::F32]),
+        _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
     };
     if to != ty {
         v = s.at_most(v, to.exact());
-        v = Value::new(format!("({}).to::<{to}>()", v.text), to, &[m, n], v.top);
+        v = Value::new(to.of(&v.text), to, &[m, n], v.top);
     }
     // Now and then across, padded, or through a slice or a pointer.
     let turned = s.once_in(6);

@@ -1,6 +1,6 @@
 //! The text of a kernel while it is made: lines, names, parameters and what is in scope.
 
-use crate::value::{Ty, Value};
+use crate::value::{DType, Value, Whole};
 use fastrand::Rng;
 
 /// Elements of an input that no matrix lies in.
@@ -10,7 +10,7 @@ pub const INPUT: usize = 1999;
 #[derive(Clone, Debug)]
 pub struct Array {
     pub name: String,
-    pub ty: Ty,
+    pub ty: DType,
     pub kind: Kind,
     /// What it holds before the launch: whole numbers up to this.
     pub top: u64,
@@ -45,7 +45,8 @@ pub enum Kind {
 
 impl Array {
     fn declared(&self, mutable: bool) -> String {
-        let Array { name, ty, kind, .. } = self;
+        let Array { name, kind, .. } = self;
+        let ty = self.ty.name();
         match (kind, mutable) {
             (Kind::Slice, false) => format!("{name}: &[{ty}]"),
             (Kind::Slice, true) => format!("{name}: &mut [{ty}]"),
@@ -118,7 +119,7 @@ impl Source {
     }
 
     /// A slice to read of a type: one of them, or one more.
-    pub fn input(&mut self, ty: Ty) -> Array {
+    pub fn input(&mut self, ty: DType) -> Array {
         let found = self.inputs.iter().find(|a| a.ty == ty && a.kind == Kind::Slice);
         if let Some(a) = found {
             return a.clone();
@@ -129,7 +130,7 @@ impl Source {
     }
 
     /// A view to read of a type and a rank: one of them, or one more.
-    pub fn input_view(&mut self, ty: Ty, rank: usize) -> Array {
+    pub fn input_view(&mut self, ty: DType, rank: usize) -> Array {
         let is_one = |a: &&Array| a.ty == ty && matches!(&a.kind, Kind::View { dims, .. } if dims.len() == rank);
         if let Some(a) = self.inputs.iter().find(is_one) {
             return a.clone();

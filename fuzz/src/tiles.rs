@@ -3,7 +3,7 @@
 use crate::driver::Kernel;
 use crate::expr::MOST;
 use crate::source::{Array, Kind, Len, Source};
-use crate::value::{Ty, Value};
+use crate::value::{DType, Value, Whole};
 
 /// Values of `n` that a kernel is run with.
 const SIZES: [usize; 3] = [0, 37, 128];
@@ -61,7 +61,7 @@ fn statement(s: &mut Source, programs: usize, depth: usize, round: Option<&str>)
 }
 
 /// How large what is kept in a variable gets.
-fn kept(ty: Ty) -> u64 {
+fn kept(ty: DType) -> u64 {
     (ty.exact() / 4).min(500)
 }
 
@@ -94,7 +94,7 @@ fn repeat(s: &mut Source, programs: usize, depth: usize) {
     }
     let i = s.name("i");
     let body = |s: &mut Source| {
-        s.seen.push(Value::new(&i, Ty::Usize, &[], ROUNDS as u64));
+        s.seen.push(Value::new(&i, DType::U64, &[], ROUNDS as u64));
         if s.once_in(2) {
             statement(s, programs, depth, Some(&i));
         }
@@ -136,7 +136,7 @@ fn repeat(s: &mut Source, programs: usize, depth: usize) {
 
 fn branch(s: &mut Source, programs: usize, depth: usize, round: Option<&str>) {
     let which = s.rng.u8(..4);
-    let scalar = if which == 0 { s.scalar(Ty::I32, 1) } else { None };
+    let scalar = if which == 0 { s.scalar(DType::I32, 1) } else { None };
     let condition = match (scalar, round) {
         (Some(v), _) => format!("{} > {}", v.text, s.rng.u8(..20)),
         (_, Some(i)) if which < 3 => format!("{i} % 2 == {}", s.rng.u8(..2)),
@@ -193,7 +193,7 @@ fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
 }
 
 /// So many elements at the end of the output of a type: which output, and from where on.
-fn reserve(s: &mut Source, ty: Ty, count: usize) -> (usize, usize) {
+fn reserve(s: &mut Source, ty: DType, count: usize) -> (usize, usize) {
     let known = s.outputs.iter().position(|o| o.ty == ty && o.name.starts_with('y'));
     let at = known.unwrap_or_else(|| {
         let name = s.name("y");
@@ -209,12 +209,12 @@ fn reserve(s: &mut Source, ty: Ty, count: usize) -> (usize, usize) {
 /// Atomics, whose order does not matter.
 fn count(s: &mut Source) {
     let shape = s.shape();
-    let i = s.tile(Ty::I32, &shape, 1);
-    let v = s.tile(Ty::I32, &shape, 1);
+    let i = s.tile(DType::I32, &shape, 1);
+    let v = s.tile(DType::I32, &shape, 1);
     let f = *s.pick(&["add", "max", "xor"]);
     let name = format!("count_{f}");
     if !s.outputs.iter().any(|o| o.name == name) {
-        s.outputs.push(Array { name: name.clone(), ty: Ty::I32, kind: Kind::Slice, top: 8, len: Len::Number(50) });
+        s.outputs.push(Array { name: name.clone(), ty: DType::I32, kind: Kind::Slice, top: 8, len: Len::Number(50) });
     }
     let mask = if s.once_in(3) { format!(".mask({})", s.condition(&shape, 1)) } else { String::new() };
     s.line(format!("atomic_{f}({name}, ({}).to::<usize>() % 57, {}){mask}.relaxed();", i.text, v.text));
