@@ -1,20 +1,13 @@
 //! Kernels whose second product takes what the first one gave, as attention does, and products of batches.
 
 use crate::driver::Kernel;
-use crate::source::{Array, Kind, Len, Source};
+use crate::source::{Array, Source};
 use crate::value::{DType, Value, Whole};
 
+/// Its rows are now and then further apart than they are long.
 fn view(s: &mut Source, name: &str, ty: DType, dims: &[&str]) {
-    let pad = *s.pick(&["", "", " + 16", " + 3"]);
-    let last = dims[dims.len() - 1];
-    let row = format!("({last}{pad})");
-    let strides = match dims.len() {
-        2 => vec![row.clone(), "1".to_string()],
-        _ => vec![format!("{} * {row}", dims[1]), row.clone(), "1".to_string()],
-    };
-    let rows = if dims.len() == 3 { format!("{} * {}", dims[0], dims[1]) } else { dims[0].to_string() };
-    let kind = Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides };
-    s.inputs.push(Array { name: name.into(), ty, kind, top: ty.input().min(4), len: Len::Matrix([rows, row, last.into()]) });
+    let row = format!("{}{}", dims[dims.len() - 1], *s.pick(&["", "", " + 16", " + 3"]));
+    s.inputs.push(Array::view(name, ty, dims, &row, ty.input().min(4)));
 }
 
 /// `for d { s = dot(q, kᵀ); p = f(s); acc = dot(p, v, acc) }`.
@@ -25,7 +18,8 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
     let odd = s.rng.usize(1..90);
     s.size("m", &[2 * m, m + 8, odd]);
     s.size("k", &[4 * n, n + 8, 3 * odd]);
-    s.size("depth", &[d, d, d - 8 * s.rng.clone().usize(..2)]);
+    let less = 8 * s.rng.usize(..2);
+    s.size("depth", &[d, d, d - less]);
     view(&mut s, "q", ty, &["m", "depth"]);
     view(&mut s, "key", ty, &["k", "depth"]);
     view(&mut s, "value", ty, &["k", "depth"]);
@@ -75,11 +69,10 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
             s.line("top = higher;");
         }
     });
-    let kind = Kind::View { dims: vec!["m".into(), "depth".into()], strides: vec!["depth".into(), "1".into()] };
-    s.outputs.push(Array { name: "out".into(), ty: DType::F32, kind, top: 3, len: Len::Matrix(["m", "depth", "depth"].map(String::from)) });
+    s.outputs.push(Array::view("out", DType::F32, &["m", "depth"], "depth", 3));
     s.line("out.store([row, 0], acc + all.expand(1) - top.expand(1));");
     let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
-    Kernel::new(name, s.function(name, &attribute), s)
+    Kernel::new(name, &attribute, s)
 }
 
 /// Products of batches: of rank 3, or a matrix for each program.
@@ -98,15 +91,15 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     view(&mut s, "a", ty, if across { &["batches", "k", "m"] } else { &["batches", "m", "k"] });
     view(&mut s, "b", ty, if turned { &["batches", "n", "k"] } else { &["batches", "k", "n"] });
     s.line(format!("let (first, row, column) = (program_id(2) * {b}, program_id(0) * {m}, program_id(1) * {n});"));
-    let (left, right, shape) = if whole {
-        let left = if across { format!("trans(reshape(a.tile([first, d, row], [1, {k}, {m}]), [{k}, {m}]))") } else { format!("reshape(a.tile([first, row, d], [1, {m}, {k}]), [{m}, {k}])") };
-        let right = if turned { format!("trans(reshape(b.tile([first, column, d], [1, {n}, {k}]), [{n}, {k}]))") } else { format!("reshape(b.tile([first, d, column], [1, {k}, {n}]), [{k}, {n}])") };
-        (left, right, vec![m, n])
-    } else {
-        let left = if across { format!("trans(a.tile([first, d, row], [{b}, {k}, {m}]))") } else { format!("a.tile([first, row, d], [{b}, {m}, {k}])") };
-        let right = if turned { format!("trans(b.tile([first, column, d], [{b}, {n}, {k}]))") } else { format!("b.tile([first, d, column], [{b}, {k}, {n}])") };
-        (left, right, vec![b, m, n])
+    // As it is multiplied, from what may lie turned.
+    let operand = |name: &str, turned: bool, [at, to]: [&str; 2], [rows, columns]: [usize; 2]| {
+        let (at, to, rows, columns) = if turned { (to, at, columns, rows) } else { (at, to, rows, columns) };
+        let tile = format!("{name}.tile([first, {at}, {to}], [{b}, {rows}, {columns}])");
+        let tile = if whole { format!("reshape({tile}, [{rows}, {columns}])") } else { tile };
+        if turned { format!("trans({tile})") } else { tile }
     };
+    let (left, right) = (operand("a", across, ["row", "d"], [m, k]), operand("b", turned, ["d", "column"], [k, n]));
+    let shape = if whole { vec![m, n] } else { vec![b, m, n] };
     s.line(format!("let mut acc = {};", sums.zeros(&shape)));
     let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)"]);
     s.block(&format!("for d in range(0, k, {k}){options}"), |s| s.line(format!("acc = dot({left}, {right}, acc){how};")));
@@ -121,9 +114,8 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
         _ => v,
     };
     let text = if whole { format!("reshape({}, [1, {m}, {n}])", v.text) } else { v.text };
-    let kind = Kind::View { dims: ["batches", "m", "n"].map(String::from).into(), strides: vec!["m * n".into(), "n".into(), "1".into()] };
-    s.outputs.push(Array { name: "c".into(), ty: sums, kind, top: 3, len: Len::Matrix(["batches * m", "n", "n"].map(String::from)) });
+    s.outputs.push(Array::view("c", sums, &["batches", "m", "n"], "n", 3));
     s.line(format!("c.store([first, row, column], {text});"));
     let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
-    Kernel::new(name, s.function(name, &attribute), s)
+    Kernel::new(name, &attribute, s)
 }

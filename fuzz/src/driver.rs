@@ -21,8 +21,8 @@ pub enum Said {
 }
 
 impl Kernel {
-    pub fn new(name: &str, text: String, source: Source) -> Kernel {
-        Kernel { name: name.into(), text, source }
+    pub fn new(name: &str, attribute: &str, source: Source) -> Kernel {
+        Kernel { name: name.into(), text: source.function(name, attribute), source }
     }
 
     pub fn check(&self) -> Said {
@@ -41,7 +41,8 @@ impl Kernel {
         match made {
             Err(why) => Said::Panicked(why.downcast_ref::<String>().cloned().or(why.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()),
             Ok(_) => match d.take().first() {
-                Some(e) => Said::Refused(e.message.clone()),
+                // The same for all of whom it is said.
+                Some(e) => Said::Refused(e.message.replace(&format!("`{}`", self.name), "this kernel")),
                 None => Said::Compiled,
             },
         }

@@ -31,7 +31,7 @@ impl Source {
     }
 
     /// `arange` along an axis of a shape, with the rank of the shape.
-    pub fn along(&mut self, shape: &[usize], axis: usize) -> String {
+    pub fn along(&self, shape: &[usize], axis: usize) -> String {
         let before = (0..axis).map(|_| ".expand(0)".to_string());
         let after = (axis + 1..shape.len()).map(|i| format!(".expand({})", i - axis));
         // Of those behind first: what is in front moves no axis after that.

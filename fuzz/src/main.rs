@@ -107,12 +107,13 @@ fn write_crate(args: &Args, kernels: &[Kernel]) -> Result<()> {
     );
     std::fs::write(args.dir.join("Cargo.toml"), manifest)?;
     std::fs::copy(root.join("Cargo.lock"), args.dir.join("Cargo.lock"))?;
+    let gone = |removed: std::io::Result<()>| removed.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) });
     match args.device {
         true => std::fs::write(args.dir.join("build.rs"), "fn main() {\n    kernel_build::Settings::from_env().dirs(&[\"tests\"]).compile()\n}\n")?,
-        false => std::fs::remove_file(args.dir.join("build.rs")).or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })?,
+        false => gone(std::fs::remove_file(args.dir.join("build.rs")))?,
     }
     std::fs::write(src.join("lib.rs"), include_str!("../support.rs"))?;
-    std::fs::remove_dir_all(&tests).or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })?;
+    gone(std::fs::remove_dir_all(&tests))?;
     std::fs::create_dir_all(&tests)?;
     // Some at a time: they are compiled side by side, in little memory.
     for (i, some) in kernels.chunks(PER_FILE).enumerate() {

@@ -98,7 +98,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let ctas = if spread { ", ctas = [2], arch = [90]" } else { "" };
     let old = *s.pick(&[80, 80, 75]);
     let attribute = format!("tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]");
-    Kernel::new(name, s.function(name, &attribute), s)
+    Kernel::new(name, &attribute, s)
 }
 
 /// What an operand is loaded as: its own type, or one that is converted.
@@ -114,19 +114,19 @@ fn declare(s: &mut Source, side: &Side) {
     // Rows are sometimes longer than what is looked at.
     let pad = *s.pick(&["", "", " + 16", " + 3"]);
     let stride = format!("{}{pad}", dims[1]);
-    let kind = match side.way {
-        Way::View => Kind::View { dims: dims.map(String::from).into(), strides: vec![stride.clone(), "1".into()] },
-        Way::Slice => Kind::Slice,
-        Way::Pointer | Way::Moved => Kind::Pointer,
-    };
+    let mut array = Array::view(side.name, side.ty, &dims, &stride, side.top);
+    match side.way {
+        Way::View => {}
+        Way::Slice => array.kind = Kind::Slice,
+        Way::Pointer | Way::Moved => array.kind = Kind::Pointer,
+    }
     if side.way != Way::View {
         let sized = |s: &Source, name: &str| s.sizes.iter().find(|(n, _)| n == name).expect("it is one").1.clone();
         let padding = pad.trim_start_matches(" + ").parse().unwrap_or(0);
         let strides: Vec<usize> = sized(s, dims[1]).iter().map(|d| d + padding).collect();
         s.size(&format!("stride_{}", side.name), &strides);
     }
-    let len = Len::Matrix([dims[0].into(), stride, dims[1].into()]);
-    s.inputs.push(Array { name: side.name.into(), ty: side.ty, kind, top: side.top, len });
+    s.inputs.push(array);
 }
 
 /// The tile of a side from a depth on, as the product takes it: rows of `a`, columns of `b`.
@@ -265,9 +265,7 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
             3 => {
                 let from = *s.pick(&[DType::F16, DType::F32, DType::I8]);
                 if !s.inputs.iter().any(|x| x.name == "old") {
-                    let kind = Kind::View { dims: vec!["m".into(), "n".into()], strides: vec!["n".into(), "1".into()] };
-                    let len = Len::Matrix(["m".into(), "n".into(), "n".into()]);
-                    s.inputs.push(Array { name: "old".into(), ty: from, kind, top: 8, len });
+                    s.inputs.push(Array::view("old", from, &["m", "n"], "n", 8));
                 }
                 Value::new(format!("({} + {})", v.text, ty.of(&format!("old.tile([row, column], [{m}, {n}])"))), ty, &[m, n], v.top + 8)
             }
@@ -300,22 +298,17 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
     let at = if turned { ["column", "row"] } else { ["row", "column"] };
     let extents = if turned { [n, m] } else { [m, n] };
     let text = if turned { format!("trans({})", v.text) } else { v.text };
-    let row = |pad: &str| Len::Matrix([dims[0].into(), format!("{}{pad}", dims[1]), dims[1].into()]);
-    match s.rng.u8(..4) {
-        0 => {
-            s.outputs.push(Array { name: "c".into(), ty: to, kind: Kind::Pointer, top: 3, len: row(pad) });
-            let (rows, columns) = (format!("({} + arange({})).expand(1)", at[0], extents[0]), format!("({} + arange({})).expand(0)", at[1], extents[1]));
-            s.line(format!("store(c.add({rows} * ({}{pad}) + {columns}), {text}).mask(({rows} < {}) & ({columns} < {}));", dims[1], dims[0], dims[1]));
-        }
-        1 => {
-            s.outputs.push(Array { name: "c".into(), ty: to, kind: Kind::Slice, top: 3, len: row("") });
-            let (rows, columns) = (format!("({} + arange({})).expand(1)", at[0], extents[0]), format!("({} + arange({})).expand(0)", at[1], extents[1]));
-            s.line(format!("store(c, {rows} * {} + {columns}, {text}).mask(({rows} < {}) & ({columns} < {}));", dims[1], dims[0], dims[1]));
-        }
-        _ => {
-            let kind = Kind::View { dims: dims.map(String::from).into(), strides: vec![format!("{}{pad}", dims[1]), "1".into()] };
-            s.outputs.push(Array { name: "c".into(), ty: to, kind, top: 3, len: row(pad) });
-            s.line(format!("c.store([{}, {}], {text});", at[0], at[1]));
-        }
+    let way = *s.pick(&[Way::Pointer, Way::Slice, Way::View, Way::View]);
+    let row = format!("{}{}", dims[1], if way == Way::Slice { "" } else { pad });
+    let mut c = Array::view("c", to, &dims, &row, 3);
+    if way == Way::View {
+        s.line(format!("c.store([{}, {}], {text});", at[0], at[1]));
+    } else {
+        let [rows, columns] = [0, 1].map(|i| format!("({} + arange({})).expand({})", at[i], extents[i], 1 - i));
+        let index = format!("{rows} * ({row}) + {columns}");
+        let place = if way == Way::Slice { format!("c, {index}") } else { format!("c.add({index})") };
+        c.kind = if way == Way::Slice { Kind::Slice } else { Kind::Pointer };
+        s.line(format!("store({place}, {text}).mask(({rows} < {}) & ({columns} < {}));", dims[0], dims[1]));
     }
+    s.outputs.push(c);
 }

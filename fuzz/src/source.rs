@@ -44,6 +44,17 @@ pub enum Kind {
 }
 
 impl Array {
+    /// A view of two or three dimensions, by the sizes of a run, its rows so many elements apart.
+    pub fn view(name: &str, ty: DType, dims: &[&str], row: &str, top: u64) -> Array {
+        let (strides, rows) = match dims {
+            [rows, _] => (vec![row.to_string(), "1".into()], rows.to_string()),
+            [batches, rows, _] => (vec![format!("({rows}) * ({row})"), row.to_string(), "1".into()], format!("{batches} * {rows}")),
+            _ => unreachable!("{name}: {dims:?}"),
+        };
+        let len = Len::Matrix([rows, row.into(), dims[dims.len() - 1].into()]);
+        Array { name: name.into(), ty, kind: Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides }, top, len }
+    }
+
     fn declared(&self, mutable: bool) -> String {
         let Array { name, kind, .. } = self;
         let ty = self.ty.name();
@@ -67,8 +78,9 @@ pub struct Source {
     pub outputs: Vec<Array>,
     /// Scalars: a name and the values of each run.
     pub sizes: Vec<(String, Vec<usize>)>,
-    /// What may be read: variables that are not assigned, or that are.
+    /// What may be read, and is not assigned.
     pub seen: Vec<Value>,
+    /// What may be read and assigned.
     pub variables: Vec<Value>,
 }
 
@@ -135,7 +147,7 @@ impl Source {
         if let Some(a) = self.inputs.iter().find(is_one) {
             return a.clone();
         }
-        let dims: Vec<usize> = (0..rank).map(|_| *[1, 8, 16, 31, 40, 64].get(self.rng.usize(..6)).expect("one of six")).collect();
+        let dims: Vec<usize> = (0..rank).map(|_| *self.pick(&[1, 8, 16, 31, 40, 64])).collect();
         let kind = self.contiguous(&dims);
         let a = Array { name: self.name("w"), ty, kind, top: ty.input(), len: Len::Number(2 * (64 * 64 * 64 + 64 * 64)) };
         self.inputs.push(a.clone());
@@ -156,9 +168,8 @@ impl Source {
         Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides }
     }
 
-    pub fn size(&mut self, name: &str, values: &[usize]) -> String {
+    pub fn size(&mut self, name: &str, values: &[usize]) {
         self.sizes.push((name.into(), values.into()));
-        name.into()
     }
 
     /// The function under its attribute.

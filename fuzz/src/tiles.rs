@@ -30,7 +30,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let warps = if warps[0] == warps[1] { vec![warps[0]] } else { warps.to_vec() };
     let emulate: Vec<usize> = (0..warps.len()).collect();
     let attribute = format!("tune(warps = {warps:?}), grid = [{programs}], emulate = {emulate:?}");
-    Kernel::new(name, s.function(name, &attribute), s)
+    Kernel::new(name, &attribute, s)
 }
 
 /// `round`: the variable that counts a loop's rounds, where this is in one.
