@@ -30,7 +30,10 @@ pub unsafe extern "C" fn tile_attention(
 ) -> c_int {
     enter(|| {
         let causal = flag("causal", causal)?;
-        let (q_dims, k_dims) = ([long("heads", heads)?, long("queries", queries)?, long("d", d)?], [long("shared", shared)?, long("keys", keys)?, long("d", d)?]);
+        let (q_dims, k_dims) = (
+            [long("heads", heads)?, long("queries", queries)?, long("d", d)?],
+            [long("shared", shared)?, long("keys", keys)?, long("d", d)?],
+        );
         match dtype {
             1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),
             2 => typed::<bf16>([q, k, v], o, q_dims, k_dims, scale, causal),
@@ -39,9 +42,20 @@ pub unsafe extern "C" fn tile_attention(
     })
 }
 
-unsafe fn typed<T: Attend>([q, k, v]: [*const c_void; 3], o: *mut c_void, q_dims: [u64; 3], k_dims: [u64; 3], scale: f32, causal: bool) -> Result<()> {
+unsafe fn typed<T: Attend>(
+    [q, k, v]: [*const c_void; 3],
+    o: *mut c_void,
+    q_dims: [u64; 3],
+    k_dims: [u64; 3],
+    scale: f32,
+    causal: bool,
+) -> Result<()> {
     let (n, of_k) = (volume(&q_dims)?, volume(&k_dims)?);
-    let (q, k, v) = (Array::<T>::new("q", q.cast(), n)?, Array::<T>::new("k", k.cast(), of_k)?, Array::<T>::new("v", v.cast(), of_k)?);
+    let (q, k, v) = (
+        Array::<T>::new("q", q.cast(), n)?,
+        Array::<T>::new("k", k.cast(), of_k)?,
+        Array::<T>::new("v", v.cast(), of_k)?,
+    );
     let o = Array::<T>::new("o", o.cast_const().cast(), n)?;
     for input in [&q, &k, &v] {
         o.apart(input)?;

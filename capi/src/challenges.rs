@@ -21,7 +21,12 @@ pub unsafe extern "C" fn solve_vector_add(A: *const c_float, B: *const c_float, 
 /// # Safety
 /// The pointers address rows * cols floats each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn solve_matrix_transpose(input: *const c_float, output: *mut c_float, rows: c_int, cols: c_int) -> c_int {
+pub unsafe extern "C" fn solve_matrix_transpose(
+    input: *const c_float,
+    output: *mut c_float,
+    rows: c_int,
+    cols: c_int,
+) -> c_int {
     enter(|| {
         let (rows, cols) = (int("rows", rows)?, int("cols", cols)?);
         let n = area(rows, cols)?;
@@ -74,7 +79,9 @@ pub unsafe extern "C" fn solve_1d_convolution(
     enter(|| {
         let (n, taps) = (int("input_size", input_size)?, int("kernel_size", kernel_size)?);
         if taps > n && n > 0 {
-            return Err(Failure::argument(format!("kernel_size is {taps}: more taps than the {n} elements of the input")));
+            return Err(Failure::argument(format!(
+                "kernel_size is {taps}: more taps than the {n} elements of the input"
+            )));
         }
         let outputs = if n == 0 || taps == 0 { 0 } else { n - taps + 1 };
         let (x, w) = (Array::new("input", input, n)?, Array::new("kernel", kernel, taps)?);
@@ -161,7 +168,12 @@ pub unsafe extern "C" fn solve_matrix_copy(A: *const c_float, B: *mut c_float, N
 /// # Safety
 /// The pointers address N elements and one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn solve_count_array_element(input: *const c_int, output: *mut c_int, N: c_int, K: c_int) -> c_int {
+pub unsafe extern "C" fn solve_count_array_element(
+    input: *const c_int,
+    output: *mut c_int,
+    N: c_int,
+    K: c_int,
+) -> c_int {
     enter(|| count(input, output, int("N", N)?, K))
 }
 
@@ -170,7 +182,13 @@ pub unsafe extern "C" fn solve_count_array_element(input: *const c_int, output: 
 /// # Safety
 /// The pointers address N * M elements and one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn solve_count_2d_array_element(input: *const c_int, output: *mut c_int, N: c_int, M: c_int, K: c_int) -> c_int {
+pub unsafe extern "C" fn solve_count_2d_array_element(
+    input: *const c_int,
+    output: *mut c_int,
+    N: c_int,
+    M: c_int,
+    K: c_int,
+) -> c_int {
     // A contiguous matrix is an array.
     enter(|| count(input, output, area(int("N", N)?, int("M", M)?)?, K))
 }

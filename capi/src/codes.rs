@@ -22,14 +22,22 @@ pub const TILE_ERROR_INTERNAL: c_int = 7;
 
 pub(crate) fn code_of(error: &Error) -> c_int {
     match error {
-        Error::Shape { .. } | Error::NullPointer { .. } | Error::Misaligned { .. } | Error::TooLarge { .. } | Error::GridTooLarge { .. } => {
-            TILE_ERROR_ARGUMENT
-        }
-        Error::StreamMismatch | Error::DeviceMismatch { .. } | Error::Foreign { .. } | Error::UnknownBackend { .. } | Error::UnknownOperation { .. } => TILE_ERROR_ARGUMENT,
+        Error::Shape { .. }
+        | Error::NullPointer { .. }
+        | Error::Misaligned { .. }
+        | Error::TooLarge { .. }
+        | Error::GridTooLarge { .. } => TILE_ERROR_ARGUMENT,
+        Error::StreamMismatch
+        | Error::DeviceMismatch { .. }
+        | Error::Foreign { .. }
+        | Error::UnknownBackend { .. }
+        | Error::UnknownOperation { .. } => TILE_ERROR_ARGUMENT,
         Error::Alias { .. } => TILE_ERROR_OVERLAP,
-        Error::NoCuda { .. } | Error::NoDevice { .. } | Error::DriverTooOld { .. } | Error::MissingBundle { .. } | Error::NoTarget { .. } => {
-            TILE_ERROR_NO_DEVICE
-        }
+        Error::NoCuda { .. }
+        | Error::NoDevice { .. }
+        | Error::DriverTooOld { .. }
+        | Error::MissingBundle { .. }
+        | Error::NoTarget { .. } => TILE_ERROR_NO_DEVICE,
         Error::OutOfMemory { .. } => TILE_ERROR_MEMORY,
         Error::DeviceLost { .. } => TILE_ERROR_DEVICE_LOST,
         _ => TILE_ERROR_LAUNCH,

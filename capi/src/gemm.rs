@@ -53,8 +53,13 @@ pub unsafe extern "C" fn solve_int8_quantized_matmul(
 ) -> c_int {
     enter(|| {
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
-        let zero = |name, v| i8::try_from(v).map_err(|_| Failure::argument(format!("{name} is {v}: an int8 is -128 to 127")));
-        let (zero_a, zero_b, zero_c) = (zero("zero_point_A", zero_point_A)?, zero("zero_point_B", zero_point_B)?, zero("zero_point_C", zero_point_C)?);
+        let zero =
+            |name, v| i8::try_from(v).map_err(|_| Failure::argument(format!("{name} is {v}: an int8 is -128 to 127")));
+        let (zero_a, zero_b, zero_c) = (
+            zero("zero_point_A", zero_point_A)?,
+            zero("zero_point_B", zero_point_B)?,
+            zero("zero_point_C", zero_point_C)?,
+        );
         let q = Quantisation { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
         let p = Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n])?;
         p.run(|on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
@@ -92,7 +97,15 @@ pub unsafe extern "C" fn solve_fp16_batched_matmul(
     N: c_int,
     K: c_int,
 ) -> c_int {
-    enter(|| batched::<f16>(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?]))
+    enter(|| {
+        batched::<f16>(
+            ["A", "B", "C"],
+            A.cast(),
+            B.cast(),
+            C.cast(),
+            [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?],
+        )
+    })
 }
 
 /// c[i] = a[i] b[i] for every i of the batch: a is batch x m x k, b is batch x k x n, c is batch x m x n. dtype: 0 f32,
@@ -123,7 +136,13 @@ pub unsafe extern "C" fn tile_batched_matmul(
     })
 }
 
-unsafe fn batched<T: BatchMultiply>(names: [&str; 3], a: *const T, b: *const T, c: *mut T, [batch, m, n, k]: [u64; 4]) -> Result<()> {
+unsafe fn batched<T: BatchMultiply>(
+    names: [&str; 3],
+    a: *const T,
+    b: *const T,
+    c: *mut T,
+    [batch, m, n, k]: [u64; 4],
+) -> Result<()> {
     let p = Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n])?;
     p.run(|on, a, b, c| ops::batched_matmul(on, a, b, c))
 }

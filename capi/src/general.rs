@@ -22,7 +22,13 @@ macro_rules! by_dtype { ($dtype:expr, $f:ident($($ptr:ident),*; $n:expr)) => { m
 /// # Safety
 /// The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tile_vector_add(dtype: c_int, a: *const c_void, b: *const c_void, c: *mut c_void, N: c_longlong) -> c_int {
+pub unsafe extern "C" fn tile_vector_add(
+    dtype: c_int,
+    a: *const c_void,
+    b: *const c_void,
+    c: *mut c_void,
+    N: c_longlong,
+) -> c_int {
     enter(|| by_dtype!(dtype, add(a, b, c; long("N", N)?)))
 }
 
@@ -58,7 +64,12 @@ pub unsafe extern "C" fn tile_gelu(dtype: c_int, x: *const c_void, y: *mut c_voi
 /// # Safety
 /// The pointers address rows * cols floats each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tile_softmax_rows(x: *const c_float, y: *mut c_float, rows: c_longlong, cols: c_longlong) -> c_int {
+pub unsafe extern "C" fn tile_softmax_rows(
+    x: *const c_float,
+    y: *mut c_float,
+    rows: c_longlong,
+    cols: c_longlong,
+) -> c_int {
     enter(|| {
         let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
         let n = area(rows, cols)?;

@@ -53,7 +53,8 @@ pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
         Ok(Ok(())) => TILE_OK,
         Ok(Err(f)) => remember(f.code, f.message),
         Err(panic) => {
-            let what = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+            let what =
+                panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
             let message = format!("internal error: {}", what.unwrap_or("a panic without a message"));
             // A payload may panic when it is dropped.
             core::mem::forget(panic);

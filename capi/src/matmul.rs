@@ -23,7 +23,14 @@ enum Activation {
 /// # Safety
 /// The pointers address M * N, N * K and M * K floats.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn solve_matrix_multiplication(A: *const c_float, B: *const c_float, C: *mut c_float, M: c_int, N: c_int, K: c_int) -> c_int {
+pub unsafe extern "C" fn solve_matrix_multiplication(
+    A: *const c_float,
+    B: *const c_float,
+    C: *mut c_float,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+) -> c_int {
     enter(|| {
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
         let p = Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k])?;
@@ -105,7 +112,11 @@ unsafe fn general(
         1 => Precision::F32,
         2 if dtype == 0 => Precision::Tf32,
         2 => return Err(Failure::argument(format!("precision is 2: tf32 is of f32, dtype 0, and dtype is {dtype}"))),
-        other => return Err(Failure::argument(format!("precision is {other}: 0 is the default, 1 the accuracy of f32, 2 tf32"))),
+        other => {
+            return Err(Failure::argument(format!(
+                "precision is {other}: 0 is the default, 1 the accuracy of f32, 2 tf32"
+            )));
+        }
     };
     let transpose = Transpose { a: flag("trans_a", trans_a)?, b: flag("trans_b", trans_b)? };
     let extents = [long("m", m)?, long("n", n)?, long("k", k)?];
@@ -113,11 +124,15 @@ unsafe fn general(
         0 => typed::<f32>(activation, precision, transpose, a, b, c, extents),
         1 => typed::<f16>(activation, precision, transpose, a, b, c, extents),
         2 => typed::<bf16>(activation, precision, transpose, a, b, c, extents),
-        3 if activation == Activation::LeakyRelu => Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into())),
+        3 if activation == Activation::LeakyRelu => {
+            Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into()))
+        }
         3 => typed::<i8>(activation, precision, transpose, a, b, c, extents),
         4 => typed::<f8e4m3>(activation, precision, transpose, a, b, c, extents),
         5 => typed::<f8e5m2>(activation, precision, transpose, a, b, c, extents),
-        other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3, 5 fp8 e5m2"))),
+        other => {
+            Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3, 5 fp8 e5m2")))
+        }
     }
 }
 
@@ -147,7 +162,15 @@ pub(crate) struct Operands<'a, T, U, const R: usize> {
 }
 
 impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
-    pub fn new(names: [&'a str; 3], a: *const T, b: *const T, c: *mut U, dims_a: [u64; R], dims_b: [u64; R], dims_c: [u64; R]) -> Result<Self> {
+    pub fn new(
+        names: [&'a str; 3],
+        a: *const T,
+        b: *const T,
+        c: *mut U,
+        dims_a: [u64; R],
+        dims_b: [u64; R],
+        dims_c: [u64; R],
+    ) -> Result<Self> {
         let results = volume(&dims_c)?;
         // Without a result nothing is read.
         let read = |dims| if results == 0 { Ok(0) } else { volume(dims) };
@@ -161,9 +184,16 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
 
     /// # Safety
     /// The memory is the caller's to read and to write.
-    pub unsafe fn run(&self, multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> host::Result<()>) -> Result<()> {
+    pub unsafe fn run(
+        &self,
+        multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> host::Result<()>,
+    ) -> Result<()> {
         backend::with(volume(&self.c.1)?, |on, place| {
-            let (a, b, c) = (self.a.0.input(place).view(self.a.1), self.b.0.input(place).view(self.b.1), self.c.0.output(place).view(self.c.1));
+            let (a, b, c) = (
+                self.a.0.input(place).view(self.a.1),
+                self.b.0.input(place).view(self.b.1),
+                self.c.0.output(place).view(self.c.1),
+            );
             match (a, b, c) {
                 (Some(a), Some(b), Some(c)) => multiply(on, a, b, c),
                 _ => Err(host::Error::Shape { what: "matmul", why: "an array is not as long as its matrix".into() }),

@@ -29,7 +29,8 @@ pub(crate) fn flag(name: &str, v: c_int) -> Result<bool> {
 
 /// The product of two sizes.
 pub(crate) fn area(rows: u64, cols: u64) -> Result<u64> {
-    rows.checked_mul(cols).ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))
+    rows.checked_mul(cols)
+        .ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))
 }
 
 /// The product of extents; without one of them there is nothing, however large the others are.
@@ -54,17 +55,23 @@ impl<'a, T: Element> Array<'a, T> {
         }
         let bytes = len.checked_mul(size_of::<T>() as u64).filter(|b| *b <= isize::MAX as u64);
         let Some(bytes) = bytes else {
-            return Err(Failure::argument(format!("{name}: {len} elements of {} bytes are more than can be addressed", size_of::<T>())));
+            return Err(Failure::argument(format!(
+                "{name}: {len} elements of {} bytes are more than can be addressed",
+                size_of::<T>()
+            )));
         };
         if ptr.is_null() {
             return Err(Failure::argument(format!("{name} is a null pointer, with {len} elements")));
         }
         if !(ptr as usize).is_multiple_of(size_of::<T>()) {
-            let why = format!("{name} is at {ptr:p}, which is not a multiple of its element size, {} bytes", size_of::<T>());
+            let why =
+                format!("{name} is at {ptr:p}, which is not a multiple of its element size, {} bytes", size_of::<T>());
             return Err(Failure::argument(why));
         }
         if (ptr as u64).checked_add(bytes).is_none() {
-            return Err(Failure::argument(format!("{name}: {len} elements at {ptr:p} reach past the end of the address space")));
+            return Err(Failure::argument(format!(
+                "{name}: {len} elements at {ptr:p} reach past the end of the address space"
+            )));
         }
         Ok(a)
     }
@@ -89,7 +96,10 @@ impl<'a, T: Element> Array<'a, T> {
     pub fn apart<U: Element>(&self, other: &Array<U>) -> Result<()> {
         let ((a, b), (c, d)) = (self.range(), other.range());
         if a < d && c < b && self.len > 0 && other.len > 0 {
-            return Err(Failure::overlap(format!("{} and {} overlap: give the output memory of its own", self.name, other.name)));
+            return Err(Failure::overlap(format!(
+                "{} and {} overlap: give the output memory of its own",
+                self.name, other.name
+            )));
         }
         Ok(())
     }

@@ -17,7 +17,12 @@ pub mod heads {
         reshape(x.tile([head, at, 0], [1, N, D]), [N, D])
     }
 
-    fn scores<T, const BM: usize, const BN: usize, const D: usize>(q: Tile<T>, k: View<T, 3>, head: usize, at: usize) -> Tile<f32> {
+    fn scores<T, const BM: usize, const BN: usize, const D: usize>(
+        q: Tile<T>,
+        k: View<T, 3>,
+        head: usize,
+        at: usize,
+    ) -> Tile<f32> {
         dot(q, trans(block_of::<T, BN, D>(k, head, at)), zeros::<f32>([BM, BN]))
     }
 
@@ -33,7 +38,11 @@ pub mod heads {
     }
 
     /// The weights of a block, the factor for what was before, and the greatest scores and sums with it.
-    fn weights(scores: Tile<f32>, x: f32, (top, all): (Tile<f32>, Tile<f32>)) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
+    fn weights(
+        scores: Tile<f32>,
+        x: f32,
+        (top, all): (Tile<f32>, Tile<f32>),
+    ) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
         let higher = maximum(top, max(scores, 1));
         let p = exp2(fma(scores, x, -(higher * x).expand(1)));
         let fade = exp2((top - higher) * x);
@@ -82,7 +91,15 @@ pub mod heads {
     }
 
     /// One block of queries, of a head.
-    fn attend<T, const BM: usize, const BN: usize, const D: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, o: ViewMut<T, 3>, scale: f32, causal: bool, (head, block): (u32, u32)) {
+    fn attend<T, const BM: usize, const BN: usize, const D: usize>(
+        q: View<T, 3>,
+        k: View<T, 3>,
+        v: View<T, 3>,
+        o: ViewMut<T, 3>,
+        scale: f32,
+        causal: bool,
+        (head, block): (u32, u32),
+    ) {
         let (queries, keys) = (o.dim(1), k.dim(1));
         let first = block as usize * BM;
         let shared = (head / (q.dim(0) as u32 / k.dim(0) as u32)) as usize;
@@ -92,7 +109,8 @@ pub mod heads {
         let whole = sight(first, (queries, keys), causal) / BN * BN;
         let query = block_of::<T, BM, D>(q, head, first);
         let sights = sight(first + arange(BM), (queries, keys), causal);
-        let (acc, top, all) = scan::<T, BM, BN, D>(query, sights, k, v, shared, scale * 1.4426950408889634, (0usize, whole, last));
+        let (acc, top, all) =
+            scan::<T, BM, BN, D>(query, sights, k, v, shared, scale * 1.4426950408889634, (0usize, whole, last));
         o.store([head, first, 0], reshape(averages::<T>(acc, top, all), [1, BM, D]));
     }
 
@@ -112,9 +130,17 @@ pub mod heads {
         tune(BM = [64], BN = [16], STAY = [0], warps = [8], arch = [80], kernels = [attention_128]),
         grid = [if STAY == 0 { cdiv(o.dim(1), BM) * o.dim(0) } else { min(cdiv(o.dim(1), BM) * o.dim(0), num_sms() * STAY) }],
     )]
-    pub fn attention<T: Float, const BM: usize, const BN: usize, const D: usize, const STAY: usize>(q: View<T, 3>, k: View<T, 3>, v: View<T, 3>, mut o: ViewMut<T, 3>, scale: f32, causal: bool) {
+    pub fn attention<T: Float, const BM: usize, const BN: usize, const D: usize, const STAY: usize>(
+        q: View<T, 3>,
+        k: View<T, 3>,
+        v: View<T, 3>,
+        mut o: ViewMut<T, 3>,
+        scale: f32,
+        causal: bool,
+    ) {
         // In 32 bits: divisions of 64 take long, and registers.
-        let (heads, blocks, me, programs) = (o.dim(0) as u32, cdiv(o.dim(1), BM) as u32, program_id(0) as u32, num_programs(0) as u32);
+        let (heads, blocks, me, programs) =
+            (o.dim(0) as u32, cdiv(o.dim(1), BM) as u32, program_id(0) as u32, num_programs(0) as u32);
         if STAY == 0 {
             let (head, block) = (me / blocks, me % blocks);
             attend::<T, BM, BN, D>(q, k, v, o, scale, causal, (head, if causal { blocks - 1 - block } else { block }));
@@ -137,7 +163,14 @@ pub mod heads {
 
     /// Rows from `h` on of what all parts have left in their slots: as `scan` gives them for all keys. In no slot but those of parts, nor beyond the rows that are
     /// filled, is anything to be read.
-    fn together<const BM: usize, const D: usize, const H: usize>(slots: &mut [f32], base: usize, h: usize, filled: usize, parts: usize, x: f32) -> (Tile<f32>, Tile<f32>, Tile<f32>) {
+    fn together<const BM: usize, const D: usize, const H: usize>(
+        slots: &mut [f32],
+        base: usize,
+        h: usize,
+        filled: usize,
+        parts: usize,
+        x: f32,
+    ) -> (Tile<f32>, Tile<f32>, Tile<f32>) {
         let size = BM * (D + 2);
         // As many as there may be parts.
         let (row, of) = (h + arange(H), arange(64));
@@ -153,7 +186,9 @@ pub mod heads {
             let there = (of < parts).expand(1) & (row < filled).expand(0);
             let place = base + of.expand(1) * size;
             let tops = load(slots, place + BM * D + row.expand(0)).mask(there).other(NEVER).unchecked();
-            let sums = load(slots, (place + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0)).mask(there.expand(2)).unchecked();
+            let sums = load(slots, (place + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0))
+                .mask(there.expand(2))
+                .unchecked();
             acc += sums * exp2((tops - top.expand(0)) * x).expand(2);
         }
         (sum(acc, 0), top, all)
@@ -181,7 +216,14 @@ pub mod heads {
         tune(BM = [64], BN = [16], PER_SM = [2], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),
         grid = [cdiv(o.dim(1), BM) * o.dim(0) * max(1, min(min(num_sms() * PER_SM / (cdiv(o.dim(1), BM) * o.dim(0)), cdiv(k.dim(1), BN)), 64))],
     )]
-    pub unsafe fn attention_few<T: Float, const BM: usize, const BN: usize, const D: usize, const PER_SM: usize, const H: usize>(
+    pub unsafe fn attention_few<
+        T: Float,
+        const BM: usize,
+        const BN: usize,
+        const D: usize,
+        const PER_SM: usize,
+        const H: usize,
+    >(
         q: View<T, 3>,
         k: View<T, 3>,
         v: View<T, 3>,
@@ -228,7 +270,9 @@ pub mod heads {
                 let row = arange(BM);
                 // Who sees none of these keys has anything for sums; where all scores are NaN, NaN.
                 let any = (top > 0.5 * NEVER) | (all != all);
-                store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0)).mask((row < filled).expand(1)).unchecked();
+                store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0))
+                    .mask((row < filled).expand(1))
+                    .unchecked();
                 store(slots, mine + BM * D + row, top).mask(row < filled).unchecked();
                 store(slots, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();
                 share(tickets, word, part, parts, |p| {

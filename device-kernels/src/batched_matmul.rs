@@ -5,7 +5,11 @@ use kernel_macros::tile_module;
 #[tile_module]
 pub mod batched {
     /// Batches one after another, each in the order of a single product.
-    fn product<T, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize>(a: View<T, 3>, b: View<T, 3>, c: ViewMut<T, 3>) {
+    fn product<T, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize>(
+        a: View<T, 3>,
+        b: View<T, 3>,
+        c: ViewMut<T, 3>,
+    ) {
         let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
         let each = tiles.0 * tiles.1;
         for t in range(program_id(0), c.dim(0) * each, num_programs(0)) {
@@ -32,7 +36,14 @@ pub mod batched {
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
         emulate = [1, 3],
     )]
-    pub fn batched_matmul<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn batched_matmul<
+        T: Float,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 3>,
         b: View<T, 3>,
         mut c: ViewMut<T, 3>,
@@ -48,7 +59,14 @@ pub mod batched {
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
         emulate = [0, 1],
     )]
-    pub fn batched_matmul_f32<T: Float, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn batched_matmul_f32<
+        T: Float,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 3>,
         b: View<T, 3>,
         mut c: ViewMut<T, 3>,

@@ -5,7 +5,12 @@ use kernel_macros::tile_module;
 #[tile_module]
 pub mod scaled {
     /// Tile `[i, j]` of the product.
-    fn sums<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, i: usize, j: usize) -> Tile<f32> {
+    fn sums<const BM: usize, const BN: usize, const BK: usize>(
+        a: View<f16, 2>,
+        b: View<f16, 2>,
+        i: usize,
+        j: usize,
+    ) -> Tile<f32> {
         let mut acc = zeros::<f32>([BM, BN]);
         for k in (0..a.dim(1)).step_by(BK) {
             acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
@@ -25,7 +30,14 @@ pub mod scaled {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
-    pub fn gemm<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const AHEAD: usize>(
+    pub fn gemm<
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+        const AHEAD: usize,
+    >(
         a: View<f16, 2>,
         b: View<f16, 2>,
         old: View<f16, 2>,
@@ -37,7 +49,8 @@ pub mod scaled {
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);
             let acc = sums::<BM, BN, BK>(a, b, i, j);
-            let before = if AHEAD == 1 { old.tile([i * BM, j * BN], [BM, BN]) } else { c.tile([i * BM, j * BN], [BM, BN]) };
+            let before =
+                if AHEAD == 1 { old.tile([i * BM, j * BN], [BM, BN]) } else { c.tile([i * BM, j * BN], [BM, BN]) };
             c.store([i * BM, j * BN], (beta * before.to::<f32>() + alpha * acc).to::<f16>());
         }
     }
@@ -53,7 +66,13 @@ pub mod scaled {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 2],
     )]
-    pub fn scaled_product<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn scaled_product<
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<f16, 2>,
         b: View<f16, 2>,
         mut c: ViewMut<f16, 2>,

@@ -5,7 +5,11 @@ use kernel_macros::tile_library;
 #[tile_library]
 pub mod tiles {
     /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
-    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(v: View<E, 2>, r: usize, c: usize) -> Tile<E> {
+    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(
+        v: View<E, 2>,
+        r: usize,
+        c: usize,
+    ) -> Tile<E> {
         if ONCE == 1 {
             if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
         } else {

@@ -9,7 +9,15 @@ use kernel_macros::tile_module;
 
 #[tile_module(use crate::library::tiles)]
 pub mod products {
-    fn tile_of_product<E, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const ONCE: usize>(
+    fn tile_of_product<
+        E,
+        const TA: usize,
+        const TB: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const ONCE: usize,
+    >(
         a: View<E, 2>,
         b: View<E, 2>,
         c: ViewMut<E, 2>,
@@ -20,7 +28,11 @@ pub mod products {
         let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
         let mut acc = zeros::<f32>([BM, BN]);
         for k in (0..depth).step_by(BK) {
-            acc = dot(operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k), operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN), acc);
+            acc = dot(
+                operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k),
+                operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN),
+                acc,
+            );
         }
         c.store([i * BM, j * BN], activated(acc, below).to::<E>());
     }
@@ -56,7 +68,17 @@ pub mod products {
             if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
         ],
     )]
-    pub fn matmul<T: Float, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize, const ONCE: usize>(
+    pub fn matmul<
+        T: Float,
+        const TA: usize,
+        const TB: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+        const ONCE: usize,
+    >(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<T, 2>,

@@ -17,7 +17,17 @@ pub mod bytes {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 3],
     )]
-    pub fn matmul_8bit<T, S, P, const INTEGERS: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_8bit<
+        T,
+        S,
+        P,
+        const INTEGERS: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 2>,
         b: View<T, 2>,
         mut c: ViewMut<P, 2>,

@@ -22,7 +22,15 @@ pub mod f32_products {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 3],
     )]
-    pub fn in_f32<const TB: usize, const BM: usize, const BN: usize, const BK: usize, const X3: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn in_f32<
+        const TB: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const X3: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<f32, 2>,
         b: View<f32, 2>,
         mut c: ViewMut<f32, 2>,
@@ -60,7 +68,14 @@ pub mod f32_products {
         tune(BM = [128], BN = [128], BK = [32], CHUNK = [64, 128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
     )]
-    pub fn matmul_f32_parts<const BM: usize, const BN: usize, const BK: usize, const CHUNK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn matmul_f32_parts<
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const CHUNK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
         b_high: View<f32, 2>,
@@ -99,7 +114,11 @@ pub mod f32_products {
 
     /// `x = high + low` to 21 bits, both of them tf32.
     #[tile_kernel(tune(ROWS = [16], COLS = [128], warps = [8]), grid = [cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS)])]
-    pub fn split<const ROWS: usize, const COLS: usize>(x: View<f32, 2>, mut high: ViewMut<f32, 2>, mut low: ViewMut<f32, 2>) {
+    pub fn split<const ROWS: usize, const COLS: usize>(
+        x: View<f32, 2>,
+        mut high: ViewMut<f32, 2>,
+        mut low: ViewMut<f32, 2>,
+    ) {
         let across = cdiv(x.dim(1), COLS);
         let (r, c) = (program_id(0) / across * ROWS, program_id(0) % across * COLS);
         part(x.tile([r, c], [ROWS, COLS]), high, low, r, c);
@@ -130,7 +149,14 @@ pub mod f32_products {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [0, 2],
     )]
-    pub fn in_tf32<const TA: usize, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(
+    pub fn in_tf32<
+        const TA: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<f32, 2>,
         b: View<f32, 2>,
         mut c: ViewMut<f32, 2>,
@@ -158,7 +184,18 @@ pub mod f32_products {
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
         emulate = [1, 3, 4],
     )]
-    pub fn matmul_tf32_nn<const BM: usize, const BN: usize, const BK: usize, const GROUP: usize, const PER_SM: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>, below: f32) {
+    pub fn matmul_tf32_nn<
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
             let (i, j) = swizzle2d(t, tiles, GROUP);

@@ -62,7 +62,21 @@ pub mod quantised {
         zero_c: f32,
     ) {
         let (r, s) = (program_id(1) * ROWS, program_id(0) * COLS);
-        c.store([r, s], quantised::<ROWS, COLS>(sums.tile([r, s], [ROWS, COLS]), row_sums, column_sums, r, s, depth, scale, zero_a, zero_b, zero_c));
+        c.store(
+            [r, s],
+            quantised::<ROWS, COLS>(
+                sums.tile([r, s], [ROWS, COLS]),
+                row_sums,
+                column_sums,
+                r,
+                s,
+                depth,
+                scale,
+                zero_a,
+                zero_b,
+                zero_c,
+            ),
+        );
     }
 
     /// `row_sums` and `column_sums` may be empty where the other's zero point is 0.
@@ -93,7 +107,10 @@ pub mod quantised {
             for k in (0..a.dim(1)).step_by(BK) {
                 acc = dot(a.tile([r, k], [BM, BK]), trans(b.tile([s, k], [BN, BK])), acc);
             }
-            c.store([r, s], quantised::<BM, BN>(acc, row_sums, column_sums, r, s, a.dim(1), scale, zero_a, zero_b, zero_c));
+            c.store(
+                [r, s],
+                quantised::<BM, BN>(acc, row_sums, column_sums, r, s, a.dim(1), scale, zero_a, zero_b, zero_c),
+            );
         }
     }
 }

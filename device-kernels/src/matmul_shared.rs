@@ -15,7 +15,14 @@ pub mod shared {
 
     /// Puts `[R, C]` of the sums, or the transpose of them with SWAP of 1, to row `r` and column `s`. KIND of 0: `f`, of which `scale` is the
     /// slope below 0. KIND of 1: the same of integers. KIND of 2: `scale` times the sums and `beta` times what is there.
-    fn put<S, P, const KIND: usize, const SWAP: usize, const R: usize, const C: usize>(sums: Tile<S>, c: ViewMut<P, 2>, r: usize, s: usize, scale: f32, beta: f32) {
+    fn put<S, P, const KIND: usize, const SWAP: usize, const R: usize, const C: usize>(
+        sums: Tile<S>,
+        c: ViewMut<P, 2>,
+        r: usize,
+        s: usize,
+        scale: f32,
+        beta: f32,
+    ) {
         if KIND == 2 && beta != 0.0 {
             let before = c.tile([r, s], [{ SWAP * C + (1 - SWAP) * R }, { SWAP * R + (1 - SWAP) * C }]);
             c.store([r, s], (beta * before.to::<f32>() + finished::<S, KIND, SWAP>(sums, scale)).to::<P>());
@@ -38,7 +45,24 @@ pub mod shared {
     /// Sums are `[R, C]`, or the transpose of that with SWAP of 1: of so few rows that B is read once, and its transpose, of A's type, is the left
     /// operand, of which instructions take 64 rows at least. HOW of 1: operands are rounded to tf32; of 2: sums of bytes are made in f32, EXACT of
     /// the depth at a time. H rows are added up at a time. A part of the depth has LEAST steps or more.
-    fn product<E, F, S, P, const KIND: usize, const TA: usize, const TB: usize, const SWAP: usize, const HOW: usize, const BM: usize, const BN: usize, const BK: usize, const R: usize, const C: usize, const H: usize, const LEAST: usize>(
+    fn product<
+        E,
+        F,
+        S,
+        P,
+        const KIND: usize,
+        const TA: usize,
+        const TB: usize,
+        const SWAP: usize,
+        const HOW: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const R: usize,
+        const C: usize,
+        const H: usize,
+        const LEAST: usize,
+    >(
         a: View<E, 2>,
         b: View<F, 2>,
         slots: &mut [S],
@@ -75,14 +99,21 @@ pub mod shared {
                 for first in range(from, to, EXACT) {
                     let mut part = zeros::<f32>([R, C]);
                     for k in range(first, min(first + EXACT, to), BK) {
-                        part = dot(operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r), part);
+                        part = dot(
+                            operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(),
+                            operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r),
+                            part,
+                        );
                     }
                     sums += part.to::<S>();
                 }
             } else {
                 for k in range(from, to, BK) {
                     if SWAP == 1 {
-                        let (x, y) = (operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(), operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r));
+                        let (x, y) = (
+                            operand::<F, { 1 - TB }, BN, BK, 1>(b, s, k).to::<E>(),
+                            operand::<E, { 1 - TA }, BK, BM, 0>(a, k, r),
+                        );
                         sums = if HOW == 1 { dot(x, y, sums).tf32() } else { dot(x, y, sums) };
                     } else {
                         let (x, y) = (operand::<E, TA, BM, BK, 0>(a, r, k), operand::<F, TB, BK, BN, 0>(b, k, s));
@@ -141,7 +172,18 @@ pub mod shared {
         tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA == 1 { a.dim(0) } else { a.dim(1) }, BK * LEAST)))],
     )]
-    pub unsafe fn matmul_shared<T: Float, const TA: usize, const TB: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared<
+        T: Float,
+        const TA: usize,
+        const TB: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const H: usize,
+        const SWAP: usize,
+        const LEAST: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 2>,
         b: View<T, 2>,
         slots: &mut [f32],
@@ -149,7 +191,24 @@ pub mod shared {
         mut c: ViewMut<T, 2>,
         below: f32,
     ) {
-        product::<T, T, f32, T, 0, TA, TB, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<
+            T,
+            T,
+            f32,
+            T,
+            0,
+            TA,
+            TB,
+            SWAP,
+            0,
+            BM,
+            BN,
+            BK,
+            { SWAP * BN + (1 - SWAP) * BM },
+            { SWAP * BM + (1 - SWAP) * BN },
+            H,
+            LEAST,
+        >(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// Of f32 rounded to tf32; what lies across goes to warpgroups by way of registers, where only a left operand may.
@@ -173,7 +232,17 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA == 1 { a.dim(0) } else { a.dim(1) }, BK * LEAST)))],
         emulate = [1, 6],
     )]
-    pub unsafe fn matmul_shared_tf32<const TA: usize, const TB: usize, const SWAP: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared_tf32<
+        const TA: usize,
+        const TB: usize,
+        const SWAP: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const H: usize,
+        const LEAST: usize,
+        const PER_SM: usize,
+    >(
         a: View<f32, 2>,
         b: View<f32, 2>,
         slots: &mut [f32],
@@ -181,7 +250,24 @@ pub mod shared {
         mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
-        product::<f32, f32, f32, f32, 0, TA, TB, SWAP, 1, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<
+            f32,
+            f32,
+            f32,
+            f32,
+            0,
+            TA,
+            TB,
+            SWAP,
+            1,
+            BM,
+            BN,
+            BK,
+            { SWAP * BN + (1 - SWAP) * BM },
+            { SWAP * BM + (1 - SWAP) * BN },
+            H,
+            LEAST,
+        >(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// `C = alpha A B + beta C`. With a `beta` of 0 what `C` held does not count.
@@ -200,7 +286,15 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]
-    pub unsafe fn gemm_shared<const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn gemm_shared<
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const H: usize,
+        const SWAP: usize,
+        const LEAST: usize,
+        const PER_SM: usize,
+    >(
         a: View<f16, 2>,
         b: View<f16, 2>,
         slots: &mut [f32],
@@ -209,7 +303,24 @@ pub mod shared {
         alpha: f32,
         beta: f32,
     ) {
-        product::<f16, f16, f32, f16, 2, 0, 0, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, alpha, beta);
+        product::<
+            f16,
+            f16,
+            f32,
+            f16,
+            2,
+            0,
+            0,
+            SWAP,
+            0,
+            BM,
+            BN,
+            BK,
+            { SWAP * BN + (1 - SWAP) * BM },
+            { SWAP * BM + (1 - SWAP) * BN },
+            H,
+            LEAST,
+        >(a, b, slots, tickets, c, alpha, beta);
     }
 
     /// A Bᵀ of 8 bits.
@@ -232,7 +343,19 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [4, 9],
     )]
-    pub unsafe fn matmul_shared_8bit<T, S, P, const KIND: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const SWAP: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_shared_8bit<
+        T,
+        S,
+        P,
+        const KIND: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const H: usize,
+        const SWAP: usize,
+        const LEAST: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 2>,
         b: View<T, 2>,
         slots: &mut [S],
@@ -240,7 +363,24 @@ pub mod shared {
         mut c: ViewMut<P, 2>,
         below: f32,
     ) {
-        product::<T, T, S, P, KIND, 0, 1, SWAP, 0, BM, BN, BK, { SWAP * BN + (1 - SWAP) * BM }, { SWAP * BM + (1 - SWAP) * BN }, H, LEAST>(a, b, slots, tickets, c, below, 0.0);
+        product::<
+            T,
+            T,
+            S,
+            P,
+            KIND,
+            0,
+            1,
+            SWAP,
+            0,
+            BM,
+            BN,
+            BK,
+            { SWAP * BN + (1 - SWAP) * BM },
+            { SWAP * BM + (1 - SWAP) * BN },
+            H,
+            LEAST,
+        >(a, b, slots, tickets, c, below, 0.0);
     }
 
     /// `y = x` as f16; the rows that `y` has more are of ones.
@@ -267,7 +407,19 @@ pub mod shared {
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
         emulate = [0, 4],
     )]
-    pub unsafe fn matmul_wide<T, S, P, const KIND: usize, const HOW: usize, const BM: usize, const BN: usize, const BK: usize, const H: usize, const LEAST: usize, const PER_SM: usize>(
+    pub unsafe fn matmul_wide<
+        T,
+        S,
+        P,
+        const KIND: usize,
+        const HOW: usize,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const H: usize,
+        const LEAST: usize,
+        const PER_SM: usize,
+    >(
         a: View<f16, 2>,
         b: View<T, 2>,
         slots: &mut [S],

@@ -16,7 +16,13 @@ pub mod shared_tiles {
     }
 
     /// A program's sums to the others, or with theirs to `c`.
-    fn add_up<E, const BM: usize, const BN: usize>(acc: Tile<f32>, parts: ViewMut<f32, 3>, tickets: &mut [u32], c: ViewMut<E, 2>, below: f32) {
+    fn add_up<E, const BM: usize, const BN: usize>(
+        acc: Tile<f32>,
+        parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        c: ViewMut<E, 2>,
+        below: f32,
+    ) {
         let (r, s) = (program_id(0) * BM, program_id(1) * BN);
         let tile = program_id(0) * num_programs(1) + program_id(1);
         parts.store([program_id(2), r, s], reshape(acc, [1, BM, BN]));
@@ -31,7 +37,14 @@ pub mod shared_tiles {
     }
 
     /// Of one row each, by multiply-adds: every element of B is taken once, where it was loaded, and what became of them is joined in the end.
-    fn row<const TB: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, parts: ViewMut<f32, 3>, tickets: &mut [u32], c: ViewMut<f32, 2>, below: f32) {
+    fn row<const TB: usize, const BN: usize, const BK: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
         let (r, s) = (program_id(0), program_id(1) * BN);
         let (from, to) = share::<BK>(a.dim(1), parts);
         let mut acc = if TB == 1 { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
@@ -59,7 +72,14 @@ pub mod shared_tiles {
         grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
         emulate = [2],
     )]
-    pub fn matmul_row_nn<const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut parts: ViewMut<f32, 3>, tickets: &mut [u32], mut c: ViewMut<f32, 2>, below: f32) {
+    pub fn matmul_row_nn<const BN: usize, const BK: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
         row::<0, BN, BK>(a, b, parts, tickets, c, below);
     }
 
@@ -72,12 +92,25 @@ pub mod shared_tiles {
         grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
         emulate = [5],
     )]
-    pub fn matmul_row_nt<const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut parts: ViewMut<f32, 3>, tickets: &mut [u32], mut c: ViewMut<f32, 2>, below: f32) {
+    pub fn matmul_row_nt<const BN: usize, const BK: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        mut parts: ViewMut<f32, 3>,
+        tickets: &mut [u32],
+        mut c: ViewMut<f32, 2>,
+        below: f32,
+    ) {
         row::<1, BN, BK>(a, b, parts, tickets, c, below);
     }
 
     /// What a step of the depth adds to the transpose of the result: `left` of B, which is taken apart here, times the transpose of A's rows from `r`.
-    fn step<const BM: usize, const BN: usize, const BK: usize>(left: Tile<f32>, a_high: View<f32, 2>, a_low: View<f32, 2>, r: usize, k: usize) -> Tile<f32> {
+    fn step<const BM: usize, const BN: usize, const BK: usize>(
+        left: Tile<f32>,
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        r: usize,
+        k: usize,
+    ) -> Tile<f32> {
         let high = tf32(left);
         let low = low_part(left, high);
         let (xh, xl) = (trans(a_high.tile([r, k], [BM, BK])), trans(a_low.tile([r, k], [BM, BK])));

@@ -62,7 +62,8 @@ pub mod whole {
         for start in range(0, maxima.len(), 1024) {
             let part = load(maxima, start + arange(1024)).other(f32::MIN);
             let higher = max(m, max(part));
-            s = s * exp2((m - higher) * LOG2_E) + sum(load(sums, start + arange(1024)) * exp2((part - higher) * LOG2_E));
+            s = s * exp2((m - higher) * LOG2_E)
+                + sum(load(sums, start + arange(1024)) * exp2((part - higher) * LOG2_E));
             m = higher;
         }
         let scale = 1.0 / s;

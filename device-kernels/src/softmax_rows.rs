@@ -96,7 +96,12 @@ pub mod rows {
         tune(ROWS = [2], LANES = [4096], warps = [32]),
         grid = [rows],
     )]
-    pub fn softmax_rows_wide<const ROWS: usize, const LANES: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+    pub fn softmax_rows_wide<const ROWS: usize, const LANES: usize>(
+        x: &[f32],
+        y: &mut [f32],
+        rows: usize,
+        cols: usize,
+    ) {
         let row = program_id(0) * cols;
         let c = arange(ROWS).expand(1) * LANES + arange(LANES).expand(0);
         let mut m = full([1, LANES], f32::MIN);

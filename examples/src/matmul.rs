@@ -101,7 +101,12 @@ pub unsafe fn matmul_blocked<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], GROUP_SIZE_M = [8]),
     grid = [cdiv(m, BLOCK_SIZE_M) * cdiv(n, BLOCK_SIZE_N)]
 )]
-pub unsafe fn matmul_grouped<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize, const GROUP_SIZE_M: usize>(
+pub unsafe fn matmul_grouped<
+    const BLOCK_SIZE_M: usize,
+    const BLOCK_SIZE_N: usize,
+    const BLOCK_SIZE_K: usize,
+    const GROUP_SIZE_M: usize,
+>(
     a: *const f32,
     b: *const f32,
     c: *mut f32,
@@ -157,7 +162,12 @@ pub unsafe fn matmul_grouped<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], GROUP_SIZE_M = [8]),
     grid = [min(num_sms(), cdiv(m, BLOCK_SIZE_M) * cdiv(n, BLOCK_SIZE_N))]
 )]
-pub unsafe fn matmul_persistent<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize, const GROUP_SIZE_M: usize>(
+pub unsafe fn matmul_persistent<
+    const BLOCK_SIZE_M: usize,
+    const BLOCK_SIZE_N: usize,
+    const BLOCK_SIZE_K: usize,
+    const GROUP_SIZE_M: usize,
+>(
     a: *const f32,
     b: *const f32,
     c: *mut f32,

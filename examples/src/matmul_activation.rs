@@ -65,7 +65,12 @@ mod activated {
         tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], GROUP_SIZE_M = [8], stages = [4]),
         grid = [cdiv(m, BLOCK_SIZE_M) * cdiv(n, BLOCK_SIZE_N)]
     )]
-    pub unsafe fn matmul_leaky_relu<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize, const GROUP_SIZE_M: usize>(
+    pub unsafe fn matmul_leaky_relu<
+        const BLOCK_SIZE_M: usize,
+        const BLOCK_SIZE_N: usize,
+        const BLOCK_SIZE_K: usize,
+        const GROUP_SIZE_M: usize,
+    >(
         a: *const f16,
         b: *const f16,
         c: *mut f16,

@@ -1,7 +1,10 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
 use kernel_core::{AsSliceMut, Call, ConfigDesc, f16};
-use tile_examples::{color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array, transpose, vector_add};
+use tile_examples::{
+    color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array,
+    transpose, vector_add,
+};
 use tile_host::conformance::{data, reference};
 use tile_host::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 
@@ -55,7 +58,8 @@ fn vector_adds() {
 fn vector_adds_and_says_so() {
     everywhere(|rt| {
         let (a, b) = (floats(50), floats(49));
-        let (x, y, mut out) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap(), Buffer::zeros(rt, 49).unwrap());
+        let (x, y, mut out) =
+            (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap(), Buffer::zeros(rt, 49).unwrap());
         launch(rt, vector_add::vector_add_debug(&x, &y, &mut out));
         assert_eq!(out.to_vec().unwrap(), a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<_>>());
         // Without the elements that the assertion wants.
@@ -86,14 +90,23 @@ fn inverts_colours() {
     everywhere(|rt| {
         for pixels in [0, 1, 3, 1024, 1500] {
             let image = data::bytes(&mut data::Rng::new(5), 4 * pixels);
-            let wanted: Vec<u8> = image.iter().enumerate().map(|(i, &v)| if i % 4 == 3 { v } else { 255 - v }).collect();
+            let wanted: Vec<u8> =
+                image.iter().enumerate().map(|(i, &v)| if i % 4 == 3 { v } else { 255 - v }).collect();
             let mut bytes = Buffer::from_slice(rt, &image).unwrap();
             launch(rt, color_inversion::invert_bytes(&mut bytes));
             assert_eq!(bytes.to_vec().unwrap(), wanted);
-            let words = |v: &[u8]| v.chunks(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], p[3]])).collect::<Vec<_>>();
+            let words =
+                |v: &[u8]| v.chunks(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], p[3]])).collect::<Vec<_>>();
             for stay in [false, true] {
                 let mut image = Buffer::from_slice(rt, &words(&image)).unwrap();
-                launch(rt, if stay { color_inversion::invert_persistent(&mut image) } else { color_inversion::invert_words(&mut image) });
+                launch(
+                    rt,
+                    if stay {
+                        color_inversion::invert_persistent(&mut image)
+                    } else {
+                        color_inversion::invert_words(&mut image)
+                    },
+                );
                 assert_eq!(image.to_vec().unwrap(), words(&wanted));
             }
         }
@@ -105,11 +118,19 @@ fn convolutions() {
     everywhere(|rt| {
         for (n, taps) in [(1, 1), (7, 7), (1030, 3), (2000, 10), (1025, 1)] {
             let (x, w) = (floats(n), data::floats(&mut data::Rng::new(8), taps, -1.0, 1.0));
-            let wanted: Vec<f64> = (0..n - taps + 1).map(|o| (0..taps).map(|k| x[o + k] as f64 * w[k] as f64).sum()).collect();
+            let wanted: Vec<f64> =
+                (0..n - taps + 1).map(|o| (0..taps).map(|k| x[o + k] as f64 * w[k] as f64).sum()).collect();
             let (input, kernel) = (Buffer::from_slice(rt, &x).unwrap(), Buffer::from_slice(rt, &w).unwrap());
             for by_fours in [false, true] {
                 let mut out = Buffer::zeros(rt, n - taps + 1).unwrap();
-                launch(rt, if by_fours { convolution::convolution_by_fours(&input, &kernel, &mut out) } else { convolution::convolution_plain(&input, &kernel, &mut out) });
+                launch(
+                    rt,
+                    if by_fours {
+                        convolution::convolution_by_fours(&input, &kernel, &mut out)
+                    } else {
+                        convolution::convolution_plain(&input, &kernel, &mut out)
+                    },
+                );
                 close_sums(&out.to_vec().unwrap(), &wanted, taps, 0.0);
             }
         }
@@ -303,11 +324,22 @@ fn products_of_views() {
     use matmul::matmul_views;
     let [by_maps, by_threads] = matmul_views::DESCS[0].configs else { panic!("two configurations") };
     let maps = |c: &ConfigDesc| c.variants.iter().map(|v| (v.only, v.maps.len())).collect::<Vec<_>>();
-    assert_eq!(maps(by_maps), [(Some("sm_90a"), 3), (Some("sm_90a"), 2)], "the operands' tiles, and the result's where it may be");
+    assert_eq!(
+        maps(by_maps),
+        [(Some("sm_90a"), 3), (Some("sm_90a"), 2)],
+        "the operands' tiles, and the result's where it may be"
+    );
     assert!(by_threads.variants.iter().all(|v| v.only.is_none() && v.maps.is_empty()), "{}", by_threads.id);
     everywhere(|rt| {
         // Rows of 130 or 20 bytes start at no multiples of 16, nor do those of a result with a gap of one element.
-        let cases = [([64, 64, 64], 0, Some(0)), ([200, 136, 72], 0, Some(0)), ([1, 8, 8], 0, Some(0)), ([72, 64, 80], 1, Some(1)), ([70, 65, 64], 0, None), ([64, 64, 10], 0, None)];
+        let cases = [
+            ([64, 64, 64], 0, Some(0)),
+            ([200, 136, 72], 0, Some(0)),
+            ([1, 8, 8], 0, Some(0)),
+            ([72, 64, 80], 1, Some(1)),
+            ([70, 65, 64], 0, None),
+            ([64, 64, 10], 0, None),
+        ];
         for ([m, n, k], gap, variant) in cases {
             let (a, b) = (halves(&floats(m * k)), halves(&data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
             let wanted = product(&wide(&a), &wide(&b), [m, n, k]);
@@ -321,14 +353,18 @@ fn products_of_views() {
                 match rt.launch_with(rt.stream(), call, &options) {
                     Err(Error::CannotLaunch { why, .. }) => {
                         let pinned = config.is_some_and(|c| c.id == by_maps.id);
-                        assert!(variant.is_none() && pinned && why.contains("must be a multiple of 8"), "{m} {n} {k}: {why}");
+                        assert!(
+                            variant.is_none() && pinned && why.contains("must be a multiple of 8"),
+                            "{m} {n} {k}: {why}"
+                        );
                     }
                     r => {
                         r.unwrap();
                         // The CPU has one function for all arguments.
                         let takes = variant.is_some() || rt.kind() == BackendKind::Cpu;
                         assert!(takes || config.is_none_or(|c| c.id == by_threads.id), "{m} {n} {k}");
-                        let found: Vec<f16> = out.to_vec().unwrap().chunks(n + gap).flat_map(|row| row[..n].to_vec()).collect();
+                        let found: Vec<f16> =
+                            out.to_vec().unwrap().chunks(n + gap).flat_map(|row| row[..n].to_vec()).collect();
                         close_sums(&wide(&found), &wanted, k, 5e-4);
                     }
                 }
@@ -344,7 +380,10 @@ fn products_with_an_activation() {
         for ([m, n, k], relu) in [([128, 128, 64], true), ([65, 33, 40], false), ([64, 128, 96], false)] {
             let (a, b) = (halves(&floats(m * k)), halves(&data::floats(&mut data::Rng::new(7), k * n, -4.0, 4.0)));
             let slope = if relu { 0.0 } else { 0.01 };
-            let wanted: Vec<f64> = product(&wide(&a), &wide(&b), [m, n, k]).into_iter().map(|v| if v < 0.0 { slope * v } else { v }).collect();
+            let wanted: Vec<f64> = product(&wide(&a), &wide(&b), [m, n, k])
+                .into_iter()
+                .map(|v| if v < 0.0 { slope * v } else { v })
+                .collect();
             let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
             let out = Buffer::<f16>::zeros(rt, m * n).unwrap();
             let ((x, y, z), [p, q, r]) = ((x.raw(), y.raw(), out.raw()), [m, n, k].map(|e| e as u64));

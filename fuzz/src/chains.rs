@@ -71,14 +71,23 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
     });
     s.outputs.push(Array::view("out", DType::F32, &["m", "depth"], "depth", 3));
     s.line("out.store([row, 0], acc + all.expand(1) - top.expand(1));");
-    let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
+    let attribute = format!(
+        "tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]",
+        *s.pick(&[4, 4, 8])
+    );
     Kernel::new(name, &attribute, s)
 }
 
 /// Products of batches: of rank 3, or a matrix for each program.
 pub fn batch(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
-    let (ty, sums, how) = *s.pick(&[(DType::F16, DType::F32, ""), (DType::BF16, DType::F32, ""), (DType::I8, DType::I32, ""), (DType::F32, DType::F32, ".tf32()"), (DType::F32, DType::F32, "")]);
+    let (ty, sums, how) = *s.pick(&[
+        (DType::F16, DType::F32, ""),
+        (DType::BF16, DType::F32, ""),
+        (DType::I8, DType::I32, ""),
+        (DType::F32, DType::F32, ".tf32()"),
+        (DType::F32, DType::F32, ""),
+    ]);
     let whole = s.once_in(2);
     let b = if whole { 1 } else { *s.pick(&[1, 2, 4]) };
     let (m, n, k) = (*s.pick(&[16, 32, 64]), *s.pick(&[8, 16, 32, 64]), *s.pick(&[32, 64]));
@@ -102,7 +111,9 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     let shape = if whole { vec![m, n] } else { vec![b, m, n] };
     s.line(format!("let mut acc = {};", sums.zeros(&shape)));
     let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)"]);
-    s.block(&format!("for d in range(0, k, {k}){options}"), |s| s.line(format!("acc = dot({left}, {right}, acc){how};")));
+    s.block(&format!("for d in range(0, k, {k}){options}"), |s| {
+        s.line(format!("acc = dot({left}, {right}, acc){how};"))
+    });
     let v = Value::new("acc", sums, &shape, 1 << 14);
     let v = match s.rng.u8(..3) {
         0 => {
@@ -116,6 +127,9 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     let text = if whole { format!("reshape({}, [1, {m}, {n}])", v.text) } else { v.text };
     s.outputs.push(Array::view("c", sums, &["batches", "m", "n"], "n", 3));
     s.line(format!("c.store([first, row, column], {text});"));
-    let attribute = format!("tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = [0, 1]", *s.pick(&[4, 4, 8]));
+    let attribute = format!(
+        "tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = [0, 1]",
+        *s.pick(&[4, 4, 8])
+    );
     Kernel::new(name, &attribute, s)
 }

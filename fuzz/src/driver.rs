@@ -39,7 +39,12 @@ impl Kernel {
         let made = catch_unwind(AssertUnwindSafe(|| kernel_compiler::units_of(found, &d)));
         std::panic::set_hook(hook);
         match made {
-            Err(why) => Said::Panicked(why.downcast_ref::<String>().cloned().or(why.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()),
+            Err(why) => Said::Panicked(
+                why.downcast_ref::<String>()
+                    .cloned()
+                    .or(why.downcast_ref::<&str>().map(|s| s.to_string()))
+                    .unwrap_or_default(),
+            ),
             Ok(_) => match d.take().first() {
                 // The same for all of whom it is said.
                 Some(e) => Said::Refused(e.message.replace(&format!("`{}`", self.name), "this kernel")),
@@ -52,22 +57,43 @@ impl Kernel {
     pub fn test(&self) -> String {
         let (s, name) = (&self.source, &self.name);
         let names: Vec<&str> = s.sizes.iter().map(|(n, _)| n.as_str()).collect();
-        let runs: Vec<String> = (0..s.sizes[0].1.len()).map(|i| format!("[{}]", s.sizes.iter().map(|(_, v)| v[i].to_string()).collect::<Vec<_>>().join(", "))).collect();
-        let mut t = format!("#[test]\nfn run_{name}() {{\n    for sizes in [{}] {{\n        let [{}] = sizes;\n", runs.join(", "), names.join(", "));
+        let runs: Vec<String> = (0..s.sizes[0].1.len())
+            .map(|i| format!("[{}]", s.sizes.iter().map(|(_, v)| v[i].to_string()).collect::<Vec<_>>().join(", ")))
+            .collect();
+        let mut t = format!(
+            "#[test]\nfn run_{name}() {{\n    for sizes in [{}] {{\n        let [{}] = sizes;\n",
+            runs.join(", "),
+            names.join(", ")
+        );
         let made = |a: &Array, i: usize| format!("numbers::<{}>({}, {}, {})", a.ty.name(), a.len.text(), i, a.top);
         for (i, a) in s.inputs.iter().enumerate() {
             writeln!(t, "        let {} = {};", a.name, made(a, i)).expect("text");
         }
-        t += &format!("        compare({name:?}, &format!(\"{} = {{sizes:?}}\"), {name}::DESCS[0].configs, |rt, options| {{\n", names.join(", "));
+        t += &format!(
+            "        compare({name:?}, &format!(\"{} = {{sizes:?}}\"), {name}::DESCS[0].configs, |rt, options| {{\n",
+            names.join(", ")
+        );
         for a in &s.inputs {
             writeln!(t, "            let {0} = rt.from_slice(&{0})?;", a.name).expect("text");
         }
         for (i, a) in s.outputs.iter().enumerate() {
             writeln!(t, "            let mut {} = rt.from_slice(&{})?;", a.name, made(a, i + 50)).expect("text");
         }
-        let args: Vec<String> = s.inputs.iter().map(|a| argument(a, false)).chain(s.outputs.iter().map(|a| argument(a, true))).chain(names.iter().map(|n| n.to_string())).collect();
-        writeln!(t, "            #[allow(unused_unsafe)]\n            let call = unsafe {{ {name}({}) }};", args.join(", ")).expect("text");
-        let found: Vec<String> = s.outputs.iter().map(|a| format!("({:?}, Found::of(&{}.to_vec()?))", a.name, a.name)).collect();
+        let args: Vec<String> = s
+            .inputs
+            .iter()
+            .map(|a| argument(a, false))
+            .chain(s.outputs.iter().map(|a| argument(a, true)))
+            .chain(names.iter().map(|n| n.to_string()))
+            .collect();
+        writeln!(
+            t,
+            "            #[allow(unused_unsafe)]\n            let call = unsafe {{ {name}({}) }};",
+            args.join(", ")
+        )
+        .expect("text");
+        let found: Vec<String> =
+            s.outputs.iter().map(|a| format!("({:?}, Found::of(&{}.to_vec()?))", a.name, a.name)).collect();
         writeln!(t, "            rt.launch_with(rt.stream(), call, options)?;\n            Ok(vec![{}])\n        }});\n    }}\n}}\n", found.join(", ")).expect("text");
         t
     }
@@ -81,7 +107,8 @@ fn argument(a: &Array, mutable: bool) -> String {
         (Kind::Pointer, _) => format!("{name}.raw()"),
         (Kind::View { dims, strides }, _) => {
             let sized = |of: &[String]| of.iter().map(|d| format!("({d}) as u64")).collect::<Vec<_>>().join(", ");
-            let slice = if mutable { format!("(&mut {name}).as_slice_mut_arg()") } else { format!("(&{name}).as_slice_arg()") };
+            let slice =
+                if mutable { format!("(&mut {name}).as_slice_mut_arg()") } else { format!("(&{name}).as_slice_arg()") };
             format!("{slice}.strided([{}], [{}]).expect(\"it fits\")", sized(dims), sized(strides))
         }
     }

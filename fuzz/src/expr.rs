@@ -17,7 +17,8 @@ impl Source {
     }
 
     pub fn shape(&mut self) -> Vec<usize> {
-        let extents: &[usize] = if self.once_in(4) { &[1, 3, 5, 6, 12, 24, 48, 100] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+        let extents: &[usize] =
+            if self.once_in(4) { &[1, 3, 5, 6, 12, 24, 48, 100] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
         let rank = 1 + self.rng.usize(..3);
         let mut shape: Vec<usize> = (0..rank).map(|_| *self.pick(extents)).collect();
         if rank == 1 {
@@ -58,7 +59,8 @@ impl Source {
 
     /// A uniform `usize`.
     fn base(&mut self) -> String {
-        let counters: Vec<Value> = self.seen.iter().filter(|v| v.ty == DType::U64 && v.shape.is_empty()).cloned().collect();
+        let counters: Vec<Value> =
+            self.seen.iter().filter(|v| v.ty == DType::U64 && v.shape.is_empty()).cloned().collect();
         match self.rng.u8(..4) {
             0 => self.rng.usize(..200).to_string(),
             1 if !counters.is_empty() => format!("{} * {}", self.pick(&counters).text.clone(), self.rng.usize(1..70)),
@@ -78,7 +80,8 @@ impl Source {
             1 => format!("{base} + {} - ({})", self.rng.usize(..300), self.linear(shape)),
             2 => format!("({base} + {}) % {}", self.linear(shape), self.rng.usize(1..INPUT)),
             3 => {
-                let terms: Vec<String> = (0..shape.len()).map(|i| format!("{} * {}", self.along(shape, i), self.rng.usize(..40))).collect();
+                let terms: Vec<String> =
+                    (0..shape.len()).map(|i| format!("{} * {}", self.along(shape, i), self.rng.usize(..40))).collect();
                 format!("{base} + {}", terms.join(" + "))
             }
             _ => format!("{base} + {}", self.linear(shape)),
@@ -128,7 +131,13 @@ impl Source {
             return None;
         }
         let (from, how) = match ty {
-            DType::F32 => *self.pick(&[(DType::F16, ""), (DType::BF16, ""), (DType::F32, ""), (DType::F32, ".tf32()"), (DType::F32, ".tf32x3()")]),
+            DType::F32 => *self.pick(&[
+                (DType::F16, ""),
+                (DType::BF16, ""),
+                (DType::F32, ""),
+                (DType::F32, ".tf32()"),
+                (DType::F32, ".tf32x3()"),
+            ]),
             DType::I32 => (DType::I8, ""),
             _ => return None,
         };
@@ -158,7 +167,8 @@ impl Source {
             }
             _ => {
                 let ty = self.ty();
-                let (a, b) = (self.tile(ty, shape, depth.saturating_sub(1)), self.operand(ty, shape, depth.saturating_sub(1)));
+                let (a, b) =
+                    (self.tile(ty, shape, depth.saturating_sub(1)), self.operand(ty, shape, depth.saturating_sub(1)));
                 format!("({} {} {})", a.text, *self.pick(&["<", "<=", ">", ">=", "==", "!="]), b.text)
             }
         }
@@ -166,7 +176,8 @@ impl Source {
 
     /// A tile, a scalar or a literal that meets a tile.
     fn operand(&mut self, ty: DType, shape: &[usize], depth: usize) -> Value {
-        let scalars: Vec<Value> = self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape.is_empty()).cloned().collect();
+        let scalars: Vec<Value> =
+            self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape.is_empty()).cloned().collect();
         match self.rng.u8(..4) {
             0 => {
                 let v = self.rng.i64(1..5);
@@ -207,7 +218,8 @@ impl Source {
 
     /// A tile of a type and a shape.
     pub fn tile(&mut self, ty: DType, shape: &[usize], depth: usize) -> Value {
-        let known: Vec<Value> = self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape == shape).cloned().collect();
+        let known: Vec<Value> =
+            self.seen.iter().chain(&self.variables).filter(|v| v.ty == ty && v.shape == shape).cloned().collect();
         if !known.is_empty() && self.once_in(3) {
             return self.pick(&known).clone();
         }

@@ -80,10 +80,18 @@ fn main() -> Result<()> {
     }
     // To be read: each must be right to refuse.
     refused.iter().for_each(|(why, names)| println!("refused: {why} ({})", names.join(", ")));
-    println!("{} kernels in {}, {} refused, {panicked} panics", kernels.len(), args.dir.display(), refused.values().map(Vec::len).sum::<usize>());
+    println!(
+        "{} kernels in {}, {} refused, {panicked} panics",
+        kernels.len(),
+        args.dir.display(),
+        refused.values().map(Vec::len).sum::<usize>()
+    );
     write_crate(&args, &kernels)?;
     if !args.no_run {
-        let ran = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into())).args(["test", "--quiet", "--no-fail-fast"]).current_dir(&args.dir).status()?;
+        let ran = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+            .args(["test", "--quiet", "--no-fail-fast"])
+            .current_dir(&args.dir)
+            .status()?;
         if !ran.success() {
             bail!("some kernels differ: see above, and {}", args.dir.display());
         }
@@ -96,7 +104,14 @@ fn write_crate(args: &Args, kernels: &[Kernel]) -> Result<()> {
     std::fs::create_dir_all(&src)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let path = |of: &str| root.join(of).display().to_string();
-    let build = if args.device { format!("\n[build-dependencies]\nkernel-build = {{ path = {:?}, package = \"tile-kernel-build\" }}\n", path("kernel-build")) } else { String::new() };
+    let build = if args.device {
+        format!(
+            "\n[build-dependencies]\nkernel-build = {{ path = {:?}, package = \"tile-kernel-build\" }}\n",
+            path("kernel-build")
+        )
+    } else {
+        String::new()
+    };
     let manifest = format!(
         "[package]\nname = \"kernels\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\nkernel-core = {{ path = {:?}, package = \"tile-kernel-core\" }}\n\
          kernel-macros = {{ path = {:?}, package = \"tile-kernel-macros\" }}\ntile-host = {{ path = {:?}, default-features = false }}\n{build}\n\
@@ -107,9 +122,14 @@ fn write_crate(args: &Args, kernels: &[Kernel]) -> Result<()> {
     );
     std::fs::write(args.dir.join("Cargo.toml"), manifest)?;
     std::fs::copy(root.join("Cargo.lock"), args.dir.join("Cargo.lock"))?;
-    let gone = |removed: std::io::Result<()>| removed.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) });
+    let gone = |removed: std::io::Result<()>| {
+        removed.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })
+    };
     match args.device {
-        true => std::fs::write(args.dir.join("build.rs"), "fn main() {\n    kernel_build::Settings::from_env().dirs(&[\"tests\"]).compile()\n}\n")?,
+        true => std::fs::write(
+            args.dir.join("build.rs"),
+            "fn main() {\n    kernel_build::Settings::from_env().dirs(&[\"tests\"]).compile()\n}\n",
+        )?,
         false => gone(std::fs::remove_file(args.dir.join("build.rs")))?,
     }
     std::fs::write(src.join("lib.rs"), include_str!("../support.rs"))?;

@@ -69,8 +69,26 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Moved];
     let way = *s.pick(&ways);
     let other = if s.once_in(3) { *s.pick(&ways) } else { way };
-    let a = Side { name: "a", ty: operand_type(&mut s, ty), way, along: !s.once_in(3), outer: "m", block: shape.m, at: "row", top: ty.input() };
-    let b = Side { name: "b", ty: operand_type(&mut s, ty), way: other, along: s.once_in(2), outer: "n", block: shape.n, at: "column", top: ty.input() };
+    let a = Side {
+        name: "a",
+        ty: operand_type(&mut s, ty),
+        way,
+        along: !s.once_in(3),
+        outer: "m",
+        block: shape.m,
+        at: "row",
+        top: ty.input(),
+    };
+    let b = Side {
+        name: "b",
+        ty: operand_type(&mut s, ty),
+        way: other,
+        along: s.once_in(2),
+        outer: "n",
+        block: shape.n,
+        at: "column",
+        top: ty.input(),
+    };
     [&a, &b].into_iter().for_each(|side| declare(&mut s, side));
 
     let stay = s.once_in(3);
@@ -97,7 +115,9 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let spread = least > 1 && shape.m == 128 && a.way == Way::View && b.way == Way::View && s.once_in(2);
     let ctas = if spread { ", ctas = [2], arch = [90]" } else { "" };
     let old = *s.pick(&[80, 80, 75]);
-    let attribute = format!("tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]");
+    let attribute = format!(
+        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]"
+    );
     Kernel::new(name, &attribute, s)
 }
 
@@ -141,7 +161,8 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
         }
         Way::Slice | Way::Pointer | Way::Moved => {
             let (outer, deep) = (format!("({at} + arange({block}))"), format!("(d + arange({depth}))"));
-            let (rows, columns, limits) = if side.along { (outer, deep, [side.outer, "k"]) } else { (deep, outer, ["k", side.outer]) };
+            let (rows, columns, limits) =
+                if side.along { (outer, deep, [side.outer, "k"]) } else { (deep, outer, ["k", side.outer]) };
             let index = format!("{rows}.expand(1) * stride_{name} + {columns}.expand(0)");
             let mask = format!("({rows}.expand(1) < {}) & ({columns}.expand(0) < {})", limits[0], limits[1]);
             match side.way {
@@ -167,13 +188,21 @@ fn prepared(s: &mut Source, v: Value, ty: DType) -> Value {
                 let limit = *s.pick(&["k", "m", "5"]);
                 let axis = s.rng.usize(..2);
                 let i = s.along(&shape, axis);
-                Value { text: format!("where_(({i} < {limit}).broadcast({shape:?}), {}, {})", v.text, v.ty.literal(1)), ..v }
+                Value {
+                    text: format!("where_(({i} < {limit}).broadcast({shape:?}), {}, {})", v.text, v.ty.literal(1)),
+                    ..v
+                }
             }
             _ => {
                 let axis = s.rng.usize(..2);
                 let x = s.input(v.ty);
                 let i = shape[1 - axis];
-                Value::new(format!("minimum({}, load({}, arange({i})).expand({axis}))", v.text, x.name), v.ty, &shape, v.top.max(x.top))
+                Value::new(
+                    format!("minimum({}, load({}, arange({i})).expand({axis}))", v.text, x.name),
+                    v.ty,
+                    &shape,
+                    v.top.max(x.top),
+                )
             }
         }
     } else {
@@ -203,7 +232,11 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
     let moved: Vec<&Side> = [a, b].into_iter().filter(|x| x.way == Way::Moved).collect();
     for side in &moved {
         let (name, at, block) = (side.name, side.at, side.block);
-        let (rows, columns) = if side.along { (format!("({at} + arange({block}))"), format!("arange({k})")) } else { (format!("arange({k})"), format!("({at} + arange({block}))")) };
+        let (rows, columns) = if side.along {
+            (format!("({at} + arange({block}))"), format!("arange({k})"))
+        } else {
+            (format!("arange({k})"), format!("({at} + arange({block}))"))
+        };
         s.line(format!("let mut {name}_at = {name}.add({rows}.expand(1) * stride_{name} + {columns}.expand(0));"));
     }
     let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialise(false)", ".flatten()"]);
@@ -225,7 +258,11 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
         }
         let (x, y) = (prepared(s, l.clone(), ty), prepared(s, r.clone(), ty));
         let product = format!("acc = dot({}, {}, acc){how};", x.text, y.text);
-        if guarded { s.line(format!("if d != {k} {{ {product} }}")) } else { s.line(product) }
+        if guarded {
+            s.line(format!("if d != {k} {{ {product} }}"))
+        } else {
+            s.line(product)
+        }
         if second {
             let (x, y) = (prepared(s, l, ty), prepared(s, r, ty));
             s.line(format!("other = dot({}, {}, other){how};", x.text, y.text));
@@ -243,7 +280,13 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
     }
     epilogue(s, result, shape);
     if rows {
-        s.outputs.push(Array { name: "sums".into(), ty: DType::I32, kind: Kind::Slice, top: 3, len: Len::Matrix(["1".into(), "m".into(), "m".into()]) });
+        s.outputs.push(Array {
+            name: "sums".into(),
+            ty: DType::I32,
+            kind: Kind::Slice,
+            top: 3,
+            len: Len::Matrix(["1".into(), "m".into(), "m".into()]),
+        });
         s.line(format!("if j == 0 {{ store(sums, row + arange({m}), rows); }}"));
     }
 }
@@ -255,7 +298,12 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         v = match s.rng.u8(..6) {
             0 => {
                 let bias = s.input(ty);
-                Value::new(format!("({} + load({}, column + arange({n})).expand(0))", v.text, bias.name), ty, &[m, n], v.top + bias.top)
+                Value::new(
+                    format!("({} + load({}, column + arange({n})).expand(0))", v.text, bias.name),
+                    ty,
+                    &[m, n],
+                    v.top + bias.top,
+                )
             }
             1 => Value { text: format!("maximum({}, {})", v.text, ty.literal(0)), ..v },
             2 => {
@@ -267,7 +315,12 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
                 if !s.inputs.iter().any(|x| x.name == "old") {
                     s.inputs.push(Array::view("old", from, &["m", "n"], "n", 8));
                 }
-                Value::new(format!("({} + {})", v.text, ty.of(&format!("old.tile([row, column], [{m}, {n}])"))), ty, &[m, n], v.top + 8)
+                Value::new(
+                    format!("({} + {})", v.text, ty.of(&format!("old.tile([row, column], [{m}, {n}])"))),
+                    ty,
+                    &[m, n],
+                    v.top + 8,
+                )
             }
             4 => {
                 let axis = s.rng.usize(..2);

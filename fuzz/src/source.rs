@@ -40,7 +40,10 @@ pub enum Kind {
     Slice,
     Pointer,
     /// Extents and strides, in elements; numbers or the names of sizes of a run.
-    View { dims: Vec<String>, strides: Vec<String> },
+    View {
+        dims: Vec<String>,
+        strides: Vec<String>,
+    },
 }
 
 impl Array {
@@ -48,11 +51,19 @@ impl Array {
     pub fn view(name: &str, ty: DType, dims: &[&str], row: &str, top: u64) -> Array {
         let (strides, rows) = match dims {
             [rows, _] => (vec![row.to_string(), "1".into()], rows.to_string()),
-            [batches, rows, _] => (vec![format!("({rows}) * ({row})"), row.to_string(), "1".into()], format!("{batches} * {rows}")),
+            [batches, rows, _] => {
+                (vec![format!("({rows}) * ({row})"), row.to_string(), "1".into()], format!("{batches} * {rows}"))
+            }
             _ => unreachable!("{name}: {dims:?}"),
         };
         let len = Len::Matrix([rows, row.into(), dims[dims.len() - 1].into()]);
-        Array { name: name.into(), ty, kind: Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides }, top, len }
+        Array {
+            name: name.into(),
+            ty,
+            kind: Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides },
+            top,
+            len,
+        }
     }
 
     fn declared(&self, mutable: bool) -> String {
@@ -86,7 +97,17 @@ pub struct Source {
 
 impl Source {
     pub fn new(seed: u64) -> Source {
-        Source { rng: Rng::with_seed(seed), body: String::new(), depth: 1, names: 0, inputs: vec![], outputs: vec![], sizes: vec![], seen: vec![], variables: vec![] }
+        Source {
+            rng: Rng::with_seed(seed),
+            body: String::new(),
+            depth: 1,
+            names: 0,
+            inputs: vec![],
+            outputs: vec![],
+            sizes: vec![],
+            seen: vec![],
+            variables: vec![],
+        }
     }
 
     pub fn line(&mut self, text: impl AsRef<str>) {
@@ -149,7 +170,8 @@ impl Source {
         }
         let dims: Vec<usize> = (0..rank).map(|_| *self.pick(&[1, 8, 16, 31, 40, 64])).collect();
         let kind = self.contiguous(&dims);
-        let a = Array { name: self.name("w"), ty, kind, top: ty.input(), len: Len::Number(2 * (64 * 64 * 64 + 64 * 64)) };
+        let a =
+            Array { name: self.name("w"), ty, kind, top: ty.input(), len: Len::Number(2 * (64 * 64 * 64 + 64 * 64)) };
         self.inputs.push(a.clone());
         a
     }

@@ -81,7 +81,8 @@ fn assign(s: &mut Source) {
     let to = s.pick(&s.variables.clone()).clone();
     let v = s.tile(to.ty, &to.shape, 2);
     let v = match s.once_in(2) {
-        true => Value::computed(format!("{} + {}", to.text, v.text), to.ty, &to.shape, to.top as u128 + v.top as u128).unwrap_or(v),
+        true => Value::computed(format!("{} + {}", to.text, v.text), to.ty, &to.shape, to.top as u128 + v.top as u128)
+            .unwrap_or(v),
         false => v,
     };
     let v = s.at_most(v, to.top);
@@ -158,7 +159,11 @@ fn assign_or(s: &mut Source, programs: usize, depth: usize, round: Option<&str>)
 
 /// Places of an output of its own for each store, and for each program and round that makes it; now and then read again.
 fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
-    let v = if v.shape.is_empty() { Value { shape: vec![1], text: format!("full([1], {})", v.text), ..v.clone() } } else { v.clone() };
+    let v = if v.shape.is_empty() {
+        Value { shape: vec![1], text: format!("full([1], {})", v.text), ..v.clone() }
+    } else {
+        v.clone()
+    };
     let count: usize = v.shape.iter().product();
     if round.is_none() && s.outputs.len() < 4 && s.once_in(4) {
         // A view of its own, which now and then ends before the tiles do.
@@ -170,7 +175,13 @@ fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
         let mut at = vec!["0".to_string(); dims.len()];
         at[0] = format!("program_id(0) * {}", v.shape[0]);
         s.line(format!("{name}.store([{}], {});", at.join(", "), v.text));
-        s.outputs.push(Array { name, ty: v.ty, kind, top: v.ty.input(), len: Len::Number(count * programs * 2 + 16 * MOST) });
+        s.outputs.push(Array {
+            name,
+            ty: v.ty,
+            kind,
+            top: v.ty.input(),
+            len: Len::Number(count * programs * 2 + 16 * MOST),
+        });
         return;
     }
     let at = reserve(s, v.ty, count * programs * if round.is_some() { ROUNDS + 2 } else { 1 });
@@ -187,7 +198,12 @@ fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
         let back = s.linear(&[count]);
         let odd = s.rng.usize(..3) * 2 + 1;
         let top = if mask.is_empty() { v.top } else { v.top.max(s.outputs[at.0].top) };
-        let read = Value::new(format!("load({out}, {begin} + ({back} * {odd} + {}) % {count})", s.rng.usize(..count)), v.ty, &[count], top);
+        let read = Value::new(
+            format!("load({out}, {begin} + ({back} * {odd} + {}) % {count})", s.rng.usize(..count)),
+            v.ty,
+            &[count],
+            top,
+        );
         s.hold(&read);
     }
 }

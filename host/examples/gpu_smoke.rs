@@ -7,7 +7,9 @@ use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
 use tile_host::ops::{self, On};
-use tile_host::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream};
+use tile_host::{
+    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream,
+};
 
 /// In turn, of each kernel, of which one may.
 pub const EARLY_LAUNCHES: usize = 20;
@@ -56,7 +58,8 @@ pub fn main() -> tile_host::Result<()> {
     let errors: Vec<(&str, Error)> = vec![
         ("alias", {
             let p = bx.addr() as *mut f32;
-            let (a, mut b) = unsafe { (Foreign::from_raw(&rt, p, 64)?, ForeignMut::from_raw(&rt, p.wrapping_add(32), 64)?) };
+            let (a, mut b) =
+                unsafe { (Foreign::from_raw(&rt, p, 64)?, ForeignMut::from_raw(&rt, p.wrapping_add(32), 64)?) };
             rt.launch(call(k, &a, &mut b)).unwrap_err()
         }),
         ("host memory", rt.launch(call(k, &x, &mut by)).unwrap_err()),
@@ -164,7 +167,11 @@ pub fn main() -> tile_host::Result<()> {
     rt.set_autotune(Autotune::On);
     let small = 5000;
     let captured = s.capture(|s| rt.launch_on(s, call(k, bx.slice(..small)?, a.slice_mut(..small)?)))?;
-    assert_eq!(rt.configuration(&call(k, bx.slice(..small)?, a.slice_mut(..small)?))?.1, Source::Default, "not while capturing");
+    assert_eq!(
+        rt.configuration(&call(k, bx.slice(..small)?, a.slice_mut(..small)?))?.1,
+        Source::Default,
+        "not while capturing"
+    );
     drop(captured);
     rt.launch_on(&s, call(k, bx.slice(..small)?, a.slice_mut(..small)?))?;
     assert_eq!(rt.configuration(&call(k, bx.slice(..small)?, a.slice_mut(..small)?))?.1, Source::Tuned);
@@ -178,11 +185,16 @@ pub fn main() -> tile_host::Result<()> {
     let report = rt.tune(rt.stream(), call(k, &bx, &mut a))?;
     println!("   {report:#?}");
     assert!(a.to_vec()?.iter().all(|v| *v == 0.0), "outputs are restored");
-    assert!(matches!(report.candidates[2].outcome, Outcome::Pruned(_)) && matches!(report.candidates[3].outcome, Outcome::Pruned(_)));
+    assert!(
+        matches!(report.candidates[2].outcome, Outcome::Pruned(_))
+            && matches!(report.candidates[3].outcome, Outcome::Pruned(_))
+    );
     assert!(matches!(report.candidates[4].outcome, Outcome::Wrong(_)));
 
     step("foreign memory and the current context");
-    let (fx, mut fy) = unsafe { (Foreign::from_raw(&rt, bx.addr() as *const f32, n)?, ForeignMut::from_raw(&rt, a.addr() as *mut f32, n)?) };
+    let (fx, mut fy) = unsafe {
+        (Foreign::from_raw(&rt, bx.addr() as *const f32, n)?, ForeignMut::from_raw(&rt, a.addr() as *mut f32, n)?)
+    };
     rt.launch(call(k, &fx, &mut fy))?;
     assert_eq!(a.to_vec()?, want);
     let primary = Runtime::current()?;
@@ -203,7 +215,11 @@ pub fn main() -> tile_host::Result<()> {
     step("launches that begin early");
     let early = LaunchOptions { early: true, ..Default::default() };
     let mut bz = Buffer::<f32>::zeros(&rt, n)?;
-    let kernels = if rt.device().compute_capability >= Some((9, 0)) { vec![add_early(), add_early_but_old()] } else { vec![add_early_but_old()] };
+    let kernels = if rt.device().compute_capability >= Some((9, 0)) {
+        vec![add_early(), add_early_but_old()]
+    } else {
+        vec![add_early_but_old()]
+    };
     for k in kernels {
         for _ in 0..EARLY_LAUNCHES {
             bz.fill_zero()?;
@@ -254,7 +270,14 @@ fn products(rt: &Runtime, s: &Stream) -> tile_host::Result<()> {
         let (a, b) = (Buffer::from_slice(rt, &numbers(m * k))?, Buffer::from_slice(rt, &numbers(k * n))?);
         let (mut c, mut d) = (rt.zeros::<f32>(m * n)?, rt.zeros::<f32>(m * n)?);
         let multiply = |on: &On, c: &mut Buffer<f32>| {
-            ops::matmul(on, a.view([m, k])?, b.view([k, n])?, c.view_mut([m, n])?, ops::Transpose::NONE, ops::Precision::F32)
+            ops::matmul(
+                on,
+                a.view([m, k])?,
+                b.view([k, n])?,
+                c.view_mut([m, n])?,
+                ops::Transpose::NONE,
+                ops::Precision::F32,
+            )
         };
         multiply(&On::new(rt).stream(s), &mut c)?;
         let graph = s.capture(|s| multiply(&On::new(rt).stream(s), &mut d))?;
@@ -266,6 +289,12 @@ fn products(rt: &Runtime, s: &Stream) -> tile_host::Result<()> {
     Ok(())
 }
 
-fn pinned(rt: &Runtime, k: &'static tile_host::KernelDesc, x: &Buffer<f32>, y: &mut Buffer<f32>, config: &str) -> tile_host::Result<()> {
+fn pinned(
+    rt: &Runtime,
+    k: &'static tile_host::KernelDesc,
+    x: &Buffer<f32>,
+    y: &mut Buffer<f32>,
+    config: &str,
+) -> tile_host::Result<()> {
     rt.launch_with(rt.stream(), call(k, x, y), &LaunchOptions { config: Some(config), ..Default::default() })
 }

@@ -28,15 +28,32 @@ pub fn main() -> tile_host::Result<()> {
         let mut slots = [x.addr(), 64, y.addr(), 64];
         let mut ways: Vec<(&str, Box<dyn FnMut() -> tile_host::Result<()> + '_>)> = Vec::new();
         let raw = stream.as_raw();
-        ways.push(("bare cuLaunchKernel", Box::new(move || {
-            let mut params = [core::ptr::null_mut(); 4];
-            for (p, s) in params.iter_mut().zip(&mut slots) {
-                *p = (s as *mut u64).cast();
-            }
-            let code = unsafe { sys::cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, raw.cast(), params.as_mut_ptr(), core::ptr::null_mut()) };
-            assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
-            Ok(())
-        })));
+        ways.push((
+            "bare cuLaunchKernel",
+            Box::new(move || {
+                let mut params = [core::ptr::null_mut(); 4];
+                for (p, s) in params.iter_mut().zip(&mut slots) {
+                    *p = (s as *mut u64).cast();
+                }
+                let code = unsafe {
+                    sys::cuLaunchKernel(
+                        function,
+                        1,
+                        1,
+                        1,
+                        64,
+                        1,
+                        1,
+                        0,
+                        raw.cast(),
+                        params.as_mut_ptr(),
+                        core::ptr::null_mut(),
+                    )
+                };
+                assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
+                Ok(())
+            }),
+        ));
         // SAFETY: x and y outlive the launchers, and all launches are on one stream.
         let mut launcher = unsafe { rt.prepare_with(stream, call(k, &x, &mut y), &options)?.detach() };
         ways.push(("launcher.run", Box::new(move || launcher.run())));
@@ -65,7 +82,10 @@ pub fn main() -> tile_host::Result<()> {
             if w == 0 {
                 first = median;
             }
-            println!("  {what:<28} {median:8.0} ns median, {best:8.0} ns best, {:+8.0} ns against bare", median - first);
+            println!(
+                "  {what:<28} {median:8.0} ns median, {best:8.0} ns best, {:+8.0} ns against bare",
+                median - first
+            );
         }
     }
     Ok(())

@@ -93,7 +93,9 @@ impl<T: Element> Buffer<T> {
             (Some(cuda), Some(_)) => cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes(), DEFAULT_STREAM),
             (None, None) => {
                 // SAFETY: two allocations of `len` elements.
-                unsafe { core::ptr::copy_nonoverlapping(src.memory.ptr as *const T, self.memory.ptr as *mut T, self.len) };
+                unsafe {
+                    core::ptr::copy_nonoverlapping(src.memory.ptr as *const T, self.memory.ptr as *mut T, self.len)
+                };
                 Ok(())
             }
             _ => Err(Error::StreamMismatch),
@@ -153,7 +155,10 @@ impl<T: Element> Buffer<T> {
     /// The elements in host memory; `None` on a GPU.
     pub fn as_host(&self) -> Option<&[T]> {
         // SAFETY: initialised (calloc at least), and CPU work is done when a launch returns.
-        self.memory.cuda.is_none().then(|| unsafe { core::slice::from_raw_parts(self.memory.ptr as *const T, self.len) })
+        self.memory
+            .cuda
+            .is_none()
+            .then(|| unsafe { core::slice::from_raw_parts(self.memory.ptr as *const T, self.len) })
     }
 
     /// Address of the first element on the device; not null, whatever the length.
@@ -183,12 +188,18 @@ impl<T: Element> Buffer<T> {
         };
         match (start, end) {
             (Some(a), Some(b)) if a <= b && b <= self.len => Ok((a, b - a)),
-            _ => Err(Error::Shape { what: "Buffer::slice", why: format!("the range leaves a buffer of {} elements", self.len) }),
+            _ => Err(Error::Shape {
+                what: "Buffer::slice",
+                why: format!("the range leaves a buffer of {} elements", self.len),
+            }),
         }
     }
 
     fn not_a_view(&self, dims: &[usize]) -> Error {
-        Error::Shape { what: "Buffer::view", why: format!("{dims:?} does not multiply to the {} elements of the buffer", self.len) }
+        Error::Shape {
+            what: "Buffer::view",
+            why: format!("{dims:?} does not multiply to the {} elements of the buffer", self.len),
+        }
     }
 
     fn same_len(&self, what: &'static str, other: usize) -> Result<()> {
@@ -200,7 +211,11 @@ impl<T: Element> Buffer<T> {
 
     fn read_vec(&self, stream: cudarc::driver::sys::CUstream) -> Result<Vec<T>> {
         let mut v = Vec::new();
-        v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory { place: Place::Host, bytes: self.bytes(), free: None })?;
+        v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory {
+            place: Place::Host,
+            bytes: self.bytes(),
+            free: None,
+        })?;
         // SAFETY: room for `len` elements, all written.
         unsafe {
             self.read(v.as_mut_ptr(), stream)?;

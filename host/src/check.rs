@@ -14,7 +14,12 @@ pub(crate) fn call(place: Place, call: &Call, allow_exact_alias: bool) -> Result
     let buffers = call.buffers();
     for (i, b) in buffers.iter().enumerate() {
         if b.place != place && b.place != Place::Unknown {
-            return Err(Error::DeviceMismatch { kernel: desc.name, param: name(desc, b), expected: place, found: b.place });
+            return Err(Error::DeviceMismatch {
+                kernel: desc.name,
+                param: name(desc, b),
+                expected: place,
+                found: b.place,
+            });
         }
         let Some(param) = desc.params.get(b.param as usize) else { continue };
         if b.bytes == 0 {
@@ -32,7 +37,11 @@ pub(crate) fn call(place: Place, call: &Call, allow_exact_alias: bool) -> Result
                 let same = b.start == other.start && b.bytes == other.bytes;
                 if !(allow_exact_alias && same) {
                     let (output, other) = if b.mutable { (b, other) } else { (other, b) };
-                    return Err(Error::Alias { kernel: desc.name, output: name(desc, output), other: name(desc, other) });
+                    return Err(Error::Alias {
+                        kernel: desc.name,
+                        output: name(desc, output),
+                        other: name(desc, other),
+                    });
                 }
             }
         }
@@ -70,11 +79,17 @@ mod tests {
         let at = |x: u64, n: u64, y: u64, m: u64, place| copy_call(x, n, y, m, place);
         let host = Place::Host;
         assert!(call(host, &at(64, 4, 80, 4, host), false).is_ok());
-        assert!(matches!(call(host, &at(64, 5, 80, 4, host), false), Err(Error::Alias { output: "y", other: "x", .. })));
+        assert!(matches!(
+            call(host, &at(64, 5, 80, 4, host), false),
+            Err(Error::Alias { output: "y", other: "x", .. })
+        ));
         assert!(matches!(call(host, &at(64, 4, 64, 4, host), false), Err(Error::Alias { .. })));
         assert!(call(host, &at(64, 4, 64, 4, host), true).is_ok());
         assert!(matches!(call(host, &at(64, 4, 68, 4, host), true), Err(Error::Alias { .. })));
-        assert!(matches!(call(host, &at(66, 4, 80, 4, host), false), Err(Error::Misaligned { param: "x", align: 4, .. })));
+        assert!(matches!(
+            call(host, &at(66, 4, 80, 4, host), false),
+            Err(Error::Misaligned { param: "x", align: 4, .. })
+        ));
         assert!(matches!(call(host, &at(0, 4, 80, 4, host), false), Err(Error::NullPointer { param: "x", .. })));
         assert!(call(host, &at(0, 0, 0, 0, host), false).is_ok());
         let wrong = call(Place::Cuda(0), &at(64, 4, 80, 4, host), false);

@@ -37,7 +37,13 @@ impl File {
 impl Runtime {
     /// The configuration for a call without a plan, and whether the choice holds for later calls. On the GPU the
     /// context must be current.
-    pub(crate) fn choose(&self, stream: &Stream, call: &Call, key: &PlanKey, forced: Option<usize>) -> Result<(usize, bool)> {
+    pub(crate) fn choose(
+        &self,
+        stream: &Stream,
+        call: &Call,
+        key: &PlanKey,
+        forced: Option<usize>,
+    ) -> Result<(usize, bool)> {
         let desc = call.desc();
         if let Some(i) = forced {
             return Ok((i, true));
@@ -59,7 +65,9 @@ impl Runtime {
             } else {
                 match self.tune_now(stream, call, &file, false) {
                     Ok(tuned) => (tuned.unwrap_or_else(|r| r.winner), Source::Tuned),
-                    Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => return Err(e),
+                    Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => {
+                        return Err(e);
+                    }
                     Err(e) => {
                         // Where none can run, the launch says so, or there is nothing to compute.
                         match e {
@@ -73,7 +81,13 @@ impl Runtime {
         } else {
             self.guess(call, &file)
         };
-        tracing::debug!(kernel = file.label, key = file.signature, config = desc.configs[config].id, ?source, "chose a configuration");
+        tracing::debug!(
+            kernel = file.label,
+            key = file.signature,
+            config = desc.configs[config].id,
+            ?source,
+            "chose a configuration"
+        );
         let fits = self.one_that_fits(call, config)?;
         // Another of these sizes may fit the grid.
         lasting &= fits == config || crate::check::grid(desc, self.grid(&desc.configs[config], call.slots())).is_ok();
@@ -137,13 +151,19 @@ impl Runtime {
         match self.can_run(call, &desc.configs[config]) {
             Ok(()) => Ok(config),
             Err(e @ (Error::CannotLaunch { .. } | Error::GridTooLarge { .. })) => {
-                let other = (0..desc.configs.len()).find(|&i| i != config && self.can_run(call, &desc.configs[i]).is_ok());
+                let other =
+                    (0..desc.configs.len()).find(|&i| i != config && self.can_run(call, &desc.configs[i]).is_ok());
                 let other = other.ok_or(e.clone())?;
                 // That a configuration takes some arguments alone is no defect.
-                let defect = !matches!(e, Error::GridTooLarge { .. }) && self.0.variant(&desc.configs[config], call.slots()).is_some();
+                let defect = !matches!(e, Error::GridTooLarge { .. })
+                    && self.0.variant(&desc.configs[config], call.slots()).is_some();
                 match defect {
-                    false => tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration"),
-                    true => tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration"),
+                    false => {
+                        tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration")
+                    }
+                    true => {
+                        tracing::warn!(error = %e, instead = desc.configs[other].id, "taking another configuration")
+                    }
                 }
                 Ok(other)
             }
@@ -162,10 +182,18 @@ impl Runtime {
         for b in call.buffers().iter().filter(written) {
             let param = &desc.params[b.param as usize];
             let bytes = match param.kind {
-                ParamKind::PtrMut => b.extent.ok_or_else(|| tuning("it writes through a raw pointer, whose extent is not known: `RawArg::within` says it"))?,
+                ParamKind::PtrMut => b.extent.ok_or_else(|| {
+                    tuning("it writes through a raw pointer, whose extent is not known: `RawArg::within` says it")
+                })?,
                 _ => b.bytes,
             };
-            outputs.push(Output { addr: b.start, bytes, dtype: param.dtype, tf32: desc.tf32, compare: !stream.blocks().contains(b.start) });
+            outputs.push(Output {
+                addr: b.start,
+                bytes,
+                dtype: param.dtype,
+                tf32: desc.tf32,
+                compare: !stream.blocks().contains(b.start),
+            });
         }
         let _alone = self.measuring();
         if !again && let Some((config, _)) = self.look_up(call, file) {
@@ -176,7 +204,8 @@ impl Runtime {
         let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
         let ids = desc.configs.iter().map(|c| c.id).collect();
         let mut bench = Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run)?;
-        let shipped = self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
+        let shipped =
+            self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
         let report = search(&mut bench, shipped)?;
         self.keep(file, &report);
         Ok(Err(report))
@@ -187,7 +216,13 @@ impl Runtime {
             tracing::debug!(kernel = file.label, config = c.id, outcome = ?c.outcome, "tuned");
         }
         let winner = &report.candidates[report.winner].id;
-        tracing::info!(kernel = file.label, key = file.signature, winner, ms = report.took.as_millis() as u64, "tuned a kernel");
+        tracing::info!(
+            kernel = file.label,
+            key = file.signature,
+            winner,
+            ms = report.took.as_millis() as u64,
+            "tuned a kernel"
+        );
         self.0.tuner.record(&file.label, &file.hash, &file.signature, report);
     }
 
@@ -237,7 +272,13 @@ impl Runtime {
     /// whole run of it on `stream`. `outputs` are all that it writes but scratch; they are as before afterwards.
     ///
     /// The second time it is a look-up. Errors: [`Error::DeviceLost`], and the first candidate's where none can run.
-    pub fn choose_among(&self, stream: &Stream, op: &Tunable, outputs: &[Output], mut run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
+    pub fn choose_among(
+        &self,
+        stream: &Stream,
+        op: &Tunable,
+        outputs: &[Output],
+        mut run: impl FnMut(usize) -> Result<()>,
+    ) -> Result<usize> {
         let mut buckets: Buckets = [0; MAX_SLOTS];
         for (b, &s) in buckets.iter_mut().zip(op.sizes) {
             *b = key::extent_bucket(s);
@@ -246,12 +287,24 @@ impl Runtime {
         if let Some(i) = self.0.plans.choice(&fast) {
             return Ok(i);
         }
-        let signature = format!("{} v0", buckets[..op.sizes.len().min(MAX_SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
+        let signature = format!(
+            "{} v0",
+            buckets[..op.sizes.len().min(MAX_SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x")
+        );
         let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
-        let index = |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
+        let index =
+            |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
         let look_up = || index(self.0.tuner.known(&file.label, &file.hash, &file.signature));
         // What is right for other sizes says less than the order of the candidates does.
-        let guess = || index(self.0.tuner.guess(&file.label, &file.hash, &file.signature).filter(|(_, from)| *from != Source::Nearest)).unwrap_or(0);
+        let guess = || {
+            index(
+                self.0
+                    .tuner
+                    .guess(&file.label, &file.hash, &file.signature)
+                    .filter(|(_, from)| *from != Source::Nearest),
+            )
+            .unwrap_or(0)
+        };
         let choice = if let Some(i) = look_up() {
             i
         } else if op.candidates.len() < 2 || !self.would_tune() {

@@ -231,7 +231,11 @@ fn dtype(t: DLDataType) -> Result<DType> {
         (2, 64, 1) => DType::F64,
         (4, 16, 1) => DType::BF16,
         (6, 8, 1) => DType::Bool,
-        (code, bits, lanes) => return Err(foreign(format!("DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported"))),
+        (code, bits, lanes) => {
+            return Err(foreign(format!(
+                "DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported"
+            )));
+        }
     })
 }
 
@@ -249,7 +253,8 @@ fn span(dims: &[u64], strides: &[u64]) -> Result<u64> {
     }
     let mut last = 0u64;
     for (d, s) in dims.iter().zip(strides) {
-        last = (d - 1).checked_mul(*s).and_then(|x| x.checked_add(last)).ok_or_else(|| foreign("its extents overflow"))?;
+        last =
+            (d - 1).checked_mul(*s).and_then(|x| x.checked_add(last)).ok_or_else(|| foreign("its extents overflow"))?;
     }
     last.checked_add(1).ok_or_else(|| foreign("its extents overflow"))
 }

@@ -6,12 +6,22 @@ use crate::tensor_map::{Geometry, malformed};
 use kernel_core::emulator::{self, Kind, Options, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
-pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: &VariantDesc, grid: [u64; 3], options: &Options) -> Result<()> {
+pub(crate) fn launch(
+    stream: &Stream,
+    call: &Call,
+    config: &'static ConfigDesc,
+    variant: &VariantDesc,
+    grid: [u64; 3],
+    options: &Options,
+) -> Result<()> {
     let desc = call.desc();
-    let Some(emulated) = variant.emulated else { return Err(Error::NotEmulated { kernel: desc.name, config: config.id }) };
+    let Some(emulated) = variant.emulated else {
+        return Err(Error::NotEmulated { kernel: desc.name, config: config.id });
+    };
     let regions = regions(stream, call);
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
-    let slots: Vec<u64> = call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
+    let slots: Vec<u64> =
+        call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
     let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
     let ran = unsafe { emulator::launch(emulated.run, shape, &slots, &regions, options) };
@@ -25,7 +35,12 @@ pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, 
             let report = format!("{}, {f}", desc.file);
             Err(match f.kind {
                 Kind::Assertion => Error::Assert { kernel: desc.name, message: report },
-                Kind::Launch => Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why: f.message },
+                Kind::Launch => Error::CannotLaunch {
+                    kernel: desc.name,
+                    config: config.id,
+                    device: "the emulated SM".into(),
+                    why: f.message,
+                },
                 _ => Error::Emulator { kernel: desc.name, report },
             })
         }
@@ -34,7 +49,14 @@ pub(crate) fn launch(stream: &Stream, call: &Call, config: &'static ConfigDesc, 
 
 fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorMap> {
     let g = Geometry::of(desc, map, slots).ok_or_else(|| malformed(desc))?;
-    Ok(TensorMap::new(g.base, g.dtype.size() as u32, &g.dims[..g.rank], &g.strides[..g.rank - 1], &g.extents[..g.rank], g.swizzle))
+    Ok(TensorMap::new(
+        g.base,
+        g.dtype.size() as u32,
+        &g.dims[..g.rank],
+        &g.strides[..g.rank - 1],
+        &g.extents[..g.rank],
+        g.swizzle,
+    ))
 }
 
 /// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.

@@ -18,7 +18,9 @@ pub enum Error {
     #[error("the NVIDIA driver is too old: it lacks {missing}. Install a driver for CUDA 12.0 or later")]
     DriverTooOld { missing: &'static str },
 
-    #[error("`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator, emulator:SEED or emulator:SEED:MULTIPROCESSORS")]
+    #[error(
+        "`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator, emulator:SEED or emulator:SEED:MULTIPROCESSORS"
+    )]
     UnknownBackend { name: String },
 
     /// `meant`: names like it, empty where there is none.
@@ -37,7 +39,9 @@ pub enum Error {
     #[error("{kernel}: output `{output}` overlaps `{other}`: give the output memory of its own")]
     Alias { kernel: &'static str, output: &'static str, other: &'static str },
 
-    #[error("{kernel}: the address of `{param}` is not a multiple of its element size, {align} bytes: pass memory aligned to its element")]
+    #[error(
+        "{kernel}: the address of `{param}` is not a multiple of its element size, {align} bytes: pass memory aligned to its element"
+    )]
     Misaligned { kernel: &'static str, param: &'static str, align: usize },
 
     #[error("{kernel}: `{param}` is a null pointer with a positive length: pass memory, or a length of zero")]
@@ -49,7 +53,9 @@ pub enum Error {
     #[error("{what}: shapes do not agree: {why}")]
     Shape { what: &'static str, why: String },
 
-    #[error("{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block")]
+    #[error(
+        "{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block"
+    )]
     GridTooLarge { kernel: &'static str, grid: [u64; 3] },
 
     #[error(
@@ -68,7 +74,9 @@ pub enum Error {
     #[error("{kernel}: no configuration `{id}`: use one of {known}")]
     UnknownConfig { kernel: String, id: String, known: String },
 
-    #[error("{kernel}: configuration {config} was not built for the emulator: name it in `emulate = [..]` and build again, or choose another")]
+    #[error(
+        "{kernel}: configuration {config} was not built for the emulator: name it in `emulate = [..]` and build again, or choose another"
+    )]
     NotEmulated { kernel: &'static str, config: &'static str },
 
     #[error("{kernel} ({config}) cannot run on {device}: {why}. Choose another configuration")]
@@ -87,7 +95,9 @@ pub enum Error {
     Emulator { kernel: &'static str, report: String },
 
     /// The device context is gone (an illegal access or an assertion on the GPU); every later call fails too.
-    #[error("{what}: the GPU stopped with {name} ({message}) and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause")]
+    #[error(
+        "{what}: the GPU stopped with {name} ({message}) and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause"
+    )]
     DeviceLost { what: String, name: String, message: String },
 
     #[error("{what}: the driver reports {name} ({message})")]

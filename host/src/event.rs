@@ -16,7 +16,10 @@ pub struct Event(Inner);
 enum Inner {
     /// When it was recorded: CPU work is done by then.
     Host(Mutex<Option<Instant>>),
-    Cuda { cuda: Arc<Cuda>, raw: Handle<CUevent> },
+    Cuda {
+        cuda: Arc<Cuda>,
+        raw: Handle<CUevent>,
+    },
 }
 
 impl Event {
@@ -69,7 +72,10 @@ impl Event {
                 let at = |m: &Mutex<Option<Instant>>| *m.lock().unwrap_or_else(|e| e.into_inner());
                 match (at(start), at(end)) {
                     (Some(a), Some(b)) => Ok(b.saturating_duration_since(a)),
-                    _ => Err(Error::Tuning { what: "measuring time".into(), why: "an event was not recorded: call Event::record first".into() }),
+                    _ => Err(Error::Tuning {
+                        what: "measuring time".into(),
+                        why: "an event was not recorded: call Event::record first".into(),
+                    }),
                 }
             }
             (Inner::Cuda { cuda, raw: end }, Inner::Cuda { raw: start, .. }) => {

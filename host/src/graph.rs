@@ -21,8 +21,11 @@ impl Stream {
     /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
     /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.
     pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
-        let unsupported = |device: &str, instead| Error::Unsupported { what: "graph capture", device: device.into(), instead };
-        let Some(s) = self.as_cuda() else { return Err(unsupported("the host", "launch the calls one by one, or use a CUDA runtime")) };
+        let unsupported =
+            |device: &str, instead| Error::Unsupported { what: "graph capture", device: device.into(), instead };
+        let Some(s) = self.as_cuda() else {
+            return Err(unsupported("the host", "launch the calls one by one, or use a CUDA runtime"));
+        };
         if s.raw.0.is_null() {
             return Err(unsupported("the default stream", "capture on a stream made with Stream::new"));
         }

@@ -118,7 +118,11 @@ impl Runtime {
     fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions) -> Result<Option<Ready>> {
         let (desc, slots) = (call.desc(), call.slots());
         let Some(default) = desc.configs.first() else {
-            return Err(Error::UnknownConfig { kernel: desc.name.into(), id: "any".into(), known: "none: the kernel has no configuration".into() });
+            return Err(Error::UnknownConfig {
+                kernel: desc.name.into(),
+                id: "any".into(),
+                known: "none: the kernel has no configuration".into(),
+            });
         };
         let forced = match options.config {
             Some(id) => Some(config_index(desc, id)?),
@@ -169,7 +173,8 @@ impl Runtime {
     fn stand_in(&self, call: &Call, key: &PlanKey, why: Error) -> Result<Arc<Plan>> {
         let (desc, slots) = (call.desc(), call.slots());
         let takes = |c: &'static ConfigDesc| self.taken(desc, c, slots).is_ok();
-        let first = desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
+        let first =
+            desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
         let first = first.ok_or(why)?;
         let key = PlanKey { forced: u32::MAX - first as u32, ..*key };
         match self.0.plans.get(&key) {
@@ -185,7 +190,9 @@ impl Runtime {
     /// Loads the code and encodes its tensor maps. On the GPU the context must be current.
     #[inline]
     fn with_code(&self, call: &Call, plan: Arc<Plan>, variant: usize, grid: [u64; 3]) -> Result<Ready> {
-        let Backend::Cuda(cuda) = &self.0.backend else { return Ok(Ready { plan, variant, grid, early: false, function: None, maps: Box::default() }) };
+        let Backend::Cuda(cuda) = &self.0.backend else {
+            return Ok(Ready { plan, variant, grid, early: false, function: None, maps: Box::default() });
+        };
         let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
         // Of thread blocks, too, there are no more than that.
         check::grid(call.desc(), [grid[0].saturating_mul(u64::from(function.ctas)), grid[1], grid[2]])?;
@@ -220,10 +227,19 @@ impl Runtime {
     }
 
     /// Runs on the CPU or the emulated SM.
-    fn run_here(&self, stream: &Stream, call: &Call, config: &'static ConfigDesc, variant: usize, grid: [u64; 3]) -> Result<()> {
+    fn run_here(
+        &self,
+        stream: &Stream,
+        call: &Call,
+        config: &'static ConfigDesc,
+        variant: usize,
+        grid: [u64; 3],
+    ) -> Result<()> {
         let kernel = call.desc().name;
         let run = || match &self.0.backend {
-            Backend::Emulator(options) => emulate::launch(stream, call, config, &config.variants[variant], grid, options),
+            Backend::Emulator(options) => {
+                emulate::launch(stream, call, config, &config.variants[variant], grid, options)
+            }
             _ => {
                 // SAFETY: the slots are those of this kernel, and their memory was checked to be here.
                 unsafe { cpu::launch(config.cpu, grid, call.slots()) };
@@ -258,7 +274,19 @@ impl Ready {
         // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
         let code = unsafe {
             match self.early && f.early {
-                false => (cuda.api.launch_kernel)(f.raw.0, x, y, z, f.threads, 1, 1, f.shared_bytes, stream.raw.0, params.as_mut_ptr(), core::ptr::null_mut()),
+                false => (cuda.api.launch_kernel)(
+                    f.raw.0,
+                    x,
+                    y,
+                    z,
+                    f.threads,
+                    1,
+                    1,
+                    f.shared_bytes,
+                    stream.raw.0,
+                    params.as_mut_ptr(),
+                    core::ptr::null_mut(),
+                ),
                 true => launch_early(cuda, &f, [x, y, z], stream, &mut params),
             }
         };
@@ -274,7 +302,13 @@ impl Ready {
 ///
 /// # Safety
 /// As of `cuLaunchKernel`.
-unsafe fn launch_early(cuda: &Cuda, f: &Function, [x, y, z]: [u32; 3], stream: &CudaStream, params: &mut [*mut c_void]) -> u32 {
+unsafe fn launch_early(
+    cuda: &Cuda,
+    f: &Function,
+    [x, y, z]: [u32; 3],
+    stream: &CudaStream,
+    params: &mut [*mut c_void],
+) -> u32 {
     let mut allowed = CUlaunchAttribute {
         id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         pad: [0; 4],

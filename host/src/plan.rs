@@ -40,7 +40,13 @@ impl Plan {
 
     /// The code of a variant. The context must be current.
     #[inline]
-    pub(crate) fn function(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
+    pub(crate) fn function(
+        &self,
+        cuda: &Cuda,
+        device: &Device,
+        desc: &'static KernelDesc,
+        variant: usize,
+    ) -> Result<Function> {
         match self.functions[variant].get() {
             Some(f) => Ok(*f),
             None => self.load(cuda, device, desc, variant),
@@ -53,7 +59,8 @@ impl Plan {
         let mut chosen = &self.config.variants[variant];
         if module::lacks(desc, chosen) {
             // Built for other targets than this device's own: one that takes at least the same arguments stands in.
-            let stands_in = |v: &&VariantDesc| v.only.is_none() && v.requires.iter().all(|r| chosen.requires.contains(r));
+            let stands_in =
+                |v: &&VariantDesc| v.only.is_none() && v.requires.iter().all(|r| chosen.requires.contains(r));
             chosen = self.config.variants[variant + 1..].iter().find(stands_in).ok_or_else(|| Error::CannotLaunch {
                 kernel: desc.name,
                 config: self.config.id,
@@ -63,7 +70,14 @@ impl Plan {
         }
         let entry = module::load(cuda, device, desc, self.config, chosen.entry)?;
         let raw = Handle(entry.function(cuda.api)?);
-        let f = Function { raw, threads: entry.threads, shared_bytes: entry.shared_bytes, ctas: entry.ctas, early: entry.early, maps: chosen.maps };
+        let f = Function {
+            raw,
+            threads: entry.threads,
+            shared_bytes: entry.shared_bytes,
+            ctas: entry.ctas,
+            early: entry.early,
+            maps: chosen.maps,
+        };
         Ok(*self.functions[variant].get_or_init(|| f))
     }
 }

@@ -79,7 +79,11 @@ impl Runtime {
     }
 
     fn cpu_instead(&self, lacking: &KernelDesc) -> Runtime {
-        tracing::warn!(kernel = lacking.name, device = self.device().name, "no code for this GPU in this build: using the CPU (`cargo xtask setup` and a new build cure it)");
+        tracing::warn!(
+            kernel = lacking.name,
+            device = self.device().name,
+            "no code for this GPU in this build: using the CPU (`cargo xtask setup` and a new build cure it)"
+        );
         Self::cpu()
     }
 
@@ -102,7 +106,8 @@ impl Runtime {
             ("emulator", "") => Ok(Self::emulator(0)),
             ("emulator", of) => {
                 let (seed, num_sms) = of.split_once(':').map_or((of, None), |(seed, n)| (seed, Some(n)));
-                let mut options = emulator::Options { seed: seed.parse().map_err(|_| unknown())?, ..Default::default() };
+                let mut options =
+                    emulator::Options { seed: seed.parse().map_err(|_| unknown())?, ..Default::default() };
                 if let Some(n) = num_sms {
                     options.num_sms = n.parse().ok().filter(|n| *n > 0).ok_or_else(unknown)?;
                 }
@@ -194,7 +199,9 @@ impl Runtime {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
             Backend::Cpu => "cpu".into(),
-            Backend::Emulator(options) if options.num_sms == emulator::Options::default().num_sms => format!("emulator:{}", options.seed),
+            Backend::Emulator(options) if options.num_sms == emulator::Options::default().num_sms => {
+                format!("emulator:{}", options.seed)
+            }
             Backend::Emulator(options) => format!("emulator:{}:{}", options.seed, options.num_sms),
         }
     }
@@ -282,7 +289,9 @@ impl Runtime {
         let mut ordinal = 0i32;
         match unsafe { (cuda.api.pointer_get_attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, addr) } {
             code::SUCCESS if ordinal as u32 == cuda.ordinal => Ok(()),
-            code::SUCCESS => Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, not on {}", cuda.ordinal) }),
+            code::SUCCESS => {
+                Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, not on {}", cuda.ordinal) })
+            }
             code::INVALID_VALUE => Err(Error::Foreign { why: "its address is not device memory".into() }),
             e => Err(cuda.api.error("asking where memory lives", e)),
         }

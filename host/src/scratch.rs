@@ -169,7 +169,8 @@ impl Blocks {
     /// The smallest free block that is large enough and not wasteful.
     fn reuse(&self, bytes: u64, zeroed: bool) -> Option<u64> {
         let mut all = self.lock();
-        let fits = |b: &&mut Block| !b.leased && b.zeroed == zeroed && b.bytes >= bytes && b.bytes / 4 <= bytes.max(64 << 10);
+        let fits =
+            |b: &&mut Block| !b.leased && b.zeroed == zeroed && b.bytes >= bytes && b.bytes / 4 <= bytes.max(64 << 10);
         let block = all.iter_mut().filter(fits).min_by_key(|b| b.bytes)?;
         block.leased = true;
         block.defined = zeroed;

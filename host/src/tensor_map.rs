@@ -70,7 +70,17 @@ mod tests {
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 0 },
             ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, slot: 1 },
         ];
-        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, tf32: false, configs: &[], bundle: None };
+        let desc = KernelDesc {
+            name: "k",
+            file: "",
+            line: 0,
+            types: "",
+            params: PARAMS,
+            early: false,
+            tf32: false,
+            configs: &[],
+            bundle: None,
+        };
         let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
         const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
             MapDim { extent: Number::product(extent), stride: Number::product(stride), boxed }

@@ -1,6 +1,9 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
-use kernel_core::{Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, Number, ParamDesc, ParamKind, Place, Require, SliceArg, SliceMutArg, Test, VariantDesc, cpu};
+use kernel_core::{
+    Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, Number, ParamDesc, ParamKind, Place, Require, SliceArg,
+    SliceMutArg, Test, VariantDesc, cpu,
+};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
@@ -48,7 +51,11 @@ pub(crate) static COPY: KernelDesc = KernelDesc {
     params: PARAMS,
     early: false,
     tf32: false,
-    configs: &[config("BLOCK=16", grid::<16>, copy::<16>), config("BLOCK=64", grid::<64>, copy::<64>), config("BLOCK=64,wrong", grid::<64>, wrong)],
+    configs: &[
+        config("BLOCK=16", grid::<16>, copy::<16>),
+        config("BLOCK=64", grid::<64>, copy::<64>),
+        config("BLOCK=64,wrong", grid::<64>, wrong),
+    ],
     bundle: None,
 };
 
@@ -76,7 +83,11 @@ pub(crate) static UPWARDS: KernelDesc = KernelDesc {
 /// Any addresses.
 pub(crate) fn copy_call(x: u64, n: u64, y: u64, m: u64, place: Place) -> Call<'static> {
     // SAFETY: never launched unless the addresses are good.
-    unsafe { Call::new(&COPY).slice::<f32>(SliceArg::from_raw(x, n, place)).slice_mut::<f32>(SliceMutArg::from_raw(y, m, place)) }
+    unsafe {
+        Call::new(&COPY)
+            .slice::<f32>(SliceArg::from_raw(x, n, place))
+            .slice_mut::<f32>(SliceMutArg::from_raw(y, m, place))
+    }
 }
 
 /// As the macro's function does.

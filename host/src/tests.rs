@@ -2,7 +2,10 @@
 
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use crate::test_kernel::{COPY, copy_call, copy_of, temp_dir};
-use crate::{Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream, Tunable, cuda_status};
+use crate::{
+    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream,
+    Tunable, cuda_status,
+};
 use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place};
 use std::time::Duration;
 
@@ -82,7 +85,10 @@ fn errors_leave_outputs_alone() {
     let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, Place::Host), &other).unwrap_err();
     assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
     // 2^40 programs of 16: no device runs that, and nothing is read.
-    assert!(matches!(rt.launch(copy_call(1 << 20, 1 << 44, 1 << 50, 1 << 44, Place::Host)), Err(Error::GridTooLarge { .. })));
+    assert!(matches!(
+        rt.launch(copy_call(1 << 20, 1 << 44, 1 << 50, 1 << 44, Place::Host)),
+        Err(Error::GridTooLarge { .. })
+    ));
     assert_eq!(data, ramp(64));
 }
 
@@ -92,7 +98,8 @@ fn a_configuration_whose_grid_is_too_large_is_not_taken() {
     use kernel_core::{AsSlice, AsSliceMut};
     let rt = cpu();
     // The last two are of one size to the tuner, which knows a plan for the last.
-    for (n, taken) in [(16, "UPWARDS"), (16 * 65536, "BLOCK=16"), (16 * 65535, "UPWARDS"), (16 * 65535 + 1, "BLOCK=16")] {
+    for (n, taken) in [(16, "UPWARDS"), (16 * 65536, "BLOCK=16"), (16 * 65535, "UPWARDS"), (16 * 65535 + 1, "BLOCK=16")]
+    {
         let (x, mut y) = (ramp(n), vec![0.0f32; n]);
         let call = || Call::new(&UPWARDS).slice(x.as_slice().as_slice_arg());
         let mut l = rt.prepare(call().slice_mut(y.as_mut_slice().as_slice_mut_arg())).unwrap();
@@ -112,7 +119,10 @@ fn a_failed_assertion_is_an_error_and_the_runtime_goes_on() {
     let rt = cpu();
     let (bad, mut y) = ([1.0f32, -1.0], [0.0f32; 2]);
     let e = rt.launch(copy_of(&bad[..], &mut y[..])).unwrap_err();
-    assert!(matches!(&e, Error::Assert { kernel: "copy", message } if message.contains("no negative numbers") && message.contains('7')), "{e}");
+    assert!(
+        matches!(&e, Error::Assert { kernel: "copy", message } if message.contains("no negative numbers") && message.contains('7')),
+        "{e}"
+    );
     rt.launch(copy_of(&[1.0, 2.0][..], &mut y[..])).unwrap();
     assert_eq!(y, [1.0, 2.0]);
 }
@@ -149,7 +159,10 @@ fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
 fn backends_by_name() {
     assert_eq!(Runtime::from_name("cpu").unwrap().device().place, Place::Host);
     assert_eq!(Runtime::from_name("emulator:7").unwrap().device().name, "emulator");
-    assert_eq!(["emulator", "emulator:7", "emulator:7:132"].map(|name| Runtime::from_name(name).unwrap().device().num_sms), [4, 4, 132]);
+    assert_eq!(
+        ["emulator", "emulator:7", "emulator:7:132"].map(|name| Runtime::from_name(name).unwrap().device().num_sms),
+        [4, 4, 132]
+    );
     for name in ["cpu", "emulator:0", "emulator:7", "emulator:7:132"] {
         assert_eq!(Runtime::from_name(name).unwrap().name(), name);
     }
@@ -282,7 +295,8 @@ fn dlpack_tensors() {
         assert!(t.view_mut::<f32, 2>().is_ok() && t.slice_mut::<f32>().is_ok());
         assert!(t.slice::<i32>().is_err() && t.view::<f32, 3>().is_err());
     }
-    let transposed = |t: &mut DLTensor| unsafe { core::slice::from_raw_parts_mut(t.strides, 2) }.copy_from_slice(&[1, 3]);
+    let transposed =
+        |t: &mut DLTensor| unsafe { core::slice::from_raw_parts_mut(t.strides, 2) }.copy_from_slice(&[1, 3]);
     let t = take(&transposed).unwrap();
     assert!(t.slice::<f32>().unwrap_err().to_string().contains("strided"));
     assert_eq!(t.view::<f32, 2>().unwrap().span(), 12);
@@ -379,7 +393,13 @@ fn operations_of_several_launches_choose_a_candidate() {
     let rt = cpu();
     let mut y = rt.zeros::<i32>(1).unwrap();
     let at = y.addr() as *mut i32;
-    let op = |sizes: &'static [u64]| Tunable { name: "test_op", types: "", version: "1", sizes, candidates: &["slow", "fast", "wrong"] };
+    let op = |sizes: &'static [u64]| Tunable {
+        name: "test_op",
+        types: "",
+        version: "1",
+        sizes,
+        candidates: &["slow", "fast", "wrong"],
+    };
     let runs = std::cell::Cell::new(0);
     let run = |i: usize| {
         runs.set(runs.get() + 1);

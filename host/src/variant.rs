@@ -39,7 +39,9 @@ impl Inner {
             Backend::Cpu => true,
             Backend::Emulator(_) => variant.emulated.is_some(),
             // The comparison spares the launch path a parse.
-            Backend::Cuda(cuda) => variant.only.is_none_or(|t| t == cuda.target || t.parse::<Arch>().is_ok_and(|a| a.ptx_runs_on(cuda.compute))),
+            Backend::Cuda(cuda) => variant
+                .only
+                .is_none_or(|t| t == cuda.target || t.parse::<Arch>().is_ok_and(|a| a.ptx_runs_on(cuda.compute))),
         }
     }
 
@@ -54,7 +56,8 @@ impl Inner {
     /// that can run. One of a later configuration's variants may still not take another call of the same kind.
     #[inline]
     pub(crate) fn kind(&self, desc: &KernelDesc, slots: &[u64]) -> Kind {
-        let with = |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, slots)? as u32));
+        let with =
+            |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, slots)? as u32));
         desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
     }
 
@@ -65,7 +68,9 @@ impl Inner {
         let general = config.variants.iter().rfind(|v| self.runs(v));
         let why = match general.and_then(|v| v.requires.iter().find(|r| !r.holds(slots))) {
             Some(r) => requirement(desc, *r, slots),
-            None if matches!(self.backend, Backend::Emulator(_)) => return Error::NotEmulated { kernel: desc.name, config: config.id },
+            None if matches!(self.backend, Backend::Emulator(_)) => {
+                return Error::NotEmulated { kernel: desc.name, config: config.id };
+            }
             None => {
                 let mut targets: Vec<_> = config.variants.iter().filter_map(|v| v.only).collect();
                 targets.dedup();
@@ -113,13 +118,29 @@ mod tests {
             ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, slot: 5 },
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 7 },
         ];
-        let desc = KernelDesc { name: "k", file: "", line: 0, types: "", params: PARAMS, early: false, tf32: false, configs: &[], bundle: None };
+        let desc = KernelDesc {
+            name: "k",
+            file: "",
+            line: 0,
+            types: "",
+            params: PARAMS,
+            early: false,
+            tf32: false,
+            configs: &[],
+            bundle: None,
+        };
         let names: Vec<_> = (0..8).map(|s| slot_name(&desc, s)).collect();
         assert_eq!(
             names,
             [
-                "the address of `a`", "extent 0 of `a`", "extent 1 of `a`", "stride 0 of `a`", "stride 1 of `a`", "the address of `x`",
-                "the length of `x`", "`n`"
+                "the address of `a`",
+                "extent 0 of `a`",
+                "extent 1 of `a`",
+                "stride 0 of `a`",
+                "stride 1 of `a`",
+                "the address of `x`",
+                "the length of `x`",
+                "`n`"
             ]
         );
         let slots = [0, 20, 30, 4099, 2, 0, 50, 0];
@@ -127,7 +148,10 @@ mod tests {
         assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
         assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
         assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");
-        assert_eq!(text(&[1, 2], Test::AtMost(6)), "extent 0 of `a` times extent 1 of `a` is 600 and must be at most the length of `x`, 50");
+        assert_eq!(
+            text(&[1, 2], Test::AtMost(6)),
+            "extent 0 of `a` times extent 1 of `a` is 600 and must be at most the length of `x`, 50"
+        );
     }
 
     #[test]

@@ -8,6 +8,10 @@ use tracing_subscriber::prelude::*;
 pub fn warnings_to_stderr() {
     let asked = std::env::var("RUST_LOG").ok().filter(|v| !v.is_empty()).and_then(|v| v.parse::<Targets>().ok());
     let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false).without_time();
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time();
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
 }

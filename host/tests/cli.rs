@@ -43,7 +43,11 @@ fn bad_input() {
     fails(&["run", "gelu", "--config", "BLOCK=7"], 1, "it has");
     fails(&["run", "gelu", "--backend", "tpu"], 1, "is not a backend");
     fails(&["run", "gelu", "--backend", "emulator:x"], 1, "is not a backend");
-    fails(&["check", "--op", "nothing", "--backend", "cpu"], 1, "there is no operation `nothing`: `tile list` shows all");
+    fails(
+        &["check", "--op", "nothing", "--backend", "cpu"],
+        1,
+        "there is no operation `nothing`: `tile list` shows all",
+    );
     fails(&["check", "--seed", "x"], 2, "seed");
     fails(&["bench", "--size", "5"], 2, "required");
     fails(&["bench", "gelu", "--reps", "0"], 2, "--reps");
@@ -65,7 +69,8 @@ fn list_has_everything() {
 #[test]
 fn run_and_check() {
     assert!(ok(&["run", "softmax_rows", "--size", "7x781", "--backend", "cpu"]).contains("largest error"));
-    let text = ok(&["run", "gelu", "--size", "1000", "--dtype", "bf16", "--config", "BLOCK=2048,warps=4", "--backend", "cpu"]);
+    let text =
+        ok(&["run", "gelu", "--size", "1000", "--dtype", "bf16", "--config", "BLOCK=2048,warps=4", "--backend", "cpu"]);
     assert!(text.contains("gelu bf16 1000"), "{text}");
     let json = ok(&["check", "--op", "reverse_array", "--backend", "cpu", "--json", "--seed", "3"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -86,7 +91,8 @@ fn the_seed_orders_the_threads_of_the_emulator() {
 
 #[test]
 fn bench_and_doctor() {
-    let json = ok(&["bench", "vector_add", "--size", "10000", "--dtype", "f16", "--reps", "2", "--backend", "cpu", "--json"]);
+    let json =
+        ok(&["bench", "vector_add", "--size", "10000", "--dtype", "f16", "--reps", "2", "--backend", "cpu", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(json[0]["median_ms"].as_f64().is_some_and(|t| t > 0.0));
     assert!(ok(&["doctor"]).contains("toolchain"));
@@ -148,11 +154,16 @@ fn warnings_are_seen() {
 /// More than any machine has: nothing is allocated, and nothing is printed but the message.
 #[test]
 fn too_much_memory_is_an_error() {
-    for (op, size) in [("gelu", "99999999999"), ("matmul", "1000000x1000000x1000000"), ("softmax_rows", "1000000x1000000")] {
+    for (op, size) in
+        [("gelu", "99999999999"), ("matmul", "1000000x1000000x1000000"), ("softmax_rows", "1000000x1000000")]
+    {
         let out = tile(&["run", op, "--size", size, "--backend", "cpu"]);
         let message = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!((out.status.code(), out.stdout.as_slice()), (Some(1), &b""[..]), "{op}: {message}");
-        assert!(message.starts_with("error: out of memory on the host") && message.lines().count() == 1, "{op}: {message}");
+        assert!(
+            message.starts_with("error: out of memory on the host") && message.lines().count() == 1,
+            "{op}: {message}"
+        );
     }
 }
 
@@ -160,7 +171,11 @@ fn too_much_memory_is_an_error() {
 #[test]
 fn a_closed_pipe_ends_the_command_quietly() {
     use std::os::unix::process::ExitStatusExt;
-    for args in [&["list", "--json"][..], &["show", "matmul", "--stage", "rust"], &["check", "--op", "relu", "--backend", "cpu"]] {
+    for args in [
+        &["list", "--json"][..],
+        &["show", "matmul", "--stage", "rust"],
+        &["check", "--op", "relu", "--backend", "cpu"],
+    ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let out = command(args).stdout(writer).output().expect("tile runs");
@@ -175,22 +190,31 @@ fn the_backend_of_the_environment() {
     let text = |out: &Output| String::from_utf8_lossy(&out.stdout).into_owned();
     let relu = ["run", "relu", "--size", "100"];
     assert!(text(&run("emulator:3", &relu)).contains("on emulator"));
-    assert!(text(&run("emulator:3", &["run", "relu", "--size", "100", "--backend", "cpu"])).contains("on cpu"), "what is said comes first");
+    assert!(
+        text(&run("emulator:3", &["run", "relu", "--size", "100", "--backend", "cpu"])).contains("on cpu"),
+        "what is said comes first"
+    );
     assert!(text(&run("emulator:3", &["doctor"])).ends_with("emulator:3 takes: emulator\n"));
     assert!(run("", &relu).status.success() && text(&run("", &["doctor"])).contains("\nauto takes: "));
     let wrong = run("tpu", &relu);
-    assert!(wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend"));
+    assert!(
+        wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend")
+    );
     assert!(ok(&["run", "--help"]).contains("TILE_BACKEND"));
 }
 
 #[test]
 fn tune_prints_rows() {
     let dir = std::env::temp_dir().join(format!("tile-cli-tune-{}", std::process::id()));
-    let out = command(&["tune", "relu", "--backend", "cpu", "--size", "1000", "--check"]).env("TILE_CACHE_DIR", &dir).output().expect("tile runs");
+    let out = command(&["tune", "relu", "--backend", "cpu", "--size", "1000", "--check"])
+        .env("TILE_CACHE_DIR", &dir)
+        .output()
+        .expect("tile runs");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     for dtype in ["f32", "f16", "bf16"] {
-        let rows: Vec<_> = text.lines().filter(|l| l.starts_with(&format!("relu<{dtype}> ")) && l.contains("BLOCK=")).collect();
+        let rows: Vec<_> =
+            text.lines().filter(|l| l.starts_with(&format!("relu<{dtype}> ")) && l.contains("BLOCK=")).collect();
         assert_eq!(rows.iter().filter(|r| r.ends_with("chosen")).count(), 1, "{text}");
         assert!(dir.join(format!("tune/cpu/relu-{dtype}.json")).is_file());
     }

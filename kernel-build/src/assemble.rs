@@ -31,7 +31,8 @@ pub enum AssembleError {
 pub fn supports(ptxas: &Ptxas, target: &Target, dir: &Path) -> Result<(), AssembleError> {
     let isa = target.isa().trim_start_matches("ptx");
     let (major, minor) = isa.split_at(isa.len() - 1);
-    let text = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
+    let text =
+        format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
     run(ptxas, target, &text, &dir.join(format!("probe-{target}"))).map(drop)
 }
 
@@ -53,7 +54,8 @@ pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: 
 fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, AssembleError> {
     let (source, out) = (stem.with_extension("ptx"), stem.with_extension("cubin"));
     fs::write(&source, ptx)?;
-    let done = Command::new(&ptxas.path).arg(format!("-arch={target}")).args(["-v", "-o"]).arg(&out).arg(&source).output()?;
+    let done =
+        Command::new(&ptxas.path).arg(format!("-arch={target}")).args(["-v", "-o"]).arg(&out).arg(&source).output()?;
     let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
     if !done.status.success() {
         let error = said.lines().find(|l| l.contains("error") || l.contains("fatal")).or(said.lines().next());
@@ -79,7 +81,8 @@ fn usage(said: &str) -> Usage {
         };
         u.registers = u.registers.max(number_before(" registers").unwrap_or(0));
         u.stack_bytes += number_before(" bytes stack frame").unwrap_or(0);
-        u.spill_bytes += number_before(" bytes spill stores").unwrap_or(0) + number_before(" bytes spill loads").unwrap_or(0);
+        u.spill_bytes +=
+            number_before(" bytes spill stores").unwrap_or(0) + number_before(" bytes spill loads").unwrap_or(0);
     }
     u
 }
@@ -131,9 +134,11 @@ mod tests {
         let path = dir.join("ptxas");
         // Called with `-arch=.. -v -o OUT IN`.
         let says = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources";
-        fs::write(&path, format!("#!/bin/sh\nprintf '\\177ELF' > $4\ngrep -q wgmma $5 && echo '{says}' >&2\nexit 0\n")).unwrap();
+        fs::write(&path, format!("#!/bin/sh\nprintf '\\177ELF' > $4\ngrep -q wgmma $5 && echo '{says}' >&2\nexit 0\n"))
+            .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let (ptxas, cache, target) = (Ptxas { path, version: "1".into() }, Cache::at(dir.join("cache")), Target::parse("sm_90a").unwrap());
+        let (ptxas, cache, target) =
+            (Ptxas { path, version: "1".into() }, Cache::at(dir.join("cache")), Target::parse("sm_90a").unwrap());
         // The second time would come from the cache.
         for _ in 0..2 {
             assert!(!assemble(&ptxas, &cache, &target, "ret;", &dir.join("a")).unwrap().serialised);
@@ -144,7 +149,11 @@ mod tests {
 
     #[test]
     fn cached_form() {
-        let c = Cubin { code: b"\x7fELF...".to_vec(), usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 }, serialised: false };
+        let c = Cubin {
+            code: b"\x7fELF...".to_vec(),
+            usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 },
+            serialised: false,
+        };
         assert_eq!(Cubin::from_bytes(&c.to_bytes()), Some(c));
         assert_eq!(Cubin::from_bytes(b"short"), None);
         assert_eq!(Cubin::from_bytes(&[0; 40]), None);

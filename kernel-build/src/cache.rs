@@ -97,7 +97,12 @@ impl Cache {
     }
 
     /// The folder of this key; `make` fills it if it is not there yet, once, however many builds ask at a time.
-    pub fn folder<E: From<io::Error>>(&self, kind: &str, key: &Key, make: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
+    pub fn folder<E: From<io::Error>>(
+        &self,
+        kind: &str,
+        key: &Key,
+        make: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
         let path = self.path(kind, key);
         if !path.is_dir() {
             fs::create_dir_all(self.root.join(kind))?;

@@ -20,7 +20,11 @@ impl Settings {
     pub fn compile(&self) {
         // SAFETY: a build script has just started and has no threads.
         let pool = unsafe { Pool::from_env() };
-        let dir = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: call this from a build script")));
+        let dir = |name| {
+            PathBuf::from(
+                std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: call this from a build script")),
+            )
+        };
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = Cache::from_env().filter(Cache::is_writable).unwrap_or_else(|| Cache::at(out.join("cache")));
         self.watch(&crate_dir, &cache);

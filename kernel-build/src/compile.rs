@@ -122,12 +122,25 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let scratch = Scratch::new(b.out)?;
     outcome.took("core", &mut since);
 
-    let jobs: Vec<Job> = units.iter().flat_map(|unit| (0..b.targets.len()).filter(|&t| unit.only.is_none_or(|o| o == b.targets[t].name())).map(move |target| Job { unit, target })).collect();
+    let jobs: Vec<Job> = units
+        .iter()
+        .flat_map(|unit| {
+            (0..b.targets.len())
+                .filter(|&t| unit.only.is_none_or(|o| o == b.targets[t].name()))
+                .map(move |target| Job { unit, target })
+        })
+        .collect();
     let texts = b.pool.map(&jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, &scratch.0));
     let mut compiled = Vec::new();
     for (&Job { unit, target }, result) in jobs.iter().zip(texts) {
         match result {
-            Ok(list) => compiled.extend(unit.entries.iter().zip(list).map(|(entry, ptx)| Compiled { unit, entry, target, ptx, cubin: None })),
+            Ok(list) => compiled.extend(unit.entries.iter().zip(list).map(|(entry, ptx)| Compiled {
+                unit,
+                entry,
+                target,
+                ptx,
+                cubin: None,
+            })),
             Err(why) => outcome.failures.push(failure(b, Job { unit, target }, why, None)),
         }
     }
@@ -148,9 +161,19 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
 }
 
 /// The PTX of every entry of a unit, in the entries' order.
-fn unit_ptx(b: &Build, rustc: &Rustc, prebuilt: &Prebuilt, Job { unit, target }: Job, scratch: &Path) -> Result<Vec<EntryPtx>, Why> {
+fn unit_ptx(
+    b: &Build,
+    rustc: &Rustc,
+    prebuilt: &Prebuilt,
+    Job { unit, target }: Job,
+    scratch: &Path,
+) -> Result<Vec<EntryPtx>, Why> {
     let (target, library) = (&b.targets[target], &prebuilt.kernel_core[target]);
-    let bounds: Vec<_> = unit.entries.iter().map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks, ctas: e.ctas, maps: e.maps })).collect();
+    let bounds: Vec<_> = unit
+        .entries
+        .iter()
+        .map(|e| (e.name.as_str(), Bounds { threads: e.threads, min_blocks: e.min_blocks, ctas: e.ctas, maps: e.maps }))
+        .collect();
     let name = target.name();
     let mut parts = rustc::flags();
     parts.extend([library.key.as_bytes(), name.as_bytes(), unit.source.as_bytes()]);
@@ -175,7 +198,10 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
     for (t, ok) in b.targets.iter().zip(&mut usable) {
         if let Err(e) = assemble::supports(ptxas, t, scratch) {
             *ok = false;
-            outcome.warnings.push(format!("no machine code for {t}, its PTX is compiled by the driver instead: {} says: {e}", ptxas.path.display()));
+            outcome.warnings.push(format!(
+                "no machine code for {t}, its PTX is compiled by the driver instead: {} says: {e}",
+                ptxas.path.display()
+            ));
         }
     }
     let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| usable[compiled[i].target]).collect();

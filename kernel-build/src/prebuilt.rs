@@ -42,7 +42,9 @@ pub fn make(rustc: &Rustc, cache: &Cache, targets: &[Target], source: &Path) -> 
         let dir = cache.folder("kernel-core", &key, |dir| {
             let out = dir.join("libkernel_core.rmeta");
             let remap = source.parent().unwrap_or(source);
-            rustc.library("kernel_core", source, &sysroot, t, remap, &out).map_err(|why| failure("kernel_core", rustc, why))
+            rustc
+                .library("kernel_core", source, &sysroot, t, remap, &out)
+                .map_err(|why| failure("kernel_core", rustc, why))
         })?;
         let path = dir.join("libkernel_core.rmeta");
         let key = Key::of([sysroot_key.as_bytes(), &fs::read(&path)?]);
@@ -65,7 +67,9 @@ fn sysroot(rustc: &Rustc, cache: &Cache) -> Result<(PathBuf, Key), PrebuiltError
         rustc.sysroot_crate("core", &core, &lib).map_err(|why| failure("core", rustc, why))?;
         let builtins = dir.join("compiler_builtins.rs");
         fs::write(&builtins, NO_BUILTINS)?;
-        rustc.sysroot_crate("compiler_builtins", &builtins, &lib).map_err(|why| failure("compiler_builtins", rustc, why))
+        rustc
+            .sysroot_crate("compiler_builtins", &builtins, &lib)
+            .map_err(|why| failure("compiler_builtins", rustc, why))
     })?;
     Ok((dir, key))
 }

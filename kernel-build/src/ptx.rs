@@ -40,10 +40,16 @@ pub fn split(text: &str, bounds: &[(&str, Bounds)]) -> Result<Vec<EntryPtx>, Ptx
         let entry = by_name.get(name).copied().filter(|&i| module.items[i].kind == Kind::Entry);
         let entry = entry.ok_or_else(|| PtxError::NoEntry((*name).into()))?;
         let used = closure(&module.items, &by_name, entry);
-        if let Some(f) = used.iter().map(|&i| &module.items[i]).find(|it| it.kind == Kind::ExternFunction && !PROVIDED.contains(&it.name)) {
+        if let Some(f) = used
+            .iter()
+            .map(|&i| &module.items[i])
+            .find(|it| it.kind == Kind::ExternFunction && !PROVIDED.contains(&it.name))
+        {
             return Err(PtxError::Unresolved { entry: (*name).into(), function: f.name.into() });
         }
-        let mut text = String::with_capacity(module.header.len() + used.iter().map(|&i| module.items[i].text.len() + 1).sum::<usize>() + 64);
+        let mut text = String::with_capacity(
+            module.header.len() + used.iter().map(|&i| module.items[i].text.len() + 1).sum::<usize>() + 64,
+        );
         text.push_str(module.header.trim_end());
         text.push('\n');
         for &i in &used {

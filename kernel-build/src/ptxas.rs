@@ -61,8 +61,15 @@ impl Search {
     fn in_python(&self) -> Option<Ptxas> {
         let ask = "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
         let out = Command::new(self.python.as_ref()?).args(["-c", ask]).output().ok().filter(|o| o.status.success())?;
-        let packages = String::from_utf8_lossy(&out.stdout).lines().map(|l| Path::new(l).join("nvidia")).collect::<Vec<_>>();
-        let mut found: Vec<_> = packages.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|e| e.path().join("bin/ptxas")).collect();
+        let packages =
+            String::from_utf8_lossy(&out.stdout).lines().map(|l| Path::new(l).join("nvidia")).collect::<Vec<_>>();
+        let mut found: Vec<_> = packages
+            .iter()
+            .flat_map(std::fs::read_dir)
+            .flatten()
+            .flatten()
+            .map(|e| e.path().join("bin/ptxas"))
+            .collect();
         // `cu13` before `cuda_nvcc`, whatever the order on disk.
         found.sort();
         found.iter().find_map(|p| probe(p))

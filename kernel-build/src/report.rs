@@ -115,7 +115,12 @@ mod tests {
             ptx_bytes: 0,
             cubin_bytes: 0,
         };
-        let entries = vec![entry("a", "a_1", 0, false), entry("a", "a_2", 0, true), entry("a", "a_3", 8, true), entry("b", "b_1", 0, true)];
+        let entries = vec![
+            entry("a", "a_1", 0, false),
+            entry("a", "a_2", 0, true),
+            entry("a", "a_3", 8, true),
+            entry("b", "b_1", 0, true),
+        ];
         let r = Report { entries, ..Report::default() };
         assert_eq!(
             r.slow(),

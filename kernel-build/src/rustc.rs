@@ -54,7 +54,15 @@ impl Rustc<'_> {
     }
 
     /// A library for one target; `remap` is the folder whose place on this machine must not matter.
-    pub fn library(&self, name: &str, source: &Path, sysroot: &Path, target: &Target, remap: &Path, out: &Path) -> Result<(), Failure> {
+    pub fn library(
+        &self,
+        name: &str,
+        source: &Path,
+        sysroot: &Path,
+        target: &Target,
+        remap: &Path,
+        out: &Path,
+    ) -> Result<(), Failure> {
         let mut c = self.command(name, source);
         let mut map = std::ffi::OsString::from("--remap-path-prefix=");
         map.push(remap);
@@ -65,7 +73,14 @@ impl Rustc<'_> {
     }
 
     /// A unit, to PTX.
-    pub fn unit(&self, source: &Path, sysroot: &Path, target: &Target, externs: &[(&str, PathBuf)], out: &Path) -> Result<(), Failure> {
+    pub fn unit(
+        &self,
+        source: &Path,
+        sysroot: &Path,
+        target: &Target,
+        externs: &[(&str, PathBuf)],
+        out: &Path,
+    ) -> Result<(), Failure> {
         let mut c = self.command("unit", source);
         c.args(UNIT).args(for_target(target)).arg("--sysroot").arg(sysroot).arg("-o").arg(out);
         for (name, path) in externs {
@@ -79,7 +94,16 @@ impl Rustc<'_> {
         c.arg("--crate-name").arg(name).arg(source).args(COMMON);
         c.envs(self.toolchain.env.iter().cloned()).env("RUSTC_BOOTSTRAP", "1");
         // This rustc is no part of the build that started us.
-        for v in ["MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "RUSTC_LOG", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+        for v in [
+            "MAKEFLAGS",
+            "MFLAGS",
+            "CARGO_MAKEFLAGS",
+            "RUSTC_LOG",
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "RUSTC_WRAPPER",
+            "RUSTC_WORKSPACE_WRAPPER",
+        ] {
             c.env_remove(v);
         }
         c
@@ -100,7 +124,8 @@ fn run(mut c: Command) -> Result<(), Failure> {
 
 /// The first error of a log with the line it points at, else whatever there is.
 fn first_error(log: &str) -> String {
-    let mut lines = log.lines().skip_while(|l| !l.starts_with("error") && !l.contains("LLVM ERROR") && !l.contains("panicked at"));
+    let mut lines =
+        log.lines().skip_while(|l| !l.starts_with("error") && !l.contains("LLVM ERROR") && !l.contains("panicked at"));
     match lines.next() {
         Some(first) => match lines.find(|l| l.trim_start().starts_with("--> ")) {
             Some(place) => format!("{first} ({})", place.trim_start().trim_start_matches("--> ")),

@@ -11,8 +11,16 @@ const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 pub(crate) const EMULATE: &str = "TILE_EMULATE";
 
 /// The environment variables that a build depends on.
-pub(crate) const VARIABLES: [&str; 8] =
-    ["TILE_DEVICE_RUSTC", "TILE_TARGETS", "TILE_PTXAS", "TILE_CACHE_DIR", "TILE_DEVICE_ERRORS", EMULATE, "CUDA_HOME", "CUDA_PATH"];
+pub(crate) const VARIABLES: [&str; 8] = [
+    "TILE_DEVICE_RUSTC",
+    "TILE_TARGETS",
+    "TILE_PTXAS",
+    "TILE_CACHE_DIR",
+    "TILE_DEVICE_ERRORS",
+    EMULATE,
+    "CUDA_HOME",
+    "CUDA_PATH",
+];
 
 /// How to compile a crate's kernels; [`Settings::compile`] does it.
 #[derive(Clone, Debug)]

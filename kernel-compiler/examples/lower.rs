@@ -6,10 +6,13 @@ fn main() {
     let mut libraries = kernel_compiler::Libraries::default();
     // Of the files beside it.
     let folder = std::path::Path::new(&path).parent().expect("a file has a folder");
-    for file in std::fs::read_dir(if folder.as_os_str().is_empty() { ".".as_ref() } else { folder }).expect("a readable folder") {
+    for file in
+        std::fs::read_dir(if folder.as_os_str().is_empty() { ".".as_ref() } else { folder }).expect("a readable folder")
+    {
         let file = file.expect("an entry").path();
         if let Ok(text) = std::fs::read_to_string(&file) {
-            libraries.add(kernel_compiler::Source { file: &folder.join(file.file_name().expect("a name")), text: &text });
+            libraries
+                .add(kernel_compiler::Source { file: &folder.join(file.file_name().expect("a name")), text: &text });
         }
     }
     let source = kernel_compiler::Source { file: path.as_ref(), text: &text };
@@ -24,7 +27,12 @@ fn main() {
             let target = u.only.map(|t| format!(".{t}")).unwrap_or_default();
             std::fs::write(format!("{}{target}.rs", u.kernel), &u.source).expect("a writable folder");
             println!("{}{target}: {} entries, {} lines", u.kernel, u.entries.len(), u.source.lines().count());
-            u.entries.iter().for_each(|e| println!("  {} threads {} shared {} maps {} blocks {}", e.name, e.threads, e.shared_bytes, e.maps, e.min_blocks));
+            u.entries.iter().for_each(|e| {
+                println!(
+                    "  {} threads {} shared {} maps {} blocks {}",
+                    e.name, e.threads, e.shared_bytes, e.maps, e.min_blocks
+                )
+            });
         }
     }
 }

@@ -109,7 +109,10 @@ impl Info {
     }
 
     fn uniform(shape: &[usize], every: Congruence) -> Self {
-        let along = shape.iter().map(|&e| Along { constant: e.next_power_of_two() as u64, low: every, ..Along::unknown() }).collect();
+        let along = shape
+            .iter()
+            .map(|&e| Along { constant: e.next_power_of_two() as u64, low: every, ..Along::unknown() })
+            .collect();
         Info { along, every }
     }
 
@@ -144,7 +147,9 @@ pub struct Analysis {
 impl Analysis {
     /// The one value that a slot may have.
     pub fn known(&self, slot: usize) -> Option<u64> {
-        self.requires.iter().find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
+        self.requires
+            .iter()
+            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
     }
 
     pub fn info(&self, f: &Func, v: Value) -> Info {
@@ -256,7 +261,9 @@ pub fn walk(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     std::iter::from_fn(move || {
         let s = stack.pop()?;
         match s {
-            Stmt::If { then, other, .. } => stack.extend(then.iter().chain(other).collect::<Vec<_>>().into_iter().rev()),
+            Stmt::If { then, other, .. } => {
+                stack.extend(then.iter().chain(other).collect::<Vec<_>>().into_iter().rev())
+            }
             Stmt::For { body, .. } | Stmt::Loop { body } => stack.extend(body.iter().rev()),
             _ => {}
         }
@@ -340,12 +347,16 @@ impl Context<'_> {
             Op::Splat(s) => Info::uniform(shape, self.get(*s).every),
             Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| Info::unknown(rank)),
             Op::Cast(x) if self.f.ty(*x).dtype.is_int() => self.get(*x),
-            Op::Unary(Unary::Neg, x) => self.subtract(&Info::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x)),
+            Op::Unary(Unary::Neg, x) => {
+                self.subtract(&Info::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x))
+            }
             Op::Binary(Binary::Add, a, b) => self.add(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Sub, a, b) => self.subtract(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Mul, a, b) => self.multiply(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Shl, a, b) => match self.constant(*b) {
-                Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k))),
+                Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => {
+                    self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k)))
+                }
                 _ => constancy(&[*a, *b]),
             },
             // Those of negative numbers turn around at zero.
@@ -353,7 +364,9 @@ impl Context<'_> {
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
                 Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
                 // A multiple of a power of two, to which the index wraps around.
-                None if *op == Binary::Rem && self.get(*b).every.divisor() > 1 => self.by_power_of_two(*op, &self.get(*a), self.get(*b).every.divisor()),
+                None if *op == Binary::Rem && self.get(*b).every.divisor() > 1 => {
+                    self.by_power_of_two(*op, &self.get(*a), self.get(*b).every.divisor())
+                }
                 _ => constancy(&[*a, *b]),
             },
             Op::Expand(x, axis) => {
@@ -373,7 +386,9 @@ impl Context<'_> {
                 Info { along: perm.iter().map(|&p| i.along[p]).collect(), every: i.every }
             }
             Op::Reshape(x) => Info { every: self.get(*x).every, ..Info::unknown(rank) },
-            op if op.is_elementwise() => constancy(&op.operands().into_iter().filter(|o| self.f.shape(*o).len() == rank).collect::<Vec<_>>()),
+            op if op.is_elementwise() => {
+                constancy(&op.operands().into_iter().filter(|o| self.f.shape(*o).len() == rank).collect::<Vec<_>>())
+            }
             _ => Info::unknown(rank),
         }
     }
@@ -413,7 +428,11 @@ impl Context<'_> {
         if a.every == one {
             return b.clone();
         }
-        let along = a.along.iter().zip(&b.along).map(|(a, b)| Along { constant: a.constant.min(b.constant), low: a.every().mul(b.every()), ..Along::unknown() });
+        let along = a.along.iter().zip(&b.along).map(|(a, b)| Along {
+            constant: a.constant.min(b.constant),
+            low: a.every().mul(b.every()),
+            ..Along::unknown()
+        });
         Info { along: along.collect(), every: a.every.mul(b.every) }
     }
 
@@ -422,7 +441,12 @@ impl Context<'_> {
             // Only groups that start at a multiple of k stay whole.
             let whole = if a.low.rem == 0 { a.ascending.min(k).min(a.low.modulus) } else { 1 };
             match op {
-                Binary::Rem => Along { ascending: whole, constant: a.constant, low: if whole > 1 { a.low_of(whole).coarser(k) } else { a.every().coarser(k) }, descending: 1 },
+                Binary::Rem => Along {
+                    ascending: whole,
+                    constant: a.constant,
+                    low: if whole > 1 { a.low_of(whole).coarser(k) } else { a.every().coarser(k) },
+                    descending: 1,
+                },
                 _ => Along { constant: a.constant.max(whole), ..Along::unknown() },
             }
         });

@@ -69,7 +69,12 @@ impl ParamKind {
     }
 
     pub fn is_mut(self) -> bool {
-        matches!(self, ParamKind::Slice { mutable: true } | ParamKind::View { mutable: true, .. } | ParamKind::Ptr { mutable: true })
+        matches!(
+            self,
+            ParamKind::Slice { mutable: true }
+                | ParamKind::View { mutable: true, .. }
+                | ParamKind::Ptr { mutable: true }
+        )
     }
 }
 
@@ -158,18 +163,39 @@ pub enum ExprKind {
     Or(Box<Expr>, Box<Expr>),
     Cast(Box<Expr>, TypeName),
     /// A call; a method call has its receiver as first argument.
-    Call { name: Ident, generics: Vec<Generic>, args: Vec<Expr>, method: bool },
+    Call {
+        name: Ident,
+        generics: Vec<Generic>,
+        args: Vec<Expr>,
+        method: bool,
+    },
     Tuple(Vec<Expr>),
     Field(Box<Expr>, usize),
     Array(Vec<Expr>),
     Repeat(Box<Expr>, Box<Expr>),
     Range(Box<Expr>, Box<Expr>),
-    Closure { params: Vec<Pattern>, body: Box<Expr> },
+    Closure {
+        params: Vec<Pattern>,
+        body: Box<Expr>,
+    },
     Block(Block),
-    If { cond: Box<Expr>, then: Block, other: Option<Box<Expr>> },
-    For { pattern: Pattern, over: Box<Expr>, body: Block },
-    While { cond: Box<Expr>, body: Block },
-    Loop { body: Block },
+    If {
+        cond: Box<Expr>,
+        then: Block,
+        other: Option<Box<Expr>>,
+    },
+    For {
+        pattern: Pattern,
+        over: Box<Expr>,
+        body: Block,
+    },
+    While {
+        cond: Box<Expr>,
+        body: Block,
+    },
+    Loop {
+        body: Block,
+    },
     Assign(Box<Expr>, Box<Expr>),
     AssignOp(BinaryOp, Box<Expr>, Box<Expr>),
     Break,

@@ -26,7 +26,8 @@ use DType::*;
 impl DType {
     pub const ALL: [DType; 15] = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool, F8E4M3, F8E5M2];
     /// What an error message lists.
-    pub const NAMES: &'static str = "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
+    pub const NAMES: &'static str =
+        "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
 
     /// The dtype of a name in kernel source.
     pub fn parse(name: &str) -> Option<DType> {
@@ -136,7 +137,11 @@ impl DType {
             d if d.is_float() => true,
             d => {
                 let bits = d.size() as u32 * 8;
-                let (lo, hi) = if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+                let (lo, hi) = if d.is_signed() {
+                    (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+                } else {
+                    (0, (1i128 << bits) - 1)
+                };
                 (lo..=hi).contains(&v)
             }
         }

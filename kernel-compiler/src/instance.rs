@@ -24,13 +24,21 @@ impl Kernel {
     pub fn type_choices(&self) -> Vec<Vec<(String, DType)>> {
         let mut out = vec![vec![]];
         for p in &self.ast.type_params {
-            out = out.into_iter().flat_map(|c| p.types.iter().map(move |&t| c.iter().cloned().chain([(p.name.to_string(), t)]).collect())).collect();
+            out = out
+                .into_iter()
+                .flat_map(|c| {
+                    p.types.iter().map(move |&t| c.iter().cloned().chain([(p.name.to_string(), t)]).collect())
+                })
+                .collect();
         }
         out
     }
 
     pub fn instances(&self) -> Vec<Instance<'_>> {
-        self.type_choices().into_iter().flat_map(|types| self.ast.configs.iter().map(move |config| Instance { types: types.clone(), config })).collect()
+        self.type_choices()
+            .into_iter()
+            .flat_map(|types| self.ast.configs.iter().map(move |config| Instance { types: types.clone(), config }))
+            .collect()
     }
 }
 
@@ -54,7 +62,9 @@ fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
     let mut tokens_left = s.into_iter().peekable();
     while let Some(t) = tokens_left.next() {
         match t {
-            TokenTree::Punct(p) if p.as_char() == '#' && matches!(tokens_left.peek(), Some(TokenTree::Group(g)) if is_doc(g)) => {
+            TokenTree::Punct(p)
+                if p.as_char() == '#' && matches!(tokens_left.peek(), Some(TokenTree::Group(g)) if is_doc(g)) =>
+            {
                 tokens_left.next();
             }
             TokenTree::Group(g) => {

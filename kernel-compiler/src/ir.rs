@@ -100,7 +100,10 @@ impl Func {
                 }
                 taken
             }
-            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![*v],
+            Stmt::Assign(_, v)
+            | Stmt::If { cond: v, .. }
+            | Stmt::Assert { cond: v, .. }
+            | Stmt::Print { value: v, .. } => vec![*v],
             Stmt::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
             Stmt::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
             _ => vec![],
@@ -154,15 +157,43 @@ pub enum Stmt {
     Let(Value),
     Assign(Var, Value),
     /// `window` as in [`Op::Load`].
-    Store { place: Place, value: Value, mask: Option<Value>, hint: Hint, window: Option<Window>, span: Span },
-    If { cond: Value, then: Vec<Stmt>, other: Vec<Stmt> },
-    For { iv: Value, lo: Value, hi: Value, step: Value, body: Vec<Stmt>, options: LoopOptions },
-    Loop { body: Vec<Stmt> },
+    Store {
+        place: Place,
+        value: Value,
+        mask: Option<Value>,
+        hint: Hint,
+        window: Option<Window>,
+        span: Span,
+    },
+    If {
+        cond: Value,
+        then: Vec<Stmt>,
+        other: Vec<Stmt>,
+    },
+    For {
+        iv: Value,
+        lo: Value,
+        hi: Value,
+        step: Value,
+        body: Vec<Stmt>,
+        options: LoopOptions,
+    },
+    Loop {
+        body: Vec<Stmt>,
+    },
     Break,
     Continue,
     Return,
-    Assert { cond: Value, message: String, span: Span },
-    Print { message: String, value: Value, span: Span },
+    Assert {
+        cond: Value,
+        message: String,
+        span: Span,
+    },
+    Print {
+        message: String,
+        value: Value,
+        span: Span,
+    },
 }
 
 /// How a loop is to be carried out, by its source; it means the same without.
@@ -182,8 +213,15 @@ impl Stmt {
     /// The values that a statement uses itself, not through those inside it; to be replaced.
     pub fn uses_mut(&mut self) -> Vec<&mut Value> {
         match self {
-            Stmt::Assign(_, v) | Stmt::If { cond: v, .. } | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => vec![v],
-            Stmt::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()].into_iter().flatten().chain(window.iter_mut().flat_map(|w| &mut w.at)).collect(),
+            Stmt::Assign(_, v)
+            | Stmt::If { cond: v, .. }
+            | Stmt::Assert { cond: v, .. }
+            | Stmt::Print { value: v, .. } => vec![v],
+            Stmt::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()]
+                .into_iter()
+                .flatten()
+                .chain(window.iter_mut().flat_map(|w| &mut w.at))
+                .collect(),
             Stmt::For { lo, hi, step, .. } => vec![lo, hi, step],
             Stmt::Let(_) | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => vec![],
         }
@@ -318,7 +356,9 @@ pub enum Op {
     Float(f64),
     Bool(bool),
     /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one slot.
-    Slot { slot: usize },
+    Slot {
+        slot: usize,
+    },
     ProgramId(u32),
     NumPrograms(u32),
     /// Number of the thread block in its cluster, of a program that is spread over one.
@@ -327,7 +367,9 @@ pub enum Op {
     LoopVar,
     ReadVar(Var),
     /// `start, start + 1, ..` of rank 1.
-    Arange { start: i128 },
+    Arange {
+        start: i128,
+    },
     /// A scalar in every element.
     Splat(Value),
     Unary(Unary, Value),
@@ -343,15 +385,40 @@ pub enum Op {
     Reshape(Value),
     /// Dimension d of the result is dimension perm[d] of the operand.
     Permute(Value, Vec<usize>),
-    Reduce { value: Value, axis: usize, combine: Combine },
+    Reduce {
+        value: Value,
+        axis: usize,
+        combine: Combine,
+    },
     /// Index of the first largest or smallest along the axis.
-    ArgReduce { value: Value, axis: usize, largest: bool },
+    ArgReduce {
+        value: Value,
+        axis: usize,
+        largest: bool,
+    },
     /// `window`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
-    Load { place: Place, mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option<Window> },
+    Load {
+        place: Place,
+        mask: Option<Value>,
+        other: Option<Value>,
+        hint: Hint,
+        window: Option<Window>,
+    },
     /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
-    Dot { a: Value, b: Value, acc: Value, precision: Precision },
+    Dot {
+        a: Value,
+        b: Value,
+        acc: Value,
+        precision: Precision,
+    },
     /// `values` as [`Atomic::values`] says; what it gives is the old value.
-    Atomic { op: Atomic, place: Place, values: Vec<Value>, mask: Option<Value>, relaxed: bool },
+    Atomic {
+        op: Atomic,
+        place: Place,
+        values: Vec<Value>,
+        mask: Option<Value>,
+        relaxed: bool,
+    },
 }
 
 /// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
@@ -377,7 +444,12 @@ pub enum Precision {
 pub enum Combine {
     Binary(Binary),
     /// A user's closure: scalar values, defined by `body`, of two arguments.
-    Closure { a: Value, b: Value, body: Vec<Value>, result: Value },
+    Closure {
+        a: Value,
+        b: Value,
+        body: Vec<Value>,
+        result: Value,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -429,7 +501,9 @@ impl Unary {
     /// The functions a kernel calls by name.
     pub fn parse(name: &str) -> Option<Unary> {
         use Unary::*;
-        [Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid].into_iter().find(|u| u.name() == name)
+        [Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
+            .into_iter()
+            .find(|u| u.name() == name)
     }
 }
 
@@ -523,28 +597,72 @@ impl Op {
     /// Operands, in order; a closure's inner values are not among them.
     pub fn operands(&self) -> Vec<Value> {
         match self {
-            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
-            Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![*v],
+            Op::Int(_)
+            | Op::Float(_)
+            | Op::Bool(_)
+            | Op::Slot { .. }
+            | Op::ProgramId(_)
+            | Op::NumPrograms(_)
+            | Op::Rank
+            | Op::LoopVar
+            | Op::ReadVar(_)
+            | Op::Arange { .. } => vec![],
+            Op::Splat(v)
+            | Op::Unary(_, v)
+            | Op::Cast(v)
+            | Op::Bitcast(v)
+            | Op::Expand(v, _)
+            | Op::Broadcast(v)
+            | Op::Reshape(v)
+            | Op::Permute(v, _) => vec![*v],
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
             Op::Binary(_, a, b) => vec![*a, *b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, window, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().chain(window.iter().flat_map(|w| w.at.iter().copied())).collect(),
+            Op::Load { place, mask, other, window, .. } => [Some(place.index()), *mask, *other]
+                .into_iter()
+                .flatten()
+                .chain(window.iter().flat_map(|w| w.at.iter().copied()))
+                .collect(),
             Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
-            Op::Atomic { place, values, mask, .. } => [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect(),
+            Op::Atomic { place, values, mask, .. } => {
+                [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect()
+            }
         }
     }
 
     /// The same, to be replaced.
     pub fn operands_mut(&mut self) -> Vec<&mut Value> {
         match self {
-            Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. } | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::LoopVar | Op::ReadVar(_) | Op::Arange { .. } => vec![],
-            Op::Splat(v) | Op::Unary(_, v) | Op::Cast(v) | Op::Bitcast(v) | Op::Expand(v, _) | Op::Broadcast(v) | Op::Reshape(v) | Op::Permute(v, _) => vec![v],
+            Op::Int(_)
+            | Op::Float(_)
+            | Op::Bool(_)
+            | Op::Slot { .. }
+            | Op::ProgramId(_)
+            | Op::NumPrograms(_)
+            | Op::Rank
+            | Op::LoopVar
+            | Op::ReadVar(_)
+            | Op::Arange { .. } => vec![],
+            Op::Splat(v)
+            | Op::Unary(_, v)
+            | Op::Cast(v)
+            | Op::Bitcast(v)
+            | Op::Expand(v, _)
+            | Op::Broadcast(v)
+            | Op::Reshape(v)
+            | Op::Permute(v, _) => vec![v],
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, window, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()].into_iter().flatten().chain(window.iter_mut().flat_map(|w| &mut w.at)).collect(),
+            Op::Load { place, mask, other, window, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
+                .into_iter()
+                .flatten()
+                .chain(window.iter_mut().flat_map(|w| &mut w.at))
+                .collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
-            Op::Atomic { place, values, mask, .. } => [place.index_mut()].into_iter().chain(values).chain(mask).collect(),
+            Op::Atomic { place, values, mask, .. } => {
+                [place.index_mut()].into_iter().chain(values).chain(mask).collect()
+            }
         }
     }
 

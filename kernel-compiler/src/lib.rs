@@ -25,8 +25,8 @@ pub mod windows;
 
 use diag::Diagnostics;
 pub use emit::device::{DeviceUnit, EntryMeta};
-pub use emit::named_variant;
 pub use emit::host::{Emulate, HostOptions};
+pub use emit::named_variant;
 pub use infer::BUILTINS;
 pub use library::{Libraries, Source};
 use proc_macro2::{TokenStream, TokenTree};
@@ -59,7 +59,9 @@ pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::Pa
 
 /// Settings of an expansion, from the environment that the build script makes.
 fn options(kernel: &str, fingerprint: &str) -> HostOptions {
-    let bundle = std::env::var_os("TILE_BUNDLE_DIR").map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint)).filter(|p| p.is_file());
+    let bundle = std::env::var_os("TILE_BUNDLE_DIR")
+        .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
+        .filter(|p| p.is_file());
     HostOptions { bundle, emulate: Emulate::from_env() }
 }
 
@@ -68,7 +70,9 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<syn::ItemFn>(item.clone()) {
         Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
         // What rustc does not parse either.
-        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => e.to_compile_error(),
+        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => {
+            e.to_compile_error()
+        }
         Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
     }
 }
@@ -78,7 +82,11 @@ pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<library::Uses>(attr) {
         Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(vec![], item)),
         Err(e) => {
-            let e = syn::Error::new(e.span(), "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]").to_compile_error();
+            let e = syn::Error::new(
+                e.span(),
+                "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]",
+            )
+            .to_compile_error();
             quote! { #e }
         }
     }
@@ -86,8 +94,11 @@ pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The same with the items of its libraries.
 fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStream {
-    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) = syn::parse2::<syn::ItemMod>(item.clone()) else {
-        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`").to_compile_error();
+    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) =
+        syn::parse2::<syn::ItemMod>(item.clone())
+    else {
+        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
+            .to_compile_error();
     };
     let d = Diagnostics::default();
     let Ok((kernels, rest)) = module::module(items, &libraries, &d) else {
@@ -104,7 +115,12 @@ fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStre
 fn expand_found(found: module::Found) -> TokenStream {
     let d = Diagnostics::default();
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
-    let expanded = found.parse(&d).and_then(|kernels| kernels.iter().map(|k| emit::host::expand(k, &options(&k.name, &k.fingerprint), &d)).collect::<diag::Result<Vec<_>>>());
+    let expanded = found.parse(&d).and_then(|kernels| {
+        kernels
+            .iter()
+            .map(|k| emit::host::expand(k, &options(&k.name, &k.fingerprint), &d))
+            .collect::<diag::Result<Vec<_>>>()
+    });
     match expanded {
         Ok(kernels) if d.is_empty() => {
             // Cargo must know what the expansion read.
@@ -117,4 +133,3 @@ fn expand_found(found: module::Found) -> TokenStream {
         }
     }
 }
-

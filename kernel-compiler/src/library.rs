@@ -38,15 +38,23 @@ fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
     for mut i in items.clone() {
         let attrs = match &mut i {
             syn::Item::Fn(f) if f.attrs.iter().any(|a| last_segment_is(a.path(), module::KERNEL)) => {
-                return Err(syn::Error::new_spanned(&f.sig.ident, "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone"));
+                return Err(syn::Error::new_spanned(
+                    &f.sig.ident,
+                    "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone",
+                ));
             }
-            syn::Item::Fn(syn::ItemFn { attrs, .. }) | syn::Item::Const(syn::ItemConst { attrs, .. }) | syn::Item::Type(syn::ItemType { attrs, .. }) => attrs,
+            syn::Item::Fn(syn::ItemFn { attrs, .. })
+            | syn::Item::Const(syn::ItemConst { attrs, .. })
+            | syn::Item::Type(syn::ItemType { attrs, .. }) => attrs,
             // For the types of its constants.
             syn::Item::Use(_) => continue,
             other => return Err(syn::Error::new_spanned(other, "a library has functions, constants and type aliases")),
         };
         if let Some(a) = attrs.iter().find(|a| ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c))) {
-            return Err(syn::Error::new_spanned(a, "a library's items are there for every target: kernels are compiled for all of them"));
+            return Err(syn::Error::new_spanned(
+                a,
+                "a library's items are there for every target: kernels are compiled for all of them",
+            ));
         }
         attrs.clear();
         out.push(i);
@@ -59,7 +67,11 @@ const NO_BODY: &str = "#[tile_library] goes on a module with a body: `mod librar
 /// Expands `#[tile_library] mod l { .. }`.
 pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     if !attr.is_empty() {
-        return syn::Error::new_spanned(attr, "#[tile_library] takes nothing: modules of kernels say which libraries they use").to_compile_error();
+        return syn::Error::new_spanned(
+            attr,
+            "#[tile_library] takes nothing: modules of kernels say which libraries they use",
+        )
+        .to_compile_error();
     }
     let Ok(module) = syn::parse2::<syn::ItemMod>(item.clone()) else {
         return syn::Error::new_spanned(&item, NO_BODY).to_compile_error();
@@ -76,7 +88,11 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     let syn::ItemMod { attrs, vis, ident, content, .. } = &module;
     let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
     // Functions say what tiles do: only kernels can call them, so they are not compiled by themselves.
-    let seen = content.iter().filter(|_| error.is_none()).flat_map(|(_, items)| items).filter(|i| !matches!(i, syn::Item::Fn(_)));
+    let seen = content
+        .iter()
+        .filter(|_| error.is_none())
+        .flat_map(|(_, items)| items)
+        .filter(|i| !matches!(i, syn::Item::Fn(_)));
     quote! {
         #error
         #(#outer)* #[allow(unused)] #vis mod #ident {
@@ -107,7 +123,9 @@ pub fn with_library(input: TokenStream) -> TokenStream {
         Ok((items, syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
     };
     match parts.parse2(input) {
-        Ok((items, uses, module)) => ask(&uses, &items, &module).unwrap_or_else(|| crate::expand_module_with(items, module)),
+        Ok((items, uses, module)) => {
+            ask(&uses, &items, &module).unwrap_or_else(|| crate::expand_module_with(items, module))
+        }
         Err(e) => e.to_compile_error(),
     }
 }
@@ -206,14 +224,18 @@ impl Libraries {
             names.remove(0);
         }
         modules.extend(names.iter().cloned());
-        let mut found: Vec<_> = self.0.iter().filter(|l| l.place.root == at.root && l.place.modules == modules).collect();
+        let mut found: Vec<_> =
+            self.0.iter().filter(|l| l.place.root == at.root && l.place.modules == modules).collect();
         // Files of a test or an example may be modules of another one.
         if found.is_empty() && !at.root.iter().any(|s| s == "src") && !names.is_empty() {
-            found = self.0.iter().filter(|l| [&l.place.root[..], &l.place.modules].concat().ends_with(&names)).collect();
+            found =
+                self.0.iter().filter(|l| [&l.place.root[..], &l.place.modules].concat().ends_with(&names)).collect();
         }
         match found[..] {
             [one] => Ok(one),
-            [] => Err(format!("no #[tile_library] `{written}` in the files of this package: the path is the one of the library itself, not of a re-export")),
+            [] => Err(format!(
+                "no #[tile_library] `{written}` in the files of this package: the path is the one of the library itself, not of a re-export"
+            )),
             _ => Err(format!("several libraries may be `{written}`: give one another name")),
         }
     }
@@ -221,7 +243,9 @@ impl Libraries {
     /// What is wrong with the libraries that modules of a file use.
     pub fn missing<'a>(&self, source: impl Into<Source<'a>>) -> Vec<String> {
         let mut out = vec![];
-        module::tile_modules(source.into(), &mut |m, uses, at| out.extend(self.items(&uses, at).err().filter(|_| m.content.is_some())));
+        module::tile_modules(source.into(), &mut |m, uses, at| {
+            out.extend(self.items(&uses, at).err().filter(|_| m.content.is_some()))
+        });
         out
     }
 }
@@ -233,7 +257,8 @@ mod tests {
     const USER: &str = "#[tile_module(use crate::tiles::library)] mod m {
         #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, arange(32), twice(full([32], HALF))); }
     }";
-    const LIBRARY: &str = "#[tile_library] pub mod library { const HALF: f32 = 0.5; fn twice(x: Tile<f32>) -> Tile<f32> { x + x } }";
+    const LIBRARY: &str =
+        "#[tile_library] pub mod library { const HALF: f32 = 0.5; fn twice(x: Tile<f32>) -> Tile<f32> { x + x } }";
 
     fn libraries(files: &[(&str, &str)]) -> Libraries {
         let mut out = Libraries::default();
@@ -244,12 +269,27 @@ mod tests {
     #[test]
     fn a_library_is_found_by_its_path() {
         // Not those of other crates of the package, or of other modules.
-        let others = [("src/lib.rs", LIBRARY), ("src/other.rs", LIBRARY), ("examples/tiles.rs", LIBRARY), ("src/bin/tiles.rs", LIBRARY)];
-        for (file, text) in [("src/tiles.rs", LIBRARY.to_string()), ("src/tiles/mod.rs", LIBRARY.to_string()), ("src/main.rs", format!("mod tiles {{ {LIBRARY} }}"))] {
+        let others = [
+            ("src/lib.rs", LIBRARY),
+            ("src/other.rs", LIBRARY),
+            ("examples/tiles.rs", LIBRARY),
+            ("src/bin/tiles.rs", LIBRARY),
+        ];
+        for (file, text) in [
+            ("src/tiles.rs", LIBRARY.to_string()),
+            ("src/tiles/mod.rs", LIBRARY.to_string()),
+            ("src/main.rs", format!("mod tiles {{ {LIBRARY} }}")),
+        ] {
             let found = libraries(&[&others[..], &[(file, &text)]].concat());
             assert_eq!((crate::device_units(USER, &found).len(), found.missing(USER)), (1, vec![]), "{file}");
         }
-        for (path, file) in [("library", "src/a.rs"), ("self::library", "src/a.rs"), ("super::library", "src/b.rs"), ("super::super::library", "src/b/c.rs"), ("common::library", "tests/common/mod.rs")] {
+        for (path, file) in [
+            ("library", "src/a.rs"),
+            ("self::library", "src/a.rs"),
+            ("super::library", "src/b.rs"),
+            ("super::super::library", "src/b/c.rs"),
+            ("common::library", "tests/common/mod.rs"),
+        ] {
             let user = USER.replace("crate::tiles::library", path);
             // A module of a file stands in it, and one of a test may be in another file.
             let (user_file, library) = match path {
@@ -260,13 +300,20 @@ mod tests {
             };
             let user = if path.starts_with("super") { format!("mod inner {{ {user} }}") } else { user };
             let found = libraries(&[library, ("src/unlike.rs", LIBRARY)]);
-            assert_eq!(crate::device_units(Source { file: user_file.as_ref(), text: &user }, &found).len(), 1, "{path}");
+            assert_eq!(
+                crate::device_units(Source { file: user_file.as_ref(), text: &user }, &found).len(),
+                1,
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn a_library_that_is_not_found_is_told_of() {
-        for (files, why) in [(&[("src/other.rs", LIBRARY)][..], "no #[tile_library] `crate::tiles::library`"), (&[("src/tiles.rs", LIBRARY), ("src/tiles.rs", LIBRARY)], "several libraries may be")] {
+        for (files, why) in [
+            (&[("src/other.rs", LIBRARY)][..], "no #[tile_library] `crate::tiles::library`"),
+            (&[("src/tiles.rs", LIBRARY), ("src/tiles.rs", LIBRARY)], "several libraries may be"),
+        ] {
             let found = libraries(files);
             assert!(crate::device_units(USER, &found).is_empty());
             assert!(found.missing(USER)[0].starts_with(why), "{:?}", found.missing(USER));
@@ -278,14 +325,19 @@ mod tests {
     fn both_sides_see_the_same() {
         let two = "#[tile_library] mod a { const A: f32 = 1.0; } #[tile_library] mod b { /// One half.
             fn half(x: Tile<f32>) -> Tile<f32> { 0.5 * x } }";
-        let user = "mod m { #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, arange(32), half(full([32], A))); } }";
+        let user =
+            "mod m { #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, arange(32), half(full([32], A))); } }";
         let module = syn::parse_str::<syn::ItemMod>(&format!("#[tile_module(use crate::a, use b)] {user}")).unwrap();
         let found = libraries(&[("src/lib.rs", two)]);
         let by_path: Vec<_> = found.items(&module::uses(&module).unwrap(), &Place::of("src/lib.rs".as_ref())).unwrap();
         // As `macro_rules!` hands them on: `a` is asked first.
         let items = |name: &str| -> TokenStream {
             let f = syn::parse_str::<syn::File>(two).unwrap();
-            let m = f.items.iter().find_map(|i| if let syn::Item::Mod(m) = i { (m.ident == name).then_some(m) } else { None }).unwrap();
+            let m = f
+                .items
+                .iter()
+                .find_map(|i| if let syn::Item::Mod(m) = i { (m.ident == name).then_some(m) } else { None })
+                .unwrap();
             let items = super::items(m).unwrap();
             quote! { #(#items)* }
         };

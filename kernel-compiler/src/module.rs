@@ -30,7 +30,10 @@ impl Found {
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
         let fingerprint = fingerprint(&[&self.attr, &bare.to_token_stream(), &self.context]);
         let kernels = parse::kernels(self.attr, self.item, self.scope, d)?;
-        Ok(kernels.into_iter().map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() }).collect())
+        Ok(kernels
+            .into_iter()
+            .map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() })
+            .collect())
     }
 }
 
@@ -53,7 +56,11 @@ fn is_used(i: &syn::Item) -> bool {
 }
 
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
-pub fn module(mut items: Vec<syn::Item>, libraries: &[syn::Item], d: &Diagnostics) -> Result<(Vec<Found>, Vec<syn::Item>)> {
+pub fn module(
+    mut items: Vec<syn::Item>,
+    libraries: &[syn::Item],
+    d: &Diagnostics,
+) -> Result<(Vec<Found>, Vec<syn::Item>)> {
     let mut kernels = vec![];
     items.retain_mut(|i| {
         let syn::Item::Fn(f) = i else { return true };
@@ -73,7 +80,13 @@ pub fn module(mut items: Vec<syn::Item>, libraries: &[syn::Item], d: &Diagnostic
     let all = || items.iter().chain(libraries);
     let scope = Rc::new(parse::scope(all(), d)?);
     let context: TokenStream = all().filter(|i| is_used(i)).map(ToTokens::to_token_stream).collect();
-    Ok((kernels.into_iter().map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() }).collect(), items))
+    Ok((
+        kernels
+            .into_iter()
+            .map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() })
+            .collect(),
+        items,
+    ))
 }
 
 /// The libraries of a `#[tile_module]`, which may be none.
@@ -137,21 +150,30 @@ mod tests {
     use super::*;
 
     fn fingerprints(text: &str) -> Vec<String> {
-        let kernels = file(text, &Libraries::default()).into_iter().flat_map(|found| found.parse(&Diagnostics::default()).expect("no mistakes"));
+        let kernels = file(text, &Libraries::default())
+            .into_iter()
+            .flat_map(|found| found.parse(&Diagnostics::default()).expect("no mistakes"));
         kernels.map(|k| k.fingerprint).collect()
     }
 
     /// The macro does not see a `cfg` that holds, and is not called under one that does not.
     #[test]
     fn attributes_do_not_tell_kernels_apart() {
-        let of = |attrs: &str, value: &str| fingerprints(&format!("{attrs} #[tile_kernel(grid = [1])] #[inline] fn k(y: &mut [f32]) {{ store(y, 0, {value}); }}")).remove(0);
+        let of = |attrs: &str, value: &str| {
+            fingerprints(&format!(
+                "{attrs} #[tile_kernel(grid = [1])] #[inline] fn k(y: &mut [f32]) {{ store(y, 0, {value}); }}"
+            ))
+            .remove(0)
+        };
         assert_eq!(of("", "1.0"), of("/// A kernel.\n#[cfg(feature = \"x\")]", "1.0"));
         assert_ne!(of("", "1.0"), of("", "2.0"));
     }
 
     #[test]
     fn modules_have_no_cfg() {
-        let of = |helper: &str| fingerprints(&format!("#[tile_module] mod m {{ {helper} fn h() -> f32 {{ 1.0 }} #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) {{ store(y, 0, h()); }} }}")).len();
+        let of = |helper: &str| {
+            fingerprints(&format!("#[tile_module] mod m {{ {helper} fn h() -> f32 {{ 1.0 }} #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) {{ store(y, 0, h()); }} }}")).len()
+        };
         assert_eq!((of("#[inline]"), of("#[cfg(test)]")), (1, 0));
     }
 }

@@ -14,14 +14,22 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Require>) -> Analysis) -> Vec<R
     let mut of = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| of.index(p.index(), true, false));
-    let sizes = of.slots.iter().filter(|_| by > 1).map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
+    let sizes = of
+        .slots
+        .iter()
+        .filter(|_| by > 1)
+        .map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
     // What is asked for already, such as another stride to be 1.
-    let fixed = f.requires.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
+    let fixed =
+        f.requires.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
     let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
-    let list = |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Require::slot(slot, test)).collect::<Vec<_>>();
+    let list =
+        |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Require::slot(slot, test)).collect::<Vec<_>>();
     let a = learn(list(&all));
     // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1, if any is.
-    let apart = |p: &Place| f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1);
+    let apart = |p: &Place| {
+        f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1)
+    };
     (of.seen, of.scale) = Default::default();
     places.iter().for_each(|p| of.index(p.index(), true, apart(p)));
     for (slot, _) in of.scale.into_iter().filter(|&(_, alone)| alone && by > 1) {
@@ -59,13 +67,21 @@ impl Walk<'_> {
             Op::Binary(Binary::Mul, a, b) => {
                 let only_last = last && f.shape(v).iter().rev().skip(1).all(|&e| e == 1);
                 for (tile, by) in [(*a, *b), (*b, *a)] {
-                    if let Some(slot) = slot_of(f, by).filter(|_| !f.shape(tile).is_empty() && !matches!(f.op(tile), Op::Splat(_))) {
+                    if let Some(slot) =
+                        slot_of(f, by).filter(|_| !f.shape(tile).is_empty() && !matches!(f.op(tile), Op::Splat(_)))
+                    {
                         *self.scale.entry(slot).or_insert(true) &= only_last && apart;
                     }
                 }
                 [*a, *b].into_iter().for_each(|o| self.index(o, last, apart));
             }
-            Op::Binary(Binary::Add | Binary::Sub | Binary::Shl, ..) | Op::Cast(_) | Op::Splat(_) | Op::Expand(..) | Op::Broadcast(_) | Op::Permute(..) | Op::Fma(..) => {
+            Op::Binary(Binary::Add | Binary::Sub | Binary::Shl, ..)
+            | Op::Cast(_)
+            | Op::Splat(_)
+            | Op::Expand(..)
+            | Op::Broadcast(_)
+            | Op::Permute(..)
+            | Op::Fma(..) => {
                 f.op(v).operands().into_iter().for_each(|o| self.index(o, last, apart));
             }
             // What wraps around at a multiple of a vector divides none.
@@ -87,7 +103,12 @@ fn slot_of(f: &Func, v: Value) -> Option<usize> {
 }
 
 fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
-    walk(body).filter_map(|s| if let Stmt::For { iv: i, lo, step, .. } = s { (*i == iv).then(|| vec![*lo, *step]) } else { None }).flatten().collect()
+    walk(body)
+        .filter_map(
+            |s| if let Stmt::For { iv: i, lo, step, .. } = s { (*i == iv).then(|| vec![*lo, *step]) } else { None },
+        )
+        .flatten()
+        .collect()
 }
 
 fn places(f: &Func) -> Vec<Place> {

@@ -45,7 +45,8 @@ impl Rotate {
         let mut out = vec![];
         for s in stmts {
             match s {
-                Stmt::For { iv, lo, hi, step, body, options } => match Body::new(&self.f, &body).and_then(|b| b.plan()) {
+                Stmt::For { iv, lo, hi, step, body, options } => match Body::new(&self.f, &body).and_then(|b| b.plan())
+                {
                     Some(plan) => self.rotated((iv, lo, hi, step), body, options, &plan, &mut out),
                     None => {
                         let body = self.block(body);
@@ -66,14 +67,27 @@ impl Rotate {
         out
     }
 
-    fn rotated(&mut self, (iv, lo, hi, step): (Value, Value, Value, Value), body: Vec<Stmt>, options: LoopOptions, plan: &Plan, out: &mut Vec<Stmt>) {
+    fn rotated(
+        &mut self,
+        (iv, lo, hi, step): (Value, Value, Value, Value),
+        body: Vec<Stmt>,
+        options: LoopOptions,
+        plan: &Plan,
+        out: &mut Vec<Stmt>,
+    ) {
         self.rotated = true;
         let span = self.f.values[plan.second.0 as usize].span;
         // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
         let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
         let left: Vec<(Value, Var)> = [iv, plan.left].into_iter().chain(read).map(|v| (v, self.variable(v))).collect();
         let (sums, scaled) = plan.sums;
-        let one: Vec<Stmt> = body.into_iter().filter(|s| !matches!(s, Stmt::Let(v) if plan.alone.contains(v)) && !matches!(s, Stmt::Assign(_, v) if *v == plan.second)).collect();
+        let one: Vec<Stmt> = body
+            .into_iter()
+            .filter(|s| {
+                !matches!(s, Stmt::Let(v) if plan.alone.contains(v))
+                    && !matches!(s, Stmt::Assign(_, v) if *v == plan.second)
+            })
+            .collect();
         let at = one.iter().position(|s| matches!(s, Stmt::Let(v) if *v == plan.first)).expect("the first product");
         let is_read = matches!(self.f.op(scaled), Op::ReadVar(of) if *of == sums);
         let keep = |values: &dyn Fn(Value) -> Value| {
@@ -155,7 +169,9 @@ impl<'a> Body<'a> {
     /// None where others see something of it, or some of it is done at times only.
     fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
         let simple = |s: &Stmt| match s {
-            Stmt::Let(v) => !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. }),
+            Stmt::Let(v) => {
+                !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. })
+            }
             Stmt::Assign(..) => true,
             _ => false,
         };
@@ -198,10 +214,19 @@ impl<'a> Body<'a> {
     /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the first product, and
     /// given nothing but the product, which is given to nothing else.
     fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
-        let given: Vec<Var> = self.stmts.iter().filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None }).collect();
+        let given: Vec<Var> = self
+            .stmts
+            .iter()
+            .filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None })
+            .collect();
         let [var] = given[..] else { return None };
         let at = |v: Value| self.values.iter().position(|w| *w == v);
-        let reads: Vec<Value> = self.values.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(read) if *read == var)).collect();
+        let reads: Vec<Value> = self
+            .values
+            .iter()
+            .copied()
+            .filter(|v| matches!(self.f.op(*v), Op::ReadVar(read) if *read == var))
+            .collect();
         let made_of = self.made_of(acc);
         let read_once = reads.len() <= 1 && reads.iter().all(|&r| at(r) > at(first) && made_of.contains(&r));
         let used_once = self.stmts.iter().flat_map(|s| self.f.taken_by(s)).filter(|v| *v == second).count() == 1;
@@ -217,14 +242,19 @@ impl<'a> Body<'a> {
             Op::Load { .. } => true,
             Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
             Op::Splat(_) | Op::Float(_) => true,
-            op => f.ty(*v).is_scalar() || !matches!(op, Op::ReadVar(_)) && (f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || op.is_view()),
+            op => {
+                f.ty(*v).is_scalar()
+                    || !matches!(op, Op::ReadVar(_))
+                        && (f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || op.is_view())
+            }
         };
         let all = self.made_of(operand);
         let right: Vec<Value> = self.values.iter().copied().filter(|v| all.contains(v)).collect();
         // What variables hold is kept from one iteration to the next.
         let mut alone = HashSet::from([second]);
         for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
-            if !self.stmts.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w))) {
+            if !self.stmts.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w)))
+            {
                 alone.insert(v);
             }
         }

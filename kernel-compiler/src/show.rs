@@ -26,21 +26,33 @@ const NO_VARIANT: &str = "the kernel has no such variant";
 
 /// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the first) and configuration (its id;
 /// none: the default), in one of its variants.
-pub fn show<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, kernel: &str, types: Option<&str>, config: Option<&str>, variant: Variant, stage: Stage) -> Result<String, String> {
+pub fn show<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    types: Option<&str>,
+    config: Option<&str>,
+    variant: Variant,
+    stage: Stage,
+) -> Result<String, String> {
     let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel);
     let source = source.into();
     let none = || [vec![format!("no kernel `{kernel}` here")], libraries.missing(source)].concat().join("\n");
     let found = module::file(source, libraries).into_iter().find(named).ok_or_else(none)?;
     let d = Diagnostics::default();
     let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
-    let k = found.parse(&d).map_err(|_| failed(&d))?.into_iter().find(|k| k.name == kernel).expect("it is among the names");
+    let k =
+        found.parse(&d).map_err(|_| failed(&d))?.into_iter().find(|k| k.name == kernel).expect("it is among the names");
     if stage == Stage::Ast {
         return Ok(format!("{:#?}\n", k.ast.body));
     }
-    let wanted = |i: &crate::instance::Instance| types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
+    let wanted = |i: &crate::instance::Instance| {
+        types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c)
+    };
     let instances = k.instances();
     let i = instances.iter().find(|i| wanted(i)).ok_or_else(|| {
-        let all: Vec<String> = k.instances().iter().map(|i| format!("{} {}", types_id(&i.types), config_id(i.config))).collect();
+        let all: Vec<String> =
+            k.instances().iter().map(|i| format!("{} {}", types_id(&i.types), config_id(i.config))).collect();
         format!("no such instance; there are:\n  {}", all.join("\n  "))
     })?;
     let f = crate::emit::instance(&k, &i.types, i.config, &d).map_err(|_| failed(&d))?;
@@ -56,7 +68,8 @@ pub fn show<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, kernel: &s
                 if f.ty(v).is_scalar() {
                     return String::new();
                 }
-                let mut t = if homes.is_cheap(v) { "  // anywhere".to_string() } else { format!("  // {:?}", homes.of(v)) };
+                let mut t =
+                    if homes.is_cheap(v) { "  // anywhere".to_string() } else { format!("  // {:?}", homes.of(v)) };
                 if f.ty(v).dtype.is_int() {
                     write!(t, "  {:?}", a.info(f, v).along).expect("writing to a string");
                 }
@@ -87,7 +100,9 @@ fn print(f: &Func, stmts: &[Stmt], depth: usize, note: &impl Fn(crate::ir::Value
         let (head, blocks): (String, Vec<(&str, &[Stmt])>) = match s {
             Stmt::Let(v) => (format!("{v:?}: {} = {:?}{}", f.ty(*v), f.op(*v), note(*v)), vec![]),
             Stmt::Assign(var, v) => (format!("{var:?} = {v:?}"), vec![]),
-            Stmt::Store { place, value, mask, hint, .. } => (format!("store {place:?} {value:?} mask {mask:?} {hint:?}"), vec![]),
+            Stmt::Store { place, value, mask, hint, .. } => {
+                (format!("store {place:?} {value:?} mask {mask:?} {hint:?}"), vec![])
+            }
             Stmt::Break | Stmt::Continue | Stmt::Return => (format!("{s:?}").to_lowercase(), vec![]),
             Stmt::Assert { cond, message, .. } => (format!("assert {cond:?} {message:?}"), vec![]),
             Stmt::Print { message, value, .. } => (format!("print {message:?} {value:?}"), vec![]),
@@ -95,7 +110,7 @@ fn print(f: &Func, stmts: &[Stmt], depth: usize, note: &impl Fn(crate::ir::Value
             Stmt::For { iv, lo, hi, step, body, options } => {
                 let how = if *options == LoopOptions::default() { String::new() } else { format!(" {options:?}") };
                 (format!("for {iv:?} in {lo:?}..{hi:?} step {step:?}{how}"), vec![("", body)])
-            },
+            }
             Stmt::Loop { body } => ("loop".into(), vec![("", body)]),
         };
         let pad = "  ".repeat(depth);

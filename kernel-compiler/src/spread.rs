@@ -24,7 +24,10 @@ pub fn spread(f: &Func) -> Result<Cow<'_, Func>, Refused> {
         return Err(("there is no `dot` whose rows could be shared out", None));
     }
     if let Some((_, by)) = dims.whole.iter().find(|(d, _)| parted.contains(&dims.find(*d))) {
-        return Err(("here the rows of a product are reduced, reshaped, multiplied over or used as columns", Some(f.values[by.0 as usize].span)));
+        return Err((
+            "here the rows of a product are reduced, reshaped, multiplied over or used as columns",
+            Some(f.values[by.0 as usize].span),
+        ));
     }
     check(f, &dims, &parted)?;
     let mut out = Parts { f: f.clone(), dims, parted, ranks: HashMap::new(), first: vec![] };
@@ -114,9 +117,14 @@ impl Dims {
     fn op(&mut self, f: &Func, v: Value) -> Result<(), Refused> {
         let here = Some(f.values[v.0 as usize].span);
         match f.op(v) {
-            Op::Expand(x, axis) => (0..f.shape(*x).len()).for_each(|d| self.join(self.dim(*x, d), self.dim(v, d + usize::from(d >= *axis)))),
-            Op::Broadcast(x) => (0..f.shape(v).len()).filter(|&d| f.shape(*x)[d] == f.shape(v)[d]).for_each(|d| self.join(self.dim(*x, d), self.dim(v, d))),
-            Op::Permute(x, perm) => perm.iter().enumerate().for_each(|(d, &from)| self.join(self.dim(*x, from), self.dim(v, d))),
+            Op::Expand(x, axis) => (0..f.shape(*x).len())
+                .for_each(|d| self.join(self.dim(*x, d), self.dim(v, d + usize::from(d >= *axis)))),
+            Op::Broadcast(x) => (0..f.shape(v).len())
+                .filter(|&d| f.shape(*x)[d] == f.shape(v)[d])
+                .for_each(|d| self.join(self.dim(*x, d), self.dim(v, d))),
+            Op::Permute(x, perm) => {
+                perm.iter().enumerate().for_each(|(d, &from)| self.join(self.dim(*x, from), self.dim(v, d)))
+            }
             Op::Reshape(x) => {
                 let wide = |v: Value| (0..f.shape(v).len()).filter(|&d| f.shape(v)[d] != 1).collect::<Vec<_>>();
                 let (from, to) = (wide(*x), wide(v));
@@ -129,9 +137,12 @@ impl Dims {
             }
             Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } => {
                 self.whole.push((self.dim(*value, *axis), v));
-                (0..f.shape(v).len()).for_each(|d| self.join(self.dim(*value, d + usize::from(d >= *axis)), self.dim(v, d)));
+                (0..f.shape(v).len())
+                    .for_each(|d| self.join(self.dim(*value, d + usize::from(d >= *axis)), self.dim(v, d)));
             }
-            Op::Load { place, mask, other, .. } => [Some(place.index()), *mask, *other].into_iter().flatten().for_each(|x| self.same(f, x, v)),
+            Op::Load { place, mask, other, .. } => {
+                [Some(place.index()), *mask, *other].into_iter().flatten().for_each(|x| self.same(f, x, v))
+            }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
                     return Err(("products of batches are not shared out", here));
@@ -143,7 +154,8 @@ impl Dims {
                 self.whole.extend(across.map(|d| (d, v)));
             }
             Op::Atomic { .. } => return Err(("an atomic would be made by every thread block", here)),
-            Op::ReadVar(var) => (0..f.shape(v).len()).for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
+            Op::ReadVar(var) => (0..f.shape(v).len())
+                .for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
             Op::Splat(_) | Op::Arange { .. } => {}
             op => op.operands().into_iter().for_each(|x| self.same(f, x, v)),
         }
@@ -166,11 +178,15 @@ fn check(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> 
                     return Err(("rows and columns of a tile would both be shared out", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
-                if (0..f.shape(*v).len()).any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d))) {
+                if (0..f.shape(*v).len())
+                    .any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d)))
+                {
                     return Err(("a product has too few rows", here));
                 }
             }
-            Stmt::Store { value, span, .. } if count(*value) != 1 => return Err(("every thread block would store the same", Some(*span))),
+            Stmt::Store { value, span, .. } if count(*value) != 1 => {
+                return Err(("every thread block would store the same", Some(*span)));
+            }
             _ => {}
         }
     }
@@ -230,7 +246,8 @@ impl Parts {
                         Op::Arange { .. } => self.arange(v, &mut out),
                         Op::Load { window: Some(mut window), place, mask, other, hint } => {
                             self.offset(v, &mut window.at, &mut out);
-                            self.f.values[v.0 as usize].op = Op::Load { window: Some(window), place, mask, other, hint };
+                            self.f.values[v.0 as usize].op =
+                                Op::Load { window: Some(window), place, mask, other, hint };
                         }
                         _ => {}
                     }

@@ -21,7 +21,11 @@ fn vector(types: &str, body: &str) -> (usize, bool) {
     let f = kernel(types, body);
     let (index, bytes) = (indices(&f)[0], f.params[0].dtype.size());
     let general = analyse(&f, Assume::Nothing);
-    assert_eq!(general.vector(&f, index, general.order(&f, index)[0], bytes), (1, false), "nothing is assumed of any argument");
+    assert_eq!(
+        general.vector(&f, index, general.order(&f, index)[0], bytes),
+        (1, false),
+        "nothing is assumed of any argument"
+    );
     let a = analyse(&f, Assume::Vectors);
     a.vector(&f, index, a.order(&f, index)[0], bytes)
 }
@@ -97,7 +101,8 @@ fn sums_of_runs_and_constants() {
 
 #[test]
 fn rows_of_a_matrix() {
-    let row_major = "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i));";
+    let row_major =
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i));";
     let i = info(row_major);
     assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
     let f = kernel("f32", row_major);
@@ -106,7 +111,8 @@ fn rows_of_a_matrix() {
     assert_eq!(vector("f32", row_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 64);
 
-    let column_major = "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
+    let column_major =
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
     let f = kernel("f32", column_major);
     let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [0, 1]);
@@ -116,26 +122,34 @@ fn rows_of_a_matrix() {
 
 #[test]
 fn permuted_indices() {
-    let i = info("let (r, c) = (arange(32), arange(64)); let i = trans(r.expand(1) * cols + c.expand(0)); store(y, i, load(x, i));");
+    let i = info(
+        "let (r, c) = (arange(32), arange(64)); let i = trans(r.expand(1) * cols + c.expand(0)); store(y, i, load(x, i));",
+    );
     assert_eq!((i.along[0].ascending, i.along[1].ascending), (64, 1));
 }
 
 #[test]
 fn masks_are_constant_along_what_they_do_not_depend_on() {
-    let f = kernel("f32", "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));");
+    let f = kernel(
+        "f32",
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));",
+    );
     let m = analyse(&f, Assume::Vectors).info(&f, masks(&f)[0]);
     assert_eq!((m.along[0].constant, m.along[1].constant), (1, 64));
 }
 
 #[test]
 fn loops() {
-    let tiled = |step: &str| format!("for s in (0..n).step_by({step}) {{ let i = s + arange(256); store(y, i, load(x, i)); }}");
+    let tiled =
+        |step: &str| format!("for s in (0..n).step_by({step}) {{ let i = s + arange(256); store(y, i, load(x, i)); }}");
     assert_eq!((along(&tiled("256")).ascending, along(&tiled("256")).low.divisor()), (256, 256));
     assert_eq!(vector("f32", &tiled("256")), (4, false));
     assert_eq!(vector("f32", &tiled("6")), (2, false));
     assert_eq!(vector("f32", &tiled("cols")), (4, false), "cols is a multiple of 4 here");
     // The same by hand: the variable is gone through until nothing is learnt.
-    let variable = |step: &str| format!("let mut s = 0usize; while s < n {{ let i = s + arange(256); store(y, i, load(x, i)); s += {step}; }}");
+    let variable = |step: &str| {
+        format!("let mut s = 0usize; while s < n {{ let i = s + arange(256); store(y, i, load(x, i)); s += {step}; }}")
+    };
     assert_eq!(vector("f32", &variable("256")), (4, false));
     assert_eq!(vector("f32", &variable("6")), (2, false));
     assert_eq!(vector("f32", &variable("1")), (1, false));
@@ -144,13 +158,26 @@ fn loops() {
 /// A count is taken modulo the width, so a `p << 33` of 32 bits is `p << 1`.
 #[test]
 fn shifts_by_more_than_there_is() {
-    let shifted = |by: u32| vector("f32", &format!("let i = ((program_id(0) as u32) << {by}) as usize + arange(256); store(y, i, load(x, i));"));
-    assert_eq!([shifted(2), shifted(1), shifted(33)], [(4, false), (2, false), (1, false)], "of the last nothing is known");
+    let shifted = |by: u32| {
+        vector(
+            "f32",
+            &format!("let i = ((program_id(0) as u32) << {by}) as usize + arange(256); store(y, i, load(x, i));"),
+        )
+    };
+    assert_eq!(
+        [shifted(2), shifted(1), shifted(33)],
+        [(4, false), (2, false), (1, false)],
+        "of the last nothing is known"
+    );
 }
 
 #[test]
 fn data_is_unknown() {
-    assert_eq!(vector("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);").0, 4, "of the load of the indices");
+    assert_eq!(
+        vector("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);").0,
+        4,
+        "of the load of the indices"
+    );
     let f = kernel("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);");
     let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.vector(&f, indices(&f)[1], 0, 4), (1, false));
@@ -164,7 +191,11 @@ fn what_the_launcher_checks() {
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(requires("f32", f32s), [address(0), address(2)]);
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
-    assert_eq!(requires("f32", row), [address(0), address(2), Require::slot(8, Test::Multiple(4))], "n moves no address");
+    assert_eq!(
+        requires("f32", row),
+        [address(0), address(2), Require::slot(8, Test::Multiple(4))],
+        "n moves no address"
+    );
     assert_eq!(requires("f16", row), [address(0), address(2), Require::slot(8, Test::Multiple(8))]);
     assert_eq!(requires("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
 }
@@ -178,7 +209,8 @@ fn asked(body: &str, name: &str) -> Option<Test> {
 
 #[test]
 fn strides_that_are_arguments() {
-    let matrix = |index: &str| format!("let (r, c) = (arange(32), arange(64)); let i = {index}; store(y, i, load(x, i));");
+    let matrix =
+        |index: &str| format!("let (r, c) = (arange(32), arange(64)); let i = {index}; store(y, i, load(x, i));");
     // Neighbours in no dimension: the last stride is 1, if any is.
     let strided = matrix("r.expand(1) * rows + c.expand(0) * cols");
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
@@ -201,14 +233,18 @@ fn indices_that_wrap_around() {
 
 #[test]
 fn tiles_that_a_loop_moves_along() {
-    let moved = |by: &str| format!("let mut i = arange(1024); for k in 0..rows {{ store(y, i, load(x, i)); i += {by}; }}");
+    let moved =
+        |by: &str| format!("let mut i = arange(1024); for k in 0..rows {{ store(y, i, load(x, i)); i += {by}; }}");
     assert_eq!(vector("f32", &moved("1024")), (4, false));
     assert_eq!(vector("f32", &moved("1024 * n")), (4, false));
     assert_eq!(vector("f32", &moved("2")), (2, false));
     assert_eq!(vector("f32", &moved("k")), (1, false));
     // They are index arithmetic, of which no variable is left.
     let f = kernel("f32", &moved("1024"));
-    assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| !kernel_compiler::analyse::walk(&f.body).any(|s| matches!(s, kernel_compiler::ir::Stmt::Assign(var, _) if var.0 as usize == i))));
+    assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| {
+        !kernel_compiler::analyse::walk(&f.body)
+            .any(|s| matches!(s, kernel_compiler::ir::Stmt::Assign(var, _) if var.0 as usize == i))
+    }));
     // What the loop leaves is what is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
     assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));

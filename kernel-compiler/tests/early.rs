@@ -12,7 +12,16 @@ fn lowered(early: &str, body: &str, tma: bool) -> String {
          pub fn k<const B: usize>(x: &[f32], w: &[f32], y: &mut [f32], a: View<f16, 2>, mut c: ViewMut<f32, 2>, n: usize) {{ {body} }}",
         if tma { 90 } else { 80 }
     );
-    show(&text, &Libraries::default(), "k", None, None, Variant { aligned: true, way: if tma { Way::Maps(Transposed::default()) } else { Way::Warps } }, Stage::Rust).expect("lowers")
+    show(
+        &text,
+        &Libraries::default(),
+        "k",
+        None,
+        None,
+        Variant { aligned: true, way: if tma { Way::Maps(Transposed::default()) } else { Way::Warps } },
+        Stage::Rust,
+    )
+    .expect("lowers")
 }
 
 /// The accesses to global memory and the waits, in order: a letter each, `!` for a wait.
@@ -36,7 +45,12 @@ fn early_loads_go_ahead_and_all_else_waits() {
         (format!("{x} store(y, i, v);"), "L!S"),
         (format!("let i = arange(B); let u = load(w, i); {x} store(y, i, u + v);"), "!LLS"),
         // What a loop does in it begins with the loop.
-        (format!("{x} let mut s = v; for k in range(0, n, B) {{ s += load(x, k + i) * load(w, k + i); }} store(y, i, s);"), "L!(LLS"),
+        (
+            format!(
+                "{x} let mut s = v; for k in range(0, n, B) {{ s += load(x, k + i) * load(w, k + i); }} store(y, i, s);"
+            ),
+            "L!(LLS",
+        ),
         (format!("{x} let mut s = v; for k in range(0, n, B) {{ s += load(x, k + i); }} store(y, i, s);"), "L(L!S"),
         // Who leaves has waited.
         (format!("{x} if n == 0 {{ return; }} store(y, i, v);"), "L!RS"),

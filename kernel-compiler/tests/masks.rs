@@ -12,21 +12,38 @@ fn limits(mask: &str) -> usize {
             store(y, 0, sum);
         }}"
     );
-    let shown = show(&text, &Libraries::default(), "k", None, None, Variant { aligned: false, way: Way::Warps }, Stage::Rust).expect(mask);
+    let shown =
+        show(&text, &Libraries::default(), "k", None, None, Variant { aligned: false, way: Way::Warps }, Stage::Rust)
+            .expect(mask);
     shown.matches("d::limit(").count()
 }
 
 /// Masks of vectors are asked for as a whole first, without a register.
 #[test]
 fn of_vectors() {
-    for mask in ["col < n", "col < row % n", "all | (col < row % n)", "(col < m) & (col < row % n)", "(row < m) & (all | (col <= row))"] {
+    for mask in [
+        "col < n",
+        "col < row % n",
+        "all | (col < row % n)",
+        "(col < m) & (col < row % n)",
+        "(row < m) & (all | (col <= row))",
+    ] {
         let text = format!(
             "#[tile_kernel(tune(warps = [1]), grid = [1])] fn k(x: &[f32], y: &mut [f32], n: usize, m: usize, all: bool) {{
                 let (row, col) = (arange(64).expand(1), arange(64).expand(0));
                 store(y, row * 64 + col, load(x, row * 64 + col).mask({mask})).mask({mask});
             }}"
         );
-        let shown = show(&text, &Libraries::default(), "k", None, None, Variant { aligned: true, way: Way::Warps }, Stage::Rust).expect(mask);
+        let shown = show(
+            &text,
+            &Libraries::default(),
+            "k",
+            None,
+            None,
+            Variant { aligned: true, way: Way::Warps },
+            Stage::Rust,
+        )
+        .expect(mask);
         assert!(shown.contains("d::load::<f32, 128, 4"), "{mask}: vectors\n{shown}");
         assert!(!shown.contains("[#]"), "{mask}: a register that is none\n{shown}");
     }
@@ -78,7 +95,16 @@ fn of_sums() {
                 y.store([0, 0], where_({mask}, s, -1.0));
             }}"
         );
-        let shown = show(&text, &Libraries::default(), "k", None, None, Variant { aligned: true, way: Way::Warps }, Stage::Rust).expect(mask);
+        let shown = show(
+            &text,
+            &Libraries::default(),
+            "k",
+            None,
+            None,
+            Variant { aligned: true, way: Way::Warps },
+            Stage::Rust,
+        )
+        .expect(mask);
         (shown.matches("d::opaque(true)").count(), shown)
     };
     for mask in ["col < n", "col <= row", "(col < n) & (row < m)", "all | (col < row % n)", "col < row % n"] {

@@ -29,7 +29,18 @@ fn rings(units: &[DeviceUnit]) -> Vec<(String, u32)> {
     for unit in units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);
         for (entry, body) in unit.entries.iter().zip(bodies) {
-            let stages: Vec<u32> = body.split("const STAGES").skip(1).map(|s| s.split(" = ").nth(1).and_then(|s| s.split(';').next()).expect("a number").parse().expect("a number")).collect();
+            let stages: Vec<u32> = body
+                .split("const STAGES")
+                .skip(1)
+                .map(|s| {
+                    s.split(" = ")
+                        .nth(1)
+                        .and_then(|s| s.split(';').next())
+                        .expect("a number")
+                        .parse()
+                        .expect("a number")
+                })
+                .collect();
             let [stages] = stages[..] else { panic!("{}: one ring, found {stages:?}", entry.name) };
             out.push((entry.name.rsplit("__").next().expect("a variant").to_owned(), stages));
         }
@@ -61,7 +72,9 @@ fn stages_are_those_that_are_asked_for() {
 
 #[test]
 fn specialised_or_not() {
-    let variants = |options: &str, settings: &str| -> Vec<String> { rings(&product(options, settings)).into_iter().map(|r| r.0).collect() };
+    let variants = |options: &str, settings: &str| -> Vec<String> {
+        rings(&product(options, settings)).into_iter().map(|r| r.0).collect()
+    };
     let all = ["aligned", "general", "tma", "tma_general"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialise(true)", ""), all);
@@ -69,10 +82,18 @@ fn specialised_or_not() {
     // configuration for warpgroups.
     assert_eq!(variants(".warp_specialise(false)", ""), ["aligned", "general", "groups"]);
     assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), ["groups"]);
-    let by_groups = |options: &str| -> DeviceUnit { product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a") };
+    let by_groups = |options: &str| -> DeviceUnit {
+        product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
+    };
     let (alike, specialised) = (by_groups(".warp_specialise(false)"), by_groups(""));
-    assert!(alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0) && alike.source.contains("d::wgmma") && alike.source.contains("d::copy_ahead"));
-    assert!(specialised.entries.iter().all(|e| e.threads > 128 && e.maps > 0) && specialised.source.contains("d::wgmma"));
+    assert!(
+        alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0)
+            && alike.source.contains("d::wgmma")
+            && alike.source.contains("d::copy_ahead")
+    );
+    assert!(
+        specialised.entries.iter().all(|e| e.threads > 128 && e.maps > 0) && specialised.source.contains("d::wgmma")
+    );
 }
 
 #[test]

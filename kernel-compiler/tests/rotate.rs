@@ -22,7 +22,8 @@ fn products(n: usize, body: &str) -> usize {
              y.store([0, 0], acc + max(before.to::<f32>(), 1).expand(1) + top.expand(1));
          }}"
     ));
-    let lowered = lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false).expect("it copies by tensor maps");
+    let lowered = lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false)
+        .expect("it copies by tensor maps");
     lowered.text().matches("d::wgmma::<").count() + lowered.text().matches("d::wgmma_ra::<").count()
 }
 
@@ -41,8 +42,14 @@ fn straight_on() {
 fn as_it_is_written() {
     let kept = |n: usize, body: &str| assert_eq!(products(n, body), 2, "{body}");
     // It overlaps already.
-    kept(64, "acc = dot(before, b.tile([i, 0], [64, 64]), acc); let s = dot(left, trans(block), zeros::<f32>([64, 64])); before = s.to::<f16>();");
-    kept(64, "acc = dot(left, b.tile([i, 0], [64, 64]), acc); top = maximum(top, max(dot(left, trans(block), zeros::<f32>([64, 64])), 1));");
+    kept(
+        64,
+        "acc = dot(before, b.tile([i, 0], [64, 64]), acc); let s = dot(left, trans(block), zeros::<f32>([64, 64])); before = s.to::<f16>();",
+    );
+    kept(
+        64,
+        "acc = dot(left, b.tile([i, 0], [64, 64]), acc); top = maximum(top, max(dot(left, trans(block), zeros::<f32>([64, 64])), 1));",
+    );
     // The same tile for both.
     kept(64, &format!("{FIRST} acc = dot(s.to::<f16>(), block, acc);"));
     // The sums are taken elsewhere, or by the first product.

@@ -89,7 +89,8 @@ fn a_loop_that_is_left_at_once_needs_nothing() {
 
 #[test]
 fn updates_wait_for_all_but_updates() {
-    let (t, _) = scheduled(vec![update(0, 0), update(0, 1), write(0, 1), update(0, 2), read(0, 3), update(0, 3), update(1, 0)]);
+    let (t, _) =
+        scheduled(vec![update(0, 0), update(0, 1), write(0, 1), update(0, 2), read(0, 3), update(0, 3), update(1, 0)]);
     assert_eq!(t, "update 0[0]; update 0[1]; |; write 0[1]; |; update 0[2]; |; read 0[3]; update 0[3]; update 1[0]");
 }
 
@@ -135,7 +136,13 @@ fn ways_that_end_bring_nothing() {
 /// Barriers in the lowered code of a kernel over `x: &[f32]`, `y: &mut [f32]`.
 fn barriers(body: &str) -> usize {
     let f = common::kernel("f32", body);
-    let counts = [true, false].map(|aligned| lower(&f, Variant { aligned, way: Way::Warps }, false).expect("for any kernel").text().matches("d::barrier(").count());
+    let counts = [true, false].map(|aligned| {
+        lower(&f, Variant { aligned, way: Way::Warps }, false)
+            .expect("for any kernel")
+            .text()
+            .matches("d::barrier(")
+            .count()
+    });
     assert_eq!(counts[0], counts[1], "both variants");
     counts[0]
 }
@@ -146,13 +153,33 @@ fn barriers_of_whole_kernels() {
         ("elementwise", 0, "let i = arange(256); store(y, i, load(x, i) * 2.0);"),
         ("elementwise in place", 0, "let i = arange(256); store(y, i, load(y, i) * 2.0);"),
         ("reversed in place", 1, "let i = arange(256); store(y, 255 - i, load(y, i));"),
-        ("two places, read first", 1, "let i = arange(256); let (a, b) = (load(y, i), load(y, 511 - i)); store(y, 511 - i, a); store(y, i, b);"),
-        ("written, read elsewhere, written again", 2, "let i = arange(256); store(y, i, load(x, i)); store(y, i + 512, load(y, 255 - i));"),
+        (
+            "two places, read first",
+            1,
+            "let i = arange(256); let (a, b) = (load(y, i), load(y, 511 - i)); store(y, 511 - i, a); store(y, i, b);",
+        ),
+        (
+            "written, read elsewhere, written again",
+            2,
+            "let i = arange(256); store(y, i, load(x, i)); store(y, i + 512, load(y, 255 - i));",
+        ),
         ("sum", 1, "store(y, 0, sum(load(x, arange(256))));"),
         ("sum of a sum", 2, "let v = load(x, arange(256)); store(y, arange(256), v / sum(v * sum(v)));"),
-        ("sum in a loop", 2, "let mut s = 0.0; for i in 0..n { s += sum(load(x, i * 256 + arange(256))); } store(y, 0, s);"),
-        ("read in a loop, written after it", 1, "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(y, i * 256 + arange(256)); } store(y, arange(256), s);"),
-        ("sum after a loop", 1, "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(x, i * 256 + arange(256)); } store(y, 0, sum(s));"),
+        (
+            "sum in a loop",
+            2,
+            "let mut s = 0.0; for i in 0..n { s += sum(load(x, i * 256 + arange(256))); } store(y, 0, s);",
+        ),
+        (
+            "read in a loop, written after it",
+            1,
+            "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(y, i * 256 + arange(256)); } store(y, arange(256), s);",
+        ),
+        (
+            "sum after a loop",
+            1,
+            "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(x, i * 256 + arange(256)); } store(y, 0, sum(s));",
+        ),
     ];
     for (name, expected, body) in cases {
         assert_eq!(barriers(body), expected, "{name}");
@@ -161,7 +188,9 @@ fn barriers_of_whole_kernels() {
 
 #[test]
 fn one_warp_reduces_without_shared_memory() {
-    let f = common::func("#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }");
+    let f = common::func(
+        "#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }",
+    );
     let lowered = lower(&f, Variant { aligned: true, way: Way::Warps }, false).expect("for any kernel");
     assert_eq!((lowered.shared_bytes, lowered.text().matches("d::barrier(").count()), (0, 0));
     assert_eq!(lowered.text().matches("d::shuffle_xor(").count(), 5);

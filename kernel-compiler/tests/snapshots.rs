@@ -43,7 +43,8 @@ pub fn last_arriver<const BLOCK: usize>(x: &[f32], partials: &mut [f32], ticket:
 
 fn stages(text: &str, kernel: &str) -> String {
     let stage = |title: &str, aligned, stage| {
-        let shown = show(text, &Libraries::default(), kernel, None, None, Variant { aligned, way: Way::Warps }, stage).expect(title);
+        let shown = show(text, &Libraries::default(), kernel, None, None, Variant { aligned, way: Way::Warps }, stage)
+            .expect(title);
         format!("==== {title}\n{}\n", shown.trim_end())
     };
     [

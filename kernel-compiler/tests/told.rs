@@ -17,7 +17,9 @@ fn text(after: &str) -> String {
              {after}
          }}"
     ));
-    lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false).expect("it copies by tensor maps").text()
+    lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false)
+        .expect("it copies by tensor maps")
+        .text()
 }
 
 const STORE: &str = "y.store([0, 0], acc.to::<f16>());";
@@ -26,7 +28,8 @@ const STORE: &str = "y.store([0, 0], acc.to::<f16>());";
 fn copies_are_waited_for_before_others_are_told() {
     let of = |atomic: &str| {
         let text = text(&format!("{STORE} {atomic}"));
-        let (copy, told) = (text.find("d::store_box::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
+        let (copy, told) =
+            (text.find("d::store_box::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
         text.find("d::tma_store_wait(").map(|wait| copy < wait && wait < told)
     };
     assert_eq!(of("atomic_add(count, 0, 1);"), Some(true));
@@ -39,11 +42,15 @@ fn copies_are_waited_for_before_others_are_told() {
 #[test]
 fn what_is_read_again_goes_by_threads_in_vectors() {
     let index = "arange(64).expand(1) * 64 + arange(64).expand(0)";
-    let text = text(&format!("store(slots, {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"));
+    let text = text(&format!(
+        "store(slots, {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"
+    ));
     assert!(!text.contains("d::store_box::<"), "{text}");
     assert!(text.contains("d::store::<f32, 16, 4, false>"), "{text}");
     // Two elements on, they begin at no multiple of 16 bytes.
-    let off = self::text(&format!("store(slots, 2 + {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"));
+    let off = self::text(&format!(
+        "store(slots, 2 + {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"
+    ));
     assert!(off.contains("d::store::<f32, 16, 1, false>") || off.contains("d::store::<f32, 32, 2, false>"), "{off}");
 }
 
@@ -56,6 +63,10 @@ fn views_alone_have_no_other_ways() {
             store(slots, arange(64).expand(1) * 64 + arange(64).expand(0), acc).unchecked();
             y.store([0, 0], acc.to::<f16>());
         }";
-    let names: Vec<String> = kernel_compiler::device_units(file, &Libraries::default()).into_iter().flat_map(|u| u.entries).map(|e| e.name).collect();
+    let names: Vec<String> = kernel_compiler::device_units(file, &Libraries::default())
+        .into_iter()
+        .flat_map(|u| u.entries)
+        .map(|e| e.name)
+        .collect();
     assert_eq!(names, ["k__warps4_arch90__tma", "k__warps4_arch90__tma_general"]);
 }

@@ -55,7 +55,13 @@ impl<'a, T: Element> SliceArg<'a, T> {
         for d in (0..R.saturating_sub(1)).rev() {
             strides[d] = strides[d + 1] * dims[d + 1];
         }
-        (dims.iter().product::<u64>() == self.len).then_some(ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData })
+        (dims.iter().product::<u64>() == self.len).then_some(ViewArg {
+            ptr: self.ptr,
+            dims,
+            strides,
+            place: self.place,
+            borrow: PhantomData,
+        })
     }
 
     /// As a tensor of these extents and strides (in elements); `None` where that would leave the array.
@@ -152,7 +158,13 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
     /// # Safety
     /// The kernel reads no element that another of its programs writes.
     pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
-        ViewArg { ptr: self.0.ptr, dims: self.0.dims, strides: self.0.strides, place: self.0.place, borrow: PhantomData }
+        ViewArg {
+            ptr: self.0.ptr,
+            dims: self.0.dims,
+            strides: self.0.strides,
+            place: self.0.place,
+            borrow: PhantomData,
+        }
     }
 
     /// To be read while this is borrowed.
@@ -181,7 +193,8 @@ impl<T> ViewArg<'_, T, 2> {
     /// The same elements: of a single column or row, that no stride leads away from, as the first of others. Where its elements are neighbours these
     /// begin whole cache lines apart, else they are neighbours.
     pub fn regular(self) -> Self {
-        let apart = |len: u64, stride: u64| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
+        let apart =
+            |len: u64, stride: u64| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
         let ([rows, cols], [mut r, mut c]) = (self.dims, self.strides);
         if cols == 1 {
             c = apart(rows, r);
@@ -213,7 +226,11 @@ impl<T> ViewArg<'_, T, 3> {
         let r = if rows == 1 { m } else { r };
         let lie_so = n == 1 || rows.checked_mul(r) == Some(m);
         let strides = [m.checked_mul(n)?, r, c];
-        (n > 0 && matrices.is_multiple_of(n) && lie_so).then_some(ViewArg { dims: [matrices / n, rows.checked_mul(n)?, cols], strides, ..self })
+        (n > 0 && matrices.is_multiple_of(n) && lie_so).then_some(ViewArg {
+            dims: [matrices / n, rows.checked_mul(n)?, cols],
+            strides,
+            ..self
+        })
     }
 }
 
@@ -375,7 +392,12 @@ impl<'a, T: Element, const N: usize> AsSliceMut<'a, T> for &'a mut [T; N] {
 }
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut [T] {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
-        SliceMutArg(SliceArg { ptr: self.as_mut_ptr() as u64, len: self.len() as u64, place: Place::Host, borrow: PhantomData })
+        SliceMutArg(SliceArg {
+            ptr: self.as_mut_ptr() as u64,
+            len: self.len() as u64,
+            place: Place::Host,
+            borrow: PhantomData,
+        })
     }
 }
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Vec<T> {

@@ -120,7 +120,9 @@ impl<'a> Call<'a> {
     pub fn scalar<T: Element>(mut self, v: T) -> Self {
         let mut bits = 0u64;
         // SAFETY: T is a plain scalar of at most 8 bytes.
-        unsafe { core::ptr::copy_nonoverlapping((&raw const v).cast::<u8>(), (&raw mut bits).cast::<u8>(), size_of::<T>()) };
+        unsafe {
+            core::ptr::copy_nonoverlapping((&raw const v).cast::<u8>(), (&raw mut bits).cast::<u8>(), size_of::<T>())
+        };
         self.push(bits);
         self.params_bound += 1;
         self

@@ -65,13 +65,19 @@ fn check_products<T: Element>(of: impl Fn(f32) -> T)
 where
     (T,): products::Types,
 {
-    let (x, y) = (|i: usize, k: usize| ((i * 5 + k * 3) % 7) as f32 - 3.0, |k: usize, j: usize| ((k * 2 + j) % 5) as f32 - 2.0);
+    let (x, y) =
+        (|i: usize, k: usize| ((i * 5 + k * 3) % 7) as f32 - 3.0, |k: usize, j: usize| ((k * 2 + j) % 5) as f32 - 2.0);
     let a: Vec<T> = (0..16 * 40).map(|i| of(x(i / 40, i % 40))).collect();
     let b: Vec<T> = (0..16 * 40).map(|i| of(y(i % 40, i / 40))).collect();
     let bias: Vec<f32> = (0..16).map(|j| j as f32).collect();
     let mut c = vec![0.0; 256];
     let view = |v| <&[T]>::as_slice_arg(v).view([16, 40]).expect("16 rows");
-    run(products(view(&a), view(&b), &bias, <&mut [f32]>::as_slice_mut_arg(&mut c).view([16, 16]).expect("256 of them")));
+    run(products(
+        view(&a),
+        view(&b),
+        &bias,
+        <&mut [f32]>::as_slice_mut_arg(&mut c).view([16, 16]).expect("256 of them"),
+    ));
     let once = |i: usize, j: usize| (0..40).map(|k| x(i, k) * y(k, j)).sum::<f32>() + j as f32;
     let twice: Vec<f32> = (0..256).map(|i| (0..16).map(|l| once(i / 16, l) * once(l, i % 16)).sum()).collect();
     assert_eq!(c, twice);

@@ -14,14 +14,23 @@ use tile_tests::{view, view_mut};
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2, 3, 4],
 )]
-fn gelu_of_product<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, bias: &[f32], mut c: ViewMut<f16, 2>) {
+fn gelu_of_product<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    bias: &[f32],
+    mut c: ViewMut<f16, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     for k in (0..a.dim(1)).step_by(BK) {
         acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
     }
     let x = acc + load(bias, j + arange(BN)).expand(0);
-    let y = if WAY == 0 { 0.5 * x * (1.0 + tanh(0.797_884_56 * (x + 0.044_715 * x * x * x))) } else { x * sigmoid(1.702 * x) };
+    let y = if WAY == 0 {
+        0.5 * x * (1.0 + tanh(0.797_884_56 * (x + 0.044_715 * x * x * x)))
+    } else {
+        x * sigmoid(1.702 * x)
+    };
     c.store([i, j], y.to::<f16>());
 }
 
@@ -29,16 +38,29 @@ fn gelu_of_product<const WAY: usize, const BM: usize, const BN: usize, const BK:
 fn activations_with_a_bias() {
     for config in gelu_of_product::DESCS[0].configs {
         for ([m, n, k], pad) in [([64, 64, 64], 0), ([136, 72, 72], 0), ([65, 33, 40], 7)] {
-            let (a, b) = (Matrix::new([m, k], k + pad, 1, f16::from_f32), Matrix::new([k, n], n + pad, 2, f16::from_f32));
+            let (a, b) =
+                (Matrix::new([m, k], k + pad, 1, f16::from_f32), Matrix::new([k, n], n + pad, 2, f16::from_f32));
             let bias = values(n, 6, |x| x * 2.0);
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
                 let call = gelu_of_product(view!(a), view!(b), &bias[..], view_mut!(c));
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| c.data)
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                    .map(|()| c.data)
             };
-            let x = |i: usize, j: usize| bias[j] + (0..k).map(|d| a.data[i * (k + pad) + d].to_f32() * b.data[d * (n + pad) + j].to_f32()).sum::<f32>();
+            let x = |i: usize, j: usize| {
+                bias[j]
+                    + (0..k)
+                        .map(|d| a.data[i * (k + pad) + d].to_f32() * b.data[d * (n + pad) + j].to_f32())
+                        .sum::<f32>()
+            };
             let by_tanh = config.id.contains("WAY=0");
-            let gelu = |x: f32| if by_tanh { 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh()) } else { x / (1.0 + (-1.702 * x).exp()) };
+            let gelu = |x: f32| {
+                if by_tanh {
+                    0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh())
+                } else {
+                    x / (1.0 + (-1.702 * x).exp())
+                }
+            };
             for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(7))] {
                 let found = match run(&rt) {
                     Err(tile_host::Error::CannotLaunch { why, .. }) => {
@@ -49,7 +71,11 @@ fn activations_with_a_bias() {
                 };
                 for (e, found) in found.iter().enumerate() {
                     let (found, wanted) = (found.to_f32(), gelu(x(e / n, e % n)));
-                    assert!((found - wanted).abs() <= 2e-3 * wanted.abs().max(1.0), "{} {m} {n} {k} on the {name}: element {e} is {found}, not {wanted}", config.id);
+                    assert!(
+                        (found - wanted).abs() <= 2e-3 * wanted.abs().max(1.0),
+                        "{} {m} {n} {k} on the {name}: element {e} is {found}, not {wanted}",
+                        config.id
+                    );
                 }
             }
         }
@@ -66,7 +92,14 @@ fn activations_with_a_bias() {
     emulate = [0, 1, 2, 3],
 )]
 fn greatest<const BM: usize, const BN: usize, const BK: usize>(
-    a: View<f16, 2>, b: View<f16, 2>, n: usize, of_rows: &mut [f32], at_rows: &mut [i32], of_columns: &mut [f32], at_columns: &mut [i32], all: &mut [f32],
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    n: usize,
+    of_rows: &mut [f32],
+    at_rows: &mut [i32],
+    of_columns: &mut [f32],
+    at_columns: &mut [i32],
+    all: &mut [f32],
 ) {
     let mut acc = zeros::<f32>([BM, BN]);
     for k in range(0, a.dim(1), BK) {
@@ -90,7 +123,9 @@ fn greatest_of_rows_and_columns() {
     for config in greatest::DESCS[0].configs {
         for [m, n, k] in [[64, 64, 64], [50, 40, 24], [1, 8, 8]] {
             let (a, b) = (Matrix::new([m, k], k, 1, number), Matrix::new([k, n], n, 2, number));
-            let x: Vec<f32> = (0..m * n).map(|e| (0..k).map(|d| a.data[e / n * k + d].to_f32() * b.data[d * n + e % n].to_f32()).sum()).collect();
+            let x: Vec<f32> = (0..m * n)
+                .map(|e| (0..k).map(|d| a.data[e / n * k + d].to_f32() * b.data[d * n + e % n].to_f32()).sum())
+                .collect();
             let first = |at: &mut dyn Iterator<Item = usize>| {
                 let line: Vec<f32> = at.map(|e| x[e]).collect();
                 let most = line.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -100,10 +135,12 @@ fn greatest_of_rows_and_columns() {
             let (columns, at_columns): (Vec<f32>, Vec<i32>) = (0..n).map(|j| first(&mut (j..m * n).step_by(n))).unzip();
             let all = [first(&mut (0..m * n)).0, x.iter().copied().fold(f32::INFINITY, f32::min), x.iter().sum()];
             for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(7))] {
-                let (mut r, mut ar, mut c, mut ac, mut of_all) = (vec![0.0f32; m], vec![-1; m], vec![0.0f32; n], vec![-1; n], [0.0f32; 3]);
+                let (mut r, mut ar, mut c, mut ac, mut of_all) =
+                    (vec![0.0f32; m], vec![-1; m], vec![0.0f32; n], vec![-1; n], [0.0f32; 3]);
                 let call = greatest(view!(a), view!(b), n, &mut r, &mut ar, &mut c, &mut ac, &mut of_all[..]);
                 let title = format!("{} {m} {n} {k} on the {name}", config.id);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).unwrap_or_else(|e| panic!("{title}: {e}"));
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                    .unwrap_or_else(|e| panic!("{title}: {e}"));
                 assert_eq!((&r, &ar), (&rows, &at_rows), "{title}: rows");
                 assert_eq!((&c, &ac), (&columns, &at_columns), "{title}: columns");
                 assert_eq!(of_all, all, "{title}");

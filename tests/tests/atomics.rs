@@ -8,7 +8,17 @@ mod common;
 
 /// Of numbers. Three programs have 64 elements each for 16 places; the last 16 of them are masked.
 #[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [2]), grid = [3])]
-fn numbers<T: Num>(x: &[T], one: T, five: T, sums: &mut [T], most: &mut [T], least: &mut [T], last: &mut [T], swaps: &mut [T], olds: &mut [T]) {
+fn numbers<T: Num>(
+    x: &[T],
+    one: T,
+    five: T,
+    sums: &mut [T],
+    most: &mut [T],
+    least: &mut [T],
+    last: &mut [T],
+    swaps: &mut [T],
+    olds: &mut [T],
+) {
     let j = arange(64);
     let (i, to, seen) = (program_id(0) * 64 + j, j % 16, j < 48);
     let v = load(x, i);
@@ -54,7 +64,10 @@ where
     (T,): numbers::Types,
 {
     let float = T::of(0.5).number() != 0.0;
-    let mut x: Vec<T> = (0..192).map(|i| T::of((i * 29 % 83 + 7) as f64 - if T::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 })).map(|x: T| if x.number() == 5.0 { T::of(6.0) } else { x }).collect();
+    let mut x: Vec<T> = (0..192)
+        .map(|i| T::of((i * 29 % 83 + 7) as f64 - if T::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 }))
+        .map(|x: T| if x.number() == 5.0 { T::of(6.0) } else { x })
+        .collect();
     if float {
         x[5] = T::of(f64::NAN);
     }
@@ -64,8 +77,19 @@ where
         <(T,) as numbers::Types>::DESC,
         |rt, options| {
             let start = || vec![T::of(20.0); 16];
-            let (mut sums, mut most, mut least, mut last, mut swaps, mut olds) = (vec![T::of(0.0); 16], start(), start(), start(), before.clone(), vec![T::of(99.0); 384]);
-            let call = numbers::<T>(&x, T::of(1.0), T::of(5.0), &mut sums, &mut most, &mut least, &mut last, &mut swaps, &mut olds);
+            let (mut sums, mut most, mut least, mut last, mut swaps, mut olds) =
+                (vec![T::of(0.0); 16], start(), start(), start(), before.clone(), vec![T::of(99.0); 384]);
+            let call = numbers::<T>(
+                &x,
+                T::of(1.0),
+                T::of(5.0),
+                &mut sums,
+                &mut most,
+                &mut least,
+                &mut last,
+                &mut swaps,
+                &mut olds,
+            );
             rt.launch_with(rt.stream(), call, options).map(|()| [sums, most, least, last, swaps, olds])
         },
         |[sums, most, least, last, swaps, olds], title| {
@@ -79,13 +103,21 @@ where
                 assert_eq!(least[to].number(), given().fold(20.0, f64::min), "{title}");
                 assert!(given().any(|x| x.to_bits() == last[to].number().to_bits() || x.is_nan() && last[to].number().is_nan()), "{title}: {:?}", last[to]);
             }
-            assert!((0..192).filter(|i| i % 64 >= 48).all(|i| olds[i].number() == 0.0), "{title}: nothing where the mask does not allow it");
+            assert!(
+                (0..192).filter(|i| i % 64 >= 48).all(|i| olds[i].number() == 0.0),
+                "{title}: nothing where the mask does not allow it"
+            );
             for p in 0..96 {
                 let swapped = x[p] == before[p] || x[p + 96] == before[p];
                 let wanted = if swapped { T::of(5.0) } else { before[p] };
                 same(&swaps[p..p + 1], &[wanted], title);
                 let held = [olds[192 + p], olds[288 + p]];
-                assert!(held.iter().all(|&h| h == before[p] || h.number() == 5.0 && swapped || h.number().is_nan() && before[p].number().is_nan()), "{title}: {held:?} at {p}");
+                assert!(
+                    held.iter().all(|&h| h == before[p]
+                        || h.number() == 5.0 && swapped
+                        || h.number().is_nan() && before[p].number().is_nan()),
+                    "{title}: {held:?} at {p}"
+                );
             }
         },
     );
@@ -141,13 +173,21 @@ where
             rt.launch_with(rt.stream(), scalars::<T>(&x, &mut y, &mut olds), options).map(|()| (y, olds))
         },
         |(y, olds), title| {
-            let wanted: Vec<T> = [255.0, 128.0, 1.0].into_iter().chain((11..19).map(f64::from)).chain((11..19).map(f64::from)).map(T::of).collect();
+            let wanted: Vec<T> = [255.0, 128.0, 1.0]
+                .into_iter()
+                .chain((11..19).map(f64::from))
+                .chain((11..19).map(f64::from))
+                .map(T::of)
+                .collect();
             same(&y, &wanted, title);
             // A program finds the numbers of those that were before it, and all its threads the same.
             let mut seen = vec![];
             for p in 0..8 {
                 let found = &olds[32 * p..][..32];
-                assert!(found.iter().all(|&o| o == found[0]) && (found[0].number() as u32 >> p) & 1 == 0, "{title}: {found:?}");
+                assert!(
+                    found.iter().all(|&o| o == found[0]) && (found[0].number() as u32 >> p) & 1 == 0,
+                    "{title}: {found:?}"
+                );
                 seen.push((found[0].number() as u32).count_ones());
             }
             seen.sort_unstable();

@@ -50,10 +50,15 @@ fn abi_program(name: &str) -> PathBuf {
     let (dir, program) = (library_dir(), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
     let out = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
-        .arg("-I").arg(root().join("capi/include"))
+        .arg("-I")
+        .arg(root().join("capi/include"))
         .arg(root().join("tests/capi/abi.c"))
-        .arg("-o").arg(&program)
-        .arg("-L").arg(&dir).arg("-ltile").arg("-lm")
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&dir)
+        .arg("-ltile")
+        .arg("-lm")
         .arg(format!("-Wl,-rpath,{}", dir.display()))
         .output()
         .expect("gcc is installed");
@@ -95,7 +100,12 @@ fn c_warnings() {
     if !has_gcc() {
         return;
     }
-    let out = run(abi_program("abi-warnings")).arg("results").env("TILE_BACKEND", "cpu").env("TILE_AUTOTUNE", "banana").output().expect("runs");
+    let out = run(abi_program("abi-warnings"))
+        .arg("results")
+        .env("TILE_BACKEND", "cpu")
+        .env("TILE_AUTOTUNE", "banana")
+        .output()
+        .expect("runs");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(said.lines().filter(|l| l.contains("WARN") && l.contains("banana")).count() == 1, "{said}");
     succeeds("abi results", out);
@@ -120,18 +130,16 @@ fn header_is_current() {
     let capi = root().join("capi");
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("cbindgen.toml");
     let mut text = Vec::new();
-    cbindgen::Builder::new()
-        .with_crate(&capi)
-        .with_config(config)
-        .generate()
-        .expect("the header")
-        .write(&mut text);
+    cbindgen::Builder::new().with_crate(&capi).with_config(config).generate().expect("the header").write(&mut text);
     let (path, text) = (capi.join("include/tile.h"), String::from_utf8(text).expect("text"));
     if std::env::var_os("TILE_BLESS").is_some() {
         std::fs::write(&path, &text).expect("writes the header");
     }
     let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(checked_in == text, "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tile-tests --test capi header");
+    assert!(
+        checked_in == text,
+        "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tile-tests --test capi header"
+    );
 }
 
 #[test]
@@ -141,7 +149,10 @@ fn header_stands_alone() {
     }
     let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("header.c");
     std::fs::write(&source, "#include \"tile.h\"\nint main(void) { return TILE_OK; }\n").expect("writes");
-    let out = Command::new("gcc").args(["-std=c99", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", "-I"])
-        .arg(root().join("capi/include")).arg(&source).output();
+    let out = Command::new("gcc")
+        .args(["-std=c99", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+        .arg(root().join("capi/include"))
+        .arg(&source)
+        .output();
     succeeds("the header alone", out.expect("gcc is installed"));
 }

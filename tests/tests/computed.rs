@@ -19,7 +19,13 @@ use tile_tests::{view, view_mut};
     grid = [2],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
 )]
-fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, k: usize, x: f32) {
+fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    k: usize,
+    x: f32,
+) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
     for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
         let (i, j) = swizzle2d(t, tiles, 2);
@@ -43,7 +49,13 @@ fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, cons
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7],
 )]
-fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(a: View<f16, 2>, w: View<i8, 2>, scale: &[f32], mut c: ViewMut<f16, 2>, squares: &mut [f32]) {
+fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
+    a: View<f16, 2>,
+    w: View<i8, 2>,
+    scale: &[f32],
+    mut c: ViewMut<f16, 2>,
+    squares: &mut [f32],
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     let mut sums = zeros::<f32>([BM]);
@@ -67,7 +79,13 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(a: 
     grid = [cdiv(o.dim(0), BM)],
     emulate = [0, 1, 2],
 )]
-fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(q: View<T, 2>, k: View<T, 2>, v: View<T, 2>, mut o: ViewMut<T, 2>, scale: f32) {
+fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(
+    q: View<T, 2>,
+    k: View<T, 2>,
+    v: View<T, 2>,
+    mut o: ViewMut<T, 2>,
+    scale: f32,
+) {
     let i = program_id(0) * BM;
     let query = (q.tile([i, 0], [BM, D]).to::<f32>() * scale).to::<T>();
     let mut acc = zeros::<f32>([BM, D]);
@@ -94,7 +112,14 @@ fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(q: View
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2],
 )]
-fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b: View<i8, 2>, x: View<f32, 2>, y: View<f32, 2>, mut c: ViewMut<i32, 2>, mut z: ViewMut<f32, 2>) {
+fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<i8, 2>,
+    b: View<i8, 2>,
+    x: View<f32, 2>,
+    y: View<f32, 2>,
+    mut c: ViewMut<i32, 2>,
+    mut z: ViewMut<f32, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<i32>([BM, BN]);
     let mut sums = zeros::<f32>([BM, BN]);
@@ -117,7 +142,13 @@ fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, 
     grid = [1],
     emulate = [0, 1, 2, 3],
 )]
-fn in_turn<const B: usize, const WAY: usize>(x: View<f16, 2>, y: View<f16, 2>, mut z: ViewMut<f32, 2>, sums: &mut [f32], k: usize) {
+fn in_turn<const B: usize, const WAY: usize>(
+    x: View<f16, 2>,
+    y: View<f16, 2>,
+    mut z: ViewMut<f32, 2>,
+    sums: &mut [f32],
+    k: usize,
+) {
     let mut acc = zeros::<f32>([B, B]);
     let mut s = zeros::<f32>([B]);
     let mut top = 0.0;
@@ -168,10 +199,12 @@ fn left_operands() {
         let is = |name: &'static str| config.consts.contains(&(name, 1));
         for [m, n, k] in [[128, 64, 128], [136, 72, 200], [40, 72, 64]] {
             let (a_dims, b_dims) = (if is("TA") { [k, m] } else { [m, k] }, if is("TB") { [n, k] } else { [k, n] });
-            let (a, b) = (Matrix::new(a_dims, a_dims[1], 1, f16::from_f32), Matrix::new(b_dims, b_dims[1], 2, f16::from_f32));
+            let (a, b) =
+                (Matrix::new(a_dims, a_dims[1], 1, f16::from_f32), Matrix::new(b_dims, b_dims[1], 2, f16::from_f32));
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
-                rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k, 0.5), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k, 0.5), &with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
                 singles(c.data)
             };
             let wanted = run(&Runtime::cpu());
@@ -192,7 +225,8 @@ fn right_operands() {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
                 let mut squares = vec![0.0f32; m * n.div_ceil(32)];
                 let call = right(view!(a), view!(w), &scale[..], view_mut!(c), &mut squares[..]);
-                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                rt.launch_with(rt.stream(), call, &with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
                 (singles(c.data), squares)
             };
             let wanted = run(&Runtime::cpu());
@@ -214,7 +248,12 @@ where
             let [q, k, v] = [(m, 1), (n, 2), (n, 3)].map(|(rows, seed)| Matrix::new([rows, 64], 64, seed, of));
             let run = |rt: &Runtime| {
                 let mut o = Matrix::new([m, 64], 64, 4, of);
-                rt.launch_with(rt.stream(), attention::<T>(view!(q), view!(k), view!(v), view_mut!(o), 0.125), &with(config.id)).unwrap_or_else(|e| panic!("{} {m} {n}: {e}", config.id));
+                rt.launch_with(
+                    rt.stream(),
+                    attention::<T>(view!(q), view!(k), view!(v), view_mut!(o), 0.125),
+                    &with(config.id),
+                )
+                .unwrap_or_else(|e| panic!("{} {m} {n}: {e}", config.id));
                 o.data.into_iter().map(to).collect::<Vec<f32>>()
             };
             let wanted = run(&Runtime::cpu());
@@ -235,12 +274,14 @@ fn operands_of_other_sizes() {
         for [n, k] in [[128, 128], [80, 80]] {
             // One matrix is used across and along.
             let m = 72;
-            let (a, b) = (Matrix::new([m, k], k, 1, |x| (x * 100.0) as i8), Matrix::new([n, k], k, 2, |x| (x * 100.0) as i8));
+            let (a, b) =
+                (Matrix::new([m, k], k, 1, |x| (x * 100.0) as i8), Matrix::new([n, k], k, 2, |x| (x * 100.0) as i8));
             let (x, y) = (Matrix::new([m, k], k, 3, |x| x), Matrix::new([k, k], k, 4, |x| x));
             let run = |rt: &Runtime| {
                 let (mut c, mut z) = (Matrix::new([m, n], n, 5, |x| x as i32), Matrix::new([m, n], n, 6, |x| x));
                 let call = odd_sizes(view!(a), view!(b), view!(x), view!(y), view_mut!(c), view_mut!(z));
-                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{} {n} {k}: {e}", config.id));
+                rt.launch_with(rt.stream(), call, &with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {n} {k}: {e}", config.id));
                 (c.data, z.data)
             };
             let wanted = run(&Runtime::cpu());

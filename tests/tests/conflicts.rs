@@ -6,13 +6,22 @@ use tile_host::conformance::{self, Options, Row, Scope};
 
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("matmul_f32_mixed_nn[BM=64,BN=64", "f32", "words of B are taken across the rows that copies lay down: two lanes meet in a bank"),
+    (
+        "matmul_f32_mixed_nn[BM=64,BN=64",
+        "f32",
+        "words of B are taken across the rows that copies lay down: two lanes meet in a bank",
+    ),
     ("matmul_f32_mixed_nn[BM=16,BN=64", "f32", "as above"),
 ];
 
 fn rows(operation: &str) -> Vec<Row> {
     let options = emulator::Options { seed: 1, forbid_bank_conflicts: true, ..Default::default() };
-    conformance::run(&Runtime::emulator_with(options), &Options { operation: Some(operation.into()), seed: 1, scope: Scope::Few }, |_| {}).expect("there is one")
+    conformance::run(
+        &Runtime::emulator_with(options),
+        &Options { operation: Some(operation.into()), seed: 1, scope: Scope::Few },
+        |_| {},
+    )
+    .expect("there is one")
 }
 
 fn free_of_conflicts(operations: &[&str]) {

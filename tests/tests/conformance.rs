@@ -14,8 +14,15 @@ fn seed() -> u64 {
 
 /// All rows pass, and every operation has some.
 fn holds(rows: &[Row], seed: u64) {
-    let failed: Vec<_> = rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
-    assert!(failed.is_empty(), "{} of {} rows failed (again with TILE_SEED={seed}):\n{}", failed.len(), rows.len(), failed.join("\n"));
+    let failed: Vec<_> =
+        rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {} rows failed (again with TILE_SEED={seed}):\n{}",
+        failed.len(),
+        rows.len(),
+        failed.join("\n")
+    );
     for op in conformance::OPERATIONS {
         for dtype in op.dtypes {
             let has = |r: &&Row| r.op == op.name && r.dtype == dtype.name() && r.cases > 0;
@@ -27,7 +34,8 @@ fn holds(rows: &[Row], seed: u64) {
 #[test]
 fn cpu() {
     let seed = seed();
-    let rows = conformance::run(&Runtime::cpu(), &Options { operation: None, seed, scope: Scope::Usual }, |_| {}).expect("runs");
+    let rows = conformance::run(&Runtime::cpu(), &Options { operation: None, seed, scope: Scope::Usual }, |_| {})
+        .expect("runs");
     holds(&rows, seed);
     for desc in device_kernels::all() {
         for config in desc.configs {
@@ -41,7 +49,8 @@ fn cpu() {
 fn emulator() {
     let seed = seed();
     // Of few multiprocessors and of many in turn: the ones have whole waves, of the others many share a tile.
-    let runtimes = [4, 132].map(|num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() }));
+    let runtimes =
+        [4, 132].map(|num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() }));
     let of = |(i, op): (u64, &conformance::Operation)| {
         let options = Options { operation: Some(op.name.into()), seed, scope: Scope::Few };
         conformance::run(&runtimes[((i + seed) % 2) as usize], &options, |_| {}).expect("runs")

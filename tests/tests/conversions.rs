@@ -13,7 +13,14 @@ mod common;
     grid = [cdiv(x.len(), BLOCK)],
 )]
 fn converted<A: Element, const BLOCK: usize>(
-    x: &[A], y0: &mut [f32], y1: &mut [f64], y2: &mut [f16], y3: &mut [bf16], y4: &mut [f8e4m3], y5: &mut [f8e5m2], y6: &mut [bool],
+    x: &[A],
+    y0: &mut [f32],
+    y1: &mut [f64],
+    y2: &mut [f16],
+    y3: &mut [bf16],
+    y4: &mut [f8e4m3],
+    y5: &mut [f8e5m2],
+    y6: &mut [bool],
 ) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     let v = load(x, i);
@@ -32,7 +39,15 @@ fn converted<A: Element, const BLOCK: usize>(
     grid = [cdiv(x.len(), BLOCK)],
 )]
 fn to_integers<A: Element, const BLOCK: usize>(
-    x: &[A], y0: &mut [i8], y1: &mut [i16], y2: &mut [i32], y3: &mut [i64], y4: &mut [u8], y5: &mut [u16], y6: &mut [u32], y7: &mut [u64],
+    x: &[A],
+    y0: &mut [i8],
+    y1: &mut [i16],
+    y2: &mut [i32],
+    y3: &mut [i64],
+    y4: &mut [u8],
+    y5: &mut [u16],
+    y6: &mut [u32],
+    y7: &mut [u64],
 ) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     let v = load(x, i);
@@ -53,16 +68,29 @@ trait Source: kernel_core::Element + std::fmt::Debug {
 }
 
 /// By way of `w`, which is a number of Rust and holds the value, or f64, which does so too.
-macro_rules! wanted { ($w:expr, $wide:expr) => {{
-    let (w, wide): (_, f64) = ($w, $wide);
-    let small = |s: fn(f32) -> u8| s(wide as f32) as u64;
-    [
-        (w as f32).to_bits() as u64, wide.to_bits(), f16::from_f64(wide).to_bits() as u64, bf16::from_f64(wide).to_bits() as u64,
-        small(|x| f8e4m3::from_f32(x).to_bits()), small(|x| f8e5m2::from_f32(x).to_bits()),
-        (wide != 0.0) as u64, (w as i8) as u8 as u64, (w as i16) as u16 as u64, (w as i32) as u32 as u64, (w as i64) as u64,
-        w as u8 as u64, w as u16 as u64, w as u32 as u64, w as u64,
-    ]
-}} }
+macro_rules! wanted {
+    ($w:expr, $wide:expr) => {{
+        let (w, wide): (_, f64) = ($w, $wide);
+        let small = |s: fn(f32) -> u8| s(wide as f32) as u64;
+        [
+            (w as f32).to_bits() as u64,
+            wide.to_bits(),
+            f16::from_f64(wide).to_bits() as u64,
+            bf16::from_f64(wide).to_bits() as u64,
+            small(|x| f8e4m3::from_f32(x).to_bits()),
+            small(|x| f8e5m2::from_f32(x).to_bits()),
+            (wide != 0.0) as u64,
+            (w as i8) as u8 as u64,
+            (w as i16) as u16 as u64,
+            (w as i32) as u32 as u64,
+            (w as i64) as u64,
+            w as u8 as u64,
+            w as u16 as u64,
+            w as u32 as u64,
+            w as u64,
+        ]
+    }};
+}
 
 macro_rules! integers { ($($t:ident)+) => { $(
     impl Source for $t {
@@ -80,8 +108,27 @@ macro_rules! integers { ($($t:ident)+) => { $(
 integers! { i8 i16 i32 i64 u8 u16 u32 u64 }
 
 fn reals() -> Vec<f64> {
-    let mut some = vec![0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.999, 127.5, -128.5, 255.5, 256.0, 448.0, 465.0, 480.0, 57344.0, 65503.0, 65519.0, 65520.0, 1e9, -1e9];
-    some.extend([1e10, -1e10, 9.3e18, -9.3e18, 1.9e19, 1e-3, 1e-8, 6e-8, 1e-40, 3e38, -3e38, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut some = vec![
+        0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.999, 127.5, -128.5, 255.5, 256.0, 448.0, 465.0, 480.0, 57344.0,
+        65503.0, 65519.0, 65520.0, 1e9, -1e9,
+    ];
+    some.extend([
+        1e10,
+        -1e10,
+        9.3e18,
+        -9.3e18,
+        1.9e19,
+        1e-3,
+        1e-8,
+        6e-8,
+        1e-40,
+        3e38,
+        -3e38,
+        1e300,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ]);
     some
 }
 
@@ -115,13 +162,28 @@ impl Source for bool {
 }
 
 /// The bits of results; of NaN, whatever its payload, those of one.
-macro_rules! bits { ($y:expr, $i:ident) => {{
-    let (y, z) = &$y;
-    [
-        y.0[$i].to_bits() as u64, y.1[$i].to_bits(), y.2[$i].to_bits() as u64, y.3[$i].to_bits() as u64, y.4[$i].to_bits() as u64, y.5[$i].to_bits() as u64,
-        y.6[$i] as u64, z.0[$i] as u8 as u64, z.1[$i] as u16 as u64, z.2[$i] as u32 as u64, z.3[$i] as u64, z.4[$i] as u64, z.5[$i] as u64, z.6[$i] as u64, z.7[$i],
-    ]
-}} }
+macro_rules! bits {
+    ($y:expr, $i:ident) => {{
+        let (y, z) = &$y;
+        [
+            y.0[$i].to_bits() as u64,
+            y.1[$i].to_bits(),
+            y.2[$i].to_bits() as u64,
+            y.3[$i].to_bits() as u64,
+            y.4[$i].to_bits() as u64,
+            y.5[$i].to_bits() as u64,
+            y.6[$i] as u64,
+            z.0[$i] as u8 as u64,
+            z.1[$i] as u16 as u64,
+            z.2[$i] as u32 as u64,
+            z.3[$i] as u64,
+            z.4[$i] as u64,
+            z.5[$i] as u64,
+            z.6[$i] as u64,
+            z.7[$i],
+        ]
+    }};
+}
 
 /// Whether bits are a NaN of the dtype whose number this is.
 fn is_nan(dtype: usize, bits: u64) -> bool {
@@ -146,18 +208,40 @@ where
         <(A,) as converted::Types>::DESC,
         |rt, options| {
             let (e4, e5) = (f8e4m3::from_bits(0), f8e5m2::from_bits(0));
-            let mut y = (vec![0f32; n], vec![0f64; n], vec![f16::ZERO; n], vec![bf16::ZERO; n], vec![e4; n], vec![e5; n], vec![false; n]);
+            let mut y = (
+                vec![0f32; n],
+                vec![0f64; n],
+                vec![f16::ZERO; n],
+                vec![bf16::ZERO; n],
+                vec![e4; n],
+                vec![e5; n],
+                vec![false; n],
+            );
             let call = converted::<A>(&x, &mut y.0, &mut y.1, &mut y.2, &mut y.3, &mut y.4, &mut y.5, &mut y.6);
             rt.launch_with(rt.stream(), call, options)?;
-            let mut z = (vec![0i8; n], vec![0i16; n], vec![0i32; n], vec![0i64; n], vec![0u8; n], vec![0u16; n], vec![0u32; n], vec![0u64; n]);
-            let call = to_integers::<A>(&x, &mut z.0, &mut z.1, &mut z.2, &mut z.3, &mut z.4, &mut z.5, &mut z.6, &mut z.7);
+            let mut z = (
+                vec![0i8; n],
+                vec![0i16; n],
+                vec![0i32; n],
+                vec![0i64; n],
+                vec![0u8; n],
+                vec![0u16; n],
+                vec![0u32; n],
+                vec![0u64; n],
+            );
+            let call =
+                to_integers::<A>(&x, &mut z.0, &mut z.1, &mut z.2, &mut z.3, &mut z.4, &mut z.5, &mut z.6, &mut z.7);
             rt.launch_with(rt.stream(), call, options).map(|()| (y, z))
         },
         |y, title| {
             for (i, x) in x.iter().enumerate() {
                 let (found, wanted) = (bits!(y, i), x.wanted());
                 for (d, (f, w)) in found.into_iter().zip(wanted).enumerate() {
-                    assert!(f == w || is_nan(d, f) && is_nan(d, w), "{title}: result {d} of {:?} is {f:#x}, not {w:#x}", x);
+                    assert!(
+                        f == w || is_nan(d, f) && is_nan(d, w),
+                        "{title}: result {d} of {:?} is {f:#x}, not {w:#x}",
+                        x
+                    );
                 }
             }
         },

@@ -74,7 +74,14 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = [0, 1],
 )]
-fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
+fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: &[T],
+    b: &[T],
+    c: &mut [f32],
+    m: usize,
+    n: usize,
+    k: usize,
+) {
     let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
     let mut acc = zeros::<f32>([BM, BN]);
     for start in (0..k).step_by(BK).warp_specialise(false) {
@@ -89,7 +96,13 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], 
 #[test]
 fn through_pointers() {
     // Extents, the length of a row of A and of B, and which variant that is for.
-    let cases = [([128, 128, 128], [128, 128], "groups"), ([136, 200, 104], [104, 200], "groups"), ([72, 40, 100], [104, 48], "groups"), ([8, 8, 3], [8, 8], "groups"), ([70, 50, 33], [33, 50], "general")];
+    let cases = [
+        ([128, 128, 128], [128, 128], "groups"),
+        ([136, 200, 104], [104, 200], "groups"),
+        ([72, 40, 100], [104, 48], "groups"),
+        ([8, 8, 3], [8, 8], "groups"),
+        ([70, 50, 33], [33, 50], "general"),
+    ];
     for config in pointers::DESCS[0].configs {
         for ([m, n, k], [lda, ldb], variant) in cases {
             if config.consts.contains(&("WAY", 1)) && n % 8 != 0 {
@@ -104,7 +117,8 @@ fn through_pointers() {
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m, n, k, lda, 1, ldb, 1, ldc, 1) };
                 // Rings of copies are of powers of two.
-                let variant = if config.consts.contains(&("BN", 96)) && variant == "groups" { "aligned" } else { variant };
+                let variant =
+                    if config.consts.contains(&("BN", 96)) && variant == "groups" { "aligned" } else { variant };
                 assert_eq!(taken(&call, config.id), variant, "{what}");
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()

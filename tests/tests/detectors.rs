@@ -6,7 +6,8 @@ use tile_host::{Buffer, Error, Runtime};
 /// The one line of this file that ends with `// [name]`.
 fn line(name: &str) -> usize {
     let mark = format!("// [{name}]");
-    let lines: Vec<usize> = include_str!("detectors.rs").lines().zip(1..).filter(|(l, _)| l.ends_with(&mark)).map(|(_, n)| n).collect();
+    let lines: Vec<usize> =
+        include_str!("detectors.rs").lines().zip(1..).filter(|(l, _)| l.ends_with(&mark)).map(|(_, n)| n).collect();
     let [line] = lines[..] else { panic!("{mark} is at {lines:?}") };
     line
 }
@@ -17,7 +18,11 @@ fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, mo
     for seed in [0, 1, 7] {
         let error = run(&Runtime::emulator(seed)).expect_err("something is wrong with it");
         let Error::Emulator { report, .. } = &error else { panic!("{error}") };
-        assert!(report.contains(&format!("tests/tests/detectors.rs, line {}: {kind}:", line(mark))), "{mark} is line {}: {report}", line(mark));
+        assert!(
+            report.contains(&format!("tests/tests/detectors.rs, line {}: {kind}:", line(mark))),
+            "{mark} is line {}: {report}",
+            line(mark)
+        );
         for text in more {
             assert!(report.contains(text), "no {text:?} in {report}");
         }
@@ -29,7 +34,9 @@ fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, mo
 fn conflict(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, [a, b]: [&str; 2]) {
     for seed in [0, 1, 7] {
         let report = run(&Runtime::emulator(seed)).expect_err("something is wrong with it").to_string();
-        let says = |first: usize, second: usize| report.contains(&format!("line {first}: {kind}:")) && report.contains(&format!("on line {second}"));
+        let says = |first: usize, second: usize| {
+            report.contains(&format!("line {first}: {kind}:")) && report.contains(&format!("on line {second}"))
+        };
         assert!(says(line(a), line(b)) || says(line(b), line(a)), "lines {} and {}: {report}", line(a), line(b));
     }
 }
@@ -77,8 +84,18 @@ fn accesses_past_the_end() {
     let (x, y) = (vec![1.0f32; 61], vec![0.0f32; 64]);
     let outside = "global memory access out of bounds";
     // SAFETY: the emulator checks what the kernel does not.
-    found(|rt| unsafe { rt.launch(loads_unchecked(&x, &mut y.clone())) }, outside, "a load past the end", &["of `x` (244 bytes)"]);
-    found(|rt| unsafe { rt.launch(stores_unchecked(&y, &mut x.clone())) }, outside, "a store past the end", &["of `y` (244 bytes)"]);
+    found(
+        |rt| unsafe { rt.launch(loads_unchecked(&x, &mut y.clone())) },
+        outside,
+        "a load past the end",
+        &["of `x` (244 bytes)"],
+    );
+    found(
+        |rt| unsafe { rt.launch(stores_unchecked(&y, &mut x.clone())) },
+        outside,
+        "a store past the end",
+        &["of `y` (244 bytes)"],
+    );
     // With the bound, nothing is wrong.
     unsafe { Runtime::emulator(0).launch(loads_unchecked(&y, &mut x.clone())) }.expect("x is long enough");
 }
@@ -128,8 +145,17 @@ fn stores_of_all_threads(y: &mut [u32]) {
 fn races() {
     let race = "data race in global memory";
     let mark = "stores to one place";
-    found(|rt| rt.launch(stores_of_all_programs(&mut vec![0; 32])), race, mark, &[&format!("on line {}", line(mark)), "of program"]);
-    conflict(|rt| rt.launch(reads_the_neighbour(&mut vec![0.0; 128], &mut vec![0.0; 128])), race, ["what a program leaves", "what its neighbour takes"]);
+    found(
+        |rt| rt.launch(stores_of_all_programs(&mut vec![0; 32])),
+        race,
+        mark,
+        &[&format!("on line {}", line(mark)), "of program"],
+    );
+    conflict(
+        |rt| rt.launch(reads_the_neighbour(&mut vec![0.0; 128], &mut vec![0.0; 128])),
+        race,
+        ["what a program leaves", "what its neighbour takes"],
+    );
     let mark = "stores of several threads";
     found(|rt| rt.launch(stores_of_all_threads(&mut vec![0; 16])), race, mark, &[&format!("on line {}", line(mark))]);
 }
@@ -192,7 +218,12 @@ fn assertions() {
         let error = run(&x, seed).expect_err("one is not");
         let Error::Assert { kernel: "counted", message } = &error else { panic!("{error}") };
         let wanted = format!("tests/tests/detectors.rs, line {}: assertion failed: ", line("an assertion"));
-        assert!(message.contains(&wanted) && message.contains("counts are below 100") && message.contains("program (1, 0, 0)"), "{message}");
+        assert!(
+            message.contains(&wanted)
+                && message.contains("counts are below 100")
+                && message.contains("program (1, 0, 0)"),
+            "{message}"
+        );
     }
 }
 
@@ -214,5 +245,10 @@ mod helped {
 fn lines_of_helpers() {
     let x = vec![1.0f32; 32];
     // SAFETY: as above.
-    found(|rt| unsafe { rt.launch(helped::helped_load(&x, &mut vec![0.0; 32])) }, "global memory access out of bounds", "an access of a helper", &["`x`"]);
+    found(
+        |rt| unsafe { rt.launch(helped::helped_load(&x, &mut vec![0.0; 32])) },
+        "global memory access out of bounds",
+        "an access of a helper",
+        &["`x`"],
+    );
 }

@@ -28,7 +28,13 @@ fn blocks(document: &str) -> Vec<Block> {
     let mut open: Option<Block> = None;
     for (i, line) in document.lines().enumerate() {
         match (line.strip_prefix("```"), &mut open) {
-            (Some(info), None) => open = Some(Block { line: i + 2, language: info.split(',').next().unwrap_or("").trim().into(), text: String::new() }),
+            (Some(info), None) => {
+                open = Some(Block {
+                    line: i + 2,
+                    language: info.split(',').next().unwrap_or("").trim().into(),
+                    text: String::new(),
+                })
+            }
             (Some(_), Some(_)) => out.extend(open.take()),
             (None, Some(b)) => b.text.extend([line, "\n"]),
             (None, None) => {}
@@ -69,15 +75,33 @@ fn outer_names(code: &str) -> Vec<String> {
 
 /// What follows `load`, `store`, atomics and `dot`, with a kernel that uses it.
 const OPTIONS: [(&str, &str); 9] = [
-    ("mask", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }"),
-    ("other", "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n).other(1.0)); }"),
-    ("streaming", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).streaming()).streaming(); }"),
+    (
+        "mask",
+        "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }",
+    ),
+    (
+        "other",
+        "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n).other(1.0)); }",
+    ),
+    (
+        "streaming",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).streaming()).streaming(); }",
+    ),
     ("keep", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).keep()).keep(); }"),
     ("no_l1", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).no_l1()); }"),
-    ("unchecked", "pub unsafe fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).unchecked()); }"),
+    (
+        "unchecked",
+        "pub unsafe fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).unchecked()); }",
+    ),
     ("relaxed", "pub fn k(y: &mut [u32]) { atomic_add(y, arange(32), 1).relaxed(); }"),
-    ("tf32", "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32()); }"),
-    ("tf32x3", "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32x3()); }"),
+    (
+        "tf32",
+        "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32()); }",
+    ),
+    (
+        "tf32x3",
+        "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32x3()); }",
+    ),
 ];
 
 /// What is wrong with the kernels of a text, of which there must be some.
@@ -110,7 +134,8 @@ fn mistakes(text: &str) -> Vec<String> {
 #[test]
 fn every_operation_is_documented() {
     let language = read("docs/language.md");
-    let spans: Vec<String> = language.lines().flat_map(code_spans).chain(blocks(&language).into_iter().map(|b| b.text)).collect();
+    let spans: Vec<String> =
+        language.lines().flat_map(code_spans).chain(blocks(&language).into_iter().map(|b| b.text)).collect();
     let documented: BTreeSet<&str> = spans.iter().flat_map(|s| words(s)).collect();
     let missing: Vec<_> = BUILTINS.iter().filter(|(name, _)| !documented.contains(name)).collect();
     assert!(missing.is_empty(), "not in docs/language.md: {missing:?}");
@@ -124,7 +149,8 @@ fn every_documented_operation_exists() {
     let language = read("docs/language.md");
     let rows = language.lines().filter(|l| l.starts_with('|'));
     let names: BTreeSet<String> = rows.flat_map(code_spans).flat_map(|s| outer_names(&s)).collect();
-    let known = |n: &str| RUST.contains(&n) || DType::parse(n).is_some() || BUILTINS.iter().chain(&OPTIONS).any(|b| b.0 == n);
+    let known =
+        |n: &str| RUST.contains(&n) || DType::parse(n).is_some() || BUILTINS.iter().chain(&OPTIONS).any(|b| b.0 == n);
     let unknown: Vec<_> = names.iter().filter(|n| !known(n)).collect();
     assert!(unknown.is_empty(), "docs/language.md names what there is not: {unknown:?}");
     assert!(names.len() > 60, "the tables were read: {names:?}");
@@ -161,10 +187,16 @@ fn kernels_in_documents_compile() {
 /// The commands of the README, without comments.
 fn commands() -> Vec<Vec<String>> {
     let readme = read("README.md");
-    let fenced = blocks(&readme).into_iter().filter(|b| b.language == "sh").flat_map(|b| b.text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let fenced = blocks(&readme)
+        .into_iter()
+        .filter(|b| b.language == "sh")
+        .flat_map(|b| b.text.lines().map(str::to_owned).collect::<Vec<_>>());
     let inline = readme.lines().flat_map(code_spans).collect::<Vec<_>>();
     let lines = fenced.chain(inline).map(|l| l.split(" #").next().unwrap_or("").to_owned());
-    lines.map(|l| l.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).filter(|w| w.first().is_some_and(|w| w == "cargo")).collect()
+    lines
+        .map(|l| l.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|w| w.first().is_some_and(|w| w == "cargo"))
+        .collect()
 }
 
 #[test]
@@ -185,7 +217,10 @@ fn commands_of_the_readme_exist() {
             }
             ["cargo", "build", "--release", "-p", package] => {
                 let dir = package.strip_prefix("tile-").expect("a package of the workspace");
-                assert!(read(&format!("{dir}/Cargo.toml")).contains(&format!("name = \"{package}\"")), "no package {package}");
+                assert!(
+                    read(&format!("{dir}/Cargo.toml")).contains(&format!("name = \"{package}\"")),
+                    "no package {package}"
+                );
             }
             // The steps a reader knows from elsewhere.
             ["cargo", "build"] => {}
@@ -204,7 +239,10 @@ fn tile_command(command: &str, args: &[&str]) {
     for &a in args {
         match (before, a.strip_prefix("--")) {
             (_, Some(option)) => assert!(text.contains(&format!(" {option}: ")), "`tile {command}` has no --{option}"),
-            ("", None) => assert!(OPERATIONS.iter().any(|o| o.name == a) || device_kernels::all().iter().any(|k| k.name == a), "no operation {a}"),
+            ("", None) => assert!(
+                OPERATIONS.iter().any(|o| o.name == a) || device_kernels::all().iter().any(|k| k.name == a),
+                "no operation {a}"
+            ),
             ("--stage", None) => assert!(text.to_lowercase().contains(&format!("    {a},\n")), "no stage {a}"),
             _ => {}
         }
@@ -219,7 +257,8 @@ fn settings_of_the_readme_exist() {
         each_rust_file(&root().join(dir), &mut |text| code.push_str(text));
     }
     let readme = read("README.md");
-    let named: BTreeSet<String> = readme.lines().filter(|l| l.starts_with("| `TILE_")).filter_map(|l| code_spans(l).next()).collect();
+    let named: BTreeSet<String> =
+        readme.lines().filter(|l| l.starts_with("| `TILE_")).filter_map(|l| code_spans(l).next()).collect();
     assert!(named.len() >= 5, "{named:?}");
     for n in named {
         assert!(code.contains(&format!("\"{n}\"")), "nothing reads {n}");
@@ -244,7 +283,9 @@ fn the_c_of_the_readme_is_in_the_header() {
     let readme = read("README.md");
     let c: Vec<Block> = blocks(&readme).into_iter().filter(|b| b.language == "c").collect();
     assert!(!c.is_empty());
-    for name in c.iter().flat_map(|b| words(&b.text)).filter(|w| ["solve_", "tile_", "TILE_"].iter().any(|p| w.starts_with(p))) {
+    for name in
+        c.iter().flat_map(|b| words(&b.text)).filter(|w| ["solve_", "tile_", "TILE_"].iter().any(|p| w.starts_with(p)))
+    {
         assert!(declared.contains(name), "tile.h has no {name}");
     }
 }

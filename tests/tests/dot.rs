@@ -6,17 +6,17 @@ use tile_host::{LaunchOptions, Runtime};
 use tile_tests::matrix::Matrix;
 use tile_tests::{view, view_mut};
 
-mod common;
-#[path = "dot/epilogue.rs"]
-mod epilogue;
 #[path = "dot/ahead.rs"]
 mod ahead;
 #[path = "dot/batched.rs"]
 mod batched;
-#[path = "dot/cluster.rs"]
-mod cluster;
 #[path = "dot/branches.rs"]
 mod branches;
+#[path = "dot/cluster.rs"]
+mod cluster;
+mod common;
+#[path = "dot/epilogue.rs"]
+mod epilogue;
 
 #[tile_kernel(
     types(T = [f16, bf16]),
@@ -35,7 +35,12 @@ mod branches;
     grid = [2],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23],
 )]
-fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<T, 2>, k: usize) {
+fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    mut c: ViewMut<T, 2>,
+    k: usize,
+) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
     for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
         let (i, j) = swizzle2d(t, tiles, 2);
@@ -57,7 +62,11 @@ fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1],
 )]
-fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>) {
+fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    mut c: ViewMut<f32, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     for at in (0..a.dim(1)).step_by(BK) {
@@ -94,7 +103,11 @@ fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
 )]
-fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
+fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f32, 2>,
+    b: View<f32, 2>,
+    mut c: ViewMut<f32, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros([BM, BN]);
     for at in (0..a.dim(1)).step_by(BK) {
@@ -114,7 +127,14 @@ fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(a: 
     c.store([i, j], acc);
 }
 
-fn run<T: Element>(rt: &Runtime, config: &str, [m, n, k]: [usize; 3], (ta, tb): (bool, bool), pad: [usize; 3], of: impl Fn(f32) -> T + Copy) -> Result<Vec<T>, tile_host::Error>
+fn run<T: Element>(
+    rt: &Runtime,
+    config: &str,
+    [m, n, k]: [usize; 3],
+    (ta, tb): (bool, bool),
+    pad: [usize; 3],
+    of: impl Fn(f32) -> T + Copy,
+) -> Result<Vec<T>, tile_host::Error>
 where
     (T,): product::Types,
 {
@@ -141,7 +161,15 @@ where
     for config in desc.configs {
         let flag = |name: &str| config.consts.iter().any(|&(n, v)| n == name && v == 1);
         let flips = (flag("TA"), flag("TB"));
-        for (sizes, pad) in [([64, 64, 64], [0; 3]), ([136, 72, 200], [0; 3]), ([72, 40, 24], [8, 16, 0]), ([65, 33, 48], [7, 15, 0]), ([9, 17, 1], [0; 3]), ([130, 70, 96], [0, 0, 3]), ([70, 200, 96], [0; 3])] {
+        for (sizes, pad) in [
+            ([64, 64, 64], [0; 3]),
+            ([136, 72, 200], [0; 3]),
+            ([72, 40, 24], [8, 16, 0]),
+            ([65, 33, 48], [7, 15, 0]),
+            ([9, 17, 1], [0; 3]),
+            ([130, 70, 96], [0, 0, 3]),
+            ([70, 200, 96], [0; 3]),
+        ] {
             let wanted = run::<T>(&Runtime::cpu(), config.id, sizes, flips, pad, of).expect("the CPU runs it");
             let found = match run::<T>(&Runtime::emulator(7), config.id, sizes, flips, pad, of) {
                 Err(tile_host::Error::CannotLaunch { why, .. }) => {
@@ -152,7 +180,11 @@ where
             };
             for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
                 let (x, y) = (to(x), to(y));
-                assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {sizes:?} {pad:?}: element {i} is {x}, not {y}", config.id);
+                assert!(
+                    (x - y).abs() <= 0.02 * y.abs().max(1.0),
+                    "{} {sizes:?} {pad:?}: element {i} is {x}, not {y}",
+                    config.id
+                );
             }
         }
     }
@@ -167,7 +199,8 @@ macro_rules! along_depth {
                 let run = |rt: &Runtime| {
                     let mut c = Matrix::new([m, n], n + pad, 3, |x| x);
                     let call = $kernel(view!(a), view!(b), view_mut!(c));
-                    rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| c.data)
+                    rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                        .map(|()| c.data)
                 };
                 let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
                 let found = match run(&Runtime::emulator(7)) {
@@ -178,7 +211,11 @@ macro_rules! along_depth {
                     r => r.unwrap_or_else(|e| panic!("{} {m} {n} {k} {pad}: {e}", config.id)),
                 };
                 for (i, (x, y)) in found.iter().zip(&wanted).enumerate() {
-                    assert!((x - y).abs() <= $tolerance(config.id) * y.abs().max(1.0), "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}", config.id);
+                    assert!(
+                        (x - y).abs() <= $tolerance(config.id) * y.abs().max(1.0),
+                        "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}",
+                        config.id
+                    );
                 }
             }
         }
@@ -188,13 +225,31 @@ macro_rules! along_depth {
 #[test]
 fn bytes() {
     along_depth!(integers::DESCS[0], integers, |x| (x * 127.0) as i8, |_| 0.0);
-    along_depth!(<(kernel_core::f8e4m3,) as narrow::Types>::DESC, narrow::<kernel_core::f8e4m3>, kernel_core::f8e4m3::from_f32, |_| 1e-5);
-    along_depth!(<(kernel_core::f8e5m2,) as narrow::Types>::DESC, narrow::<kernel_core::f8e5m2>, kernel_core::f8e5m2::from_f32, |_| 1e-5);
+    along_depth!(
+        <(kernel_core::f8e4m3,) as narrow::Types>::DESC,
+        narrow::<kernel_core::f8e4m3>,
+        kernel_core::f8e4m3::from_f32,
+        |_| 1e-5
+    );
+    along_depth!(
+        <(kernel_core::f8e5m2,) as narrow::Types>::DESC,
+        narrow::<kernel_core::f8e5m2>,
+        kernel_core::f8e5m2::from_f32,
+        |_| 1e-5
+    );
 }
 
 #[test]
 fn singles() {
-    let tolerance = |id: &str| if id.contains("P=0") { 1e-6 } else if id.contains("P=2") { 1e-5 } else { 1e-2 };
+    let tolerance = |id: &str| {
+        if id.contains("P=0") {
+            1e-6
+        } else if id.contains("P=2") {
+            1e-5
+        } else {
+            1e-2
+        }
+    };
     along_depth!(single::DESCS[0], single, |x| x, tolerance);
 }
 

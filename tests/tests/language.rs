@@ -28,7 +28,8 @@ fn tuples_are_assigned_at_once() {
         }
         for rt in [Runtime::cpu(), Runtime::emulator(3)] {
             let mut y = vec![0.0f32; 128];
-            rt.launch(change_places(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), n)).expect("it runs");
+            rt.launch(change_places(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), n))
+                .expect("it runs");
             assert_eq!((y[0], y[64]), (a * 1000.0 + f as f32, b), "{n} rounds");
             assert_eq!(y[5], (a + 5.0) * 1000.0 + f as f32);
         }
@@ -50,7 +51,12 @@ fn number<const BLOCK: usize, const FLAT: usize>(y: &mut [f32], n: usize) {
 #[test]
 fn sizes_are_passed_as_what_counts() {
     let mut y = [0.0f32; 4];
-    let sizes = [number(&mut y, 4usize).slots()[2], number(&mut y, 4u64).slots()[2], number(&mut y, 4u32).slots()[2], number(&mut y, 4).slots()[2]];
+    let sizes = [
+        number(&mut y, 4usize).slots()[2],
+        number(&mut y, 4u64).slots()[2],
+        number(&mut y, 4u32).slots()[2],
+        number(&mut y, 4).slots()[2],
+    ];
     assert_eq!(sizes, [4; 4]);
     let wrong = std::panic::catch_unwind(|| number(&mut [0.0f32; 4], -1).slots()[2]).expect_err("no size");
     assert_eq!(wrong.downcast_ref::<String>().expect("a message"), "-1 is passed for a usize");
@@ -102,13 +108,23 @@ fn programs_wait_for_those_that_began_before_them() {
     let x: Vec<f32> = (0..64 * 9 - 5).map(|i| (i % 7) as f32).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut y, mut done, mut ticket) = (vec![0.0f32; x.len()], vec![0u32; 9], [0u32]);
-        let call = down_the_blocks(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), done.as_mut_slice().as_slice_mut_arg(), ticket.as_mut_slice().as_slice_mut_arg());
+        let call = down_the_blocks(
+            x.as_slice().as_slice_arg(),
+            y.as_mut_slice().as_slice_mut_arg(),
+            done.as_mut_slice().as_slice_mut_arg(),
+            ticket.as_mut_slice().as_slice_mut_arg(),
+        );
         rt.launch(call).expect("it runs");
         assert!(y.iter().enumerate().all(|(i, &v)| v == (i % 64..=i).step_by(64).map(|j| x[j]).sum::<f32>()), "{y:?}");
         assert_eq!((done, ticket), (vec![1; 9], [9]));
     }
     let (mut y, mut done, mut ticket) = (vec![0.0f32; x.len()], vec![0u32; 9], [0u32]);
-    let call = down_the_blocks_unordered(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), done.as_mut_slice().as_slice_mut_arg(), ticket.as_mut_slice().as_slice_mut_arg());
+    let call = down_the_blocks_unordered(
+        x.as_slice().as_slice_arg(),
+        y.as_mut_slice().as_slice_mut_arg(),
+        done.as_mut_slice().as_slice_mut_arg(),
+        ticket.as_mut_slice().as_slice_mut_arg(),
+    );
     let error = Runtime::emulator(3).launch(call).expect_err("the flag announces nothing").to_string();
     assert!(error.contains("data race in global memory"), "{error}");
 }
@@ -126,9 +142,11 @@ fn through_atomics(y: &mut [u64], z: &mut [f32], n: usize) {
 fn tiles_are_loaded_and_stored_by_atomics() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut y, mut z) = (vec![7u64; 300], vec![0.5f32; 16]);
-        rt.launch(through_atomics(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg(), 250)).expect("it runs");
+        rt.launch(through_atomics(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg(), 250))
+            .expect("it runs");
         assert!(y.iter().enumerate().all(|(i, &v)| v == if i < 250 { (i * i) as u64 } else { 7 }), "{y:?}");
-        let sum = |j: usize| (0..32).map(|r| 511 - (r * 16 + j)).filter(|&i| i < 250).map(|i| (i * i) as f32).sum::<f32>();
+        let sum =
+            |j: usize| (0..32).map(|r| 511 - (r * 16 + j)).filter(|&i| i < 250).map(|i| (i * i) as f32).sum::<f32>();
         assert!((0..16).all(|j| z[j] == 0.5 + sum(j)), "{z:?}");
     }
 }
@@ -159,11 +177,18 @@ fn a_tickets_answer_is_there_where_it_is_taken() {
     let x: Vec<u32> = (0..64).map(|i| i * 7).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut y, mut tickets) = (vec![0u32; 128], [0u32; 3]);
-        rt.launch(taken_late(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), tickets.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        rt.launch(taken_late(
+            x.as_slice().as_slice_arg(),
+            y.as_mut_slice().as_slice_mut_arg(),
+            tickets.as_mut_slice().as_slice_mut_arg(),
+        ))
+        .expect("it runs");
         assert_eq!(tickets, [2, 20, 200]);
         let all: u32 = x.iter().sum();
         // A program has one place in the order of each ticket.
-        let of = |i: usize| -> Vec<u32> { [0, 10].iter().flat_map(|s| [0, 100].map(|t| x[i] + 5 * s + 11 + t + all)).collect() };
+        let of = |i: usize| -> Vec<u32> {
+            [0, 10].iter().flat_map(|s| [0, 100].map(|t| x[i] + 5 * s + 11 + t + all)).collect()
+        };
         assert!((0..128).all(|i| of(i % 64).contains(&y[i])), "{y:?}");
     }
 }
@@ -185,7 +210,8 @@ fn updates_of_stored(y: &mut [u32], z: &mut [u32]) {
 fn atomics_and_stores_of_a_program_are_in_order() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut y, mut z) = (vec![0u32; 128], vec![0u32; 256]);
-        rt.launch(updates_of_stored(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        rt.launch(updates_of_stored(y.as_mut_slice().as_slice_mut_arg(), z.as_mut_slice().as_slice_mut_arg()))
+            .expect("it runs");
         let stored = |j: u32| j * 3 + u32::from(j == 5);
         assert!((0..128).all(|i| z[i as usize] == if i == 5 { 15 } else { stored(127 - i) }), "{z:?}");
         assert!((0..128).all(|i| z[128 + i] == 127 - i as u32 && y[i] == 128 - i as u32), "{y:?} {z:?}");
@@ -211,7 +237,8 @@ fn stored_by_one_thread(x: &mut [f32], y: &mut [f32]) {
 fn stores_are_seen_by_later_loads() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut x, mut y) = ((0..256).map(|i| (i / 64 * 3) as f32).collect::<Vec<_>>(), vec![0.0f32; 256]);
-        rt.launch(stored_by_one_thread(x.as_mut_slice().as_slice_mut_arg(), y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        rt.launch(stored_by_one_thread(x.as_mut_slice().as_slice_mut_arg(), y.as_mut_slice().as_slice_mut_arg()))
+            .expect("it runs");
         for p in 0..4 {
             let (old, first) = (p as f32 * 3.0, p as f32 * 3.0 + 1.0);
             let v = old + first + if first > 5.0 { first } else { 0.0 };
@@ -250,7 +277,12 @@ fn one_function_is_several_kernels() {
             assert_eq!((y[i], z[i], w[i]), (-(i as i32), third as f32, third as f64), "{i}");
         }
     }
-    let configs = |d: &kernel_core::KernelDesc| d.configs.iter().map(|c| (c.consts.to_vec(), c.variants.iter().any(|v| v.emulated.is_some()))).collect::<Vec<_>>();
+    let configs = |d: &kernel_core::KernelDesc| {
+        d.configs
+            .iter()
+            .map(|c| (c.consts.to_vec(), c.variants.iter().any(|v| v.emulated.is_some())))
+            .collect::<Vec<_>>()
+    };
     let block = |b| vec![("BLOCK", b)];
     assert_eq!(configs(negated::DESCS[0]), [(block(64), true), (block(128), false)]);
     assert_eq!(configs(thirds::DESCS[1]), [(block(64), false), (block(128), true), (block(256), false)]);
@@ -318,7 +350,8 @@ fn kernels_use_libraries() {
     let x: Vec<f32> = (0..64).map(|i| i as f32).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let mut y = vec![0.0f32; 64];
-        rt.launch(of_libraries::shift(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
+        rt.launch(of_libraries::shift(x.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg()))
+            .expect("it runs");
         assert!((0..64).all(|i| y[i] == 2.0 * i as f32 + 120.0), "{y:?}");
         rt.launch(of_libraries::count(y.as_mut_slice().as_slice_mut_arg(), 5, -7)).expect("it runs");
         assert!(y.iter().all(|&y| y == -6.0), "{y:?}");
@@ -327,7 +360,14 @@ fn kernels_use_libraries() {
 
 /// A bit for each of several comparisons of two indices.
 #[tile_kernel(tune(ROWS = [8], COLS = [16], warps = [1, 2]), grid = [1], emulate = [0, 1])]
-fn compare_indices<const ROWS: usize, const COLS: usize>(y: &mut [u32], first: usize, at: usize, n: usize, m: usize, all: bool) {
+fn compare_indices<const ROWS: usize, const COLS: usize>(
+    y: &mut [u32],
+    first: usize,
+    at: usize,
+    n: usize,
+    m: usize,
+    all: bool,
+) {
     let (row, col) = ((first + arange(ROWS)).expand(1), (at + arange(COLS)).expand(0));
     let either = if all { n } else { m };
     let bits = where_(col + n <= row + m, 1, 0)
@@ -345,17 +385,39 @@ fn compare_indices<const ROWS: usize, const COLS: usize>(y: &mut [u32], first: u
 #[test]
 fn indices_are_compared_as_numbers() {
     const FAR: u64 = 1 << 40;
-    let cases = [(0, 0, 0, 0), (3, 0, 0, 0), (0, 9, 0, 0), (5, 5, 2, 7), (5, 5, 7, 2), (0, 0, FAR, 3), (0, 0, 3, FAR), (FAR, 7, 0, 9), (7, FAR, 9, 0), (FAR, FAR, FAR, FAR - 4), (0, 0, u64::MAX - 40, 5)];
+    let cases = [
+        (0, 0, 0, 0),
+        (3, 0, 0, 0),
+        (0, 9, 0, 0),
+        (5, 5, 2, 7),
+        (5, 5, 7, 2),
+        (0, 0, FAR, 3),
+        (0, 0, 3, FAR),
+        (FAR, 7, 0, 9),
+        (7, FAR, 9, 0),
+        (FAR, FAR, FAR, FAR - 4),
+        (0, 0, u64::MAX - 40, 5),
+    ];
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         for config in ["ROWS=8,COLS=16,warps=1", "ROWS=8,COLS=16,warps=2"] {
             for ((first, at, n, m), all) in cases.iter().flat_map(|&c| [(c, false), (c, true)]) {
                 let mut y = vec![0u32; 128];
                 let call = compare_indices(y.as_mut_slice().as_slice_mut_arg(), first, at, n, m, all);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() }).expect("it runs");
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
+                    .expect("it runs");
                 for (i, &found) in y.iter().enumerate() {
                     let (row, col) = (first + i as u64 / 16, at + i as u64 % 16);
                     let either = if all { n } else { m };
-                    let tests = [col + n <= row + m, col + n < row + m, row >= col + n, row > col + either, all | (col <= n), (row < n) & (all | (col < row)), col + (n.max(m) - m) >= row, col <= row % (m | 1)];
+                    let tests = [
+                        col + n <= row + m,
+                        col + n < row + m,
+                        row >= col + n,
+                        row > col + either,
+                        all | (col <= n),
+                        (row < n) & (all | (col < row)),
+                        col + (n.max(m) - m) >= row,
+                        col <= row % (m | 1),
+                    ];
                     let expected: u32 = tests.iter().enumerate().map(|(bit, &t)| u32::from(t) << bit).sum();
                     assert_eq!(found, expected, "row {row}, column {col}, n {n}, m {m}, all {all} ({config})");
                 }
@@ -376,13 +438,21 @@ fn limited_rows(x: &[f32], limits: &[u64], y: &mut [f32], m: usize, all: bool) {
 #[test]
 fn rows_have_limits() {
     let x: Vec<f32> = (0..16 * 64).map(|i| i as f32).collect();
-    let limits: Vec<u64> = (0..16).map(|r| [0, 1, 4, 5, 63, 64, 65, 1 << 32, (1 << 32) + 3, u64::MAX][r % 10]).collect();
+    let limits: Vec<u64> =
+        (0..16).map(|r| [0, 1, 4, 5, 63, 64, 65, 1 << 32, (1 << 32) + 3, u64::MAX][r % 10]).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         for config in ["warps=1", "warps=2"] {
             for (m, all) in [(64, false), (64, true), (30, false), (1 << 40, true), (0, false)] {
                 let mut y = vec![-9.0f32; 16 * 64];
-                let call = limited_rows(x.as_slice().as_slice_arg(), limits.as_slice().as_slice_arg(), y.as_mut_slice().as_slice_mut_arg(), m, all);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() }).expect("it runs");
+                let call = limited_rows(
+                    x.as_slice().as_slice_arg(),
+                    limits.as_slice().as_slice_arg(),
+                    y.as_mut_slice().as_slice_mut_arg(),
+                    m,
+                    all,
+                );
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
+                    .expect("it runs");
                 for (i, &found) in y.iter().enumerate() {
                     let (limit, col) = (limits[i / 64], i as u64 % 64);
                     let v = if col < m && col < limit { i as f32 } else { -1.0 };

@@ -2,8 +2,8 @@
 //! `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
 
 use common::{Number, everywhere, results, room, same};
-use kernel_compiler::{BUILTINS, Libraries, Source};
 use kernel_compiler::dtype::DType;
+use kernel_compiler::{BUILTINS, Libraries, Source};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,14 +34,24 @@ fn used() -> BTreeSet<String> {
     let mut libraries = Libraries::default();
     sources().for_each(|s| libraries.add(s));
     let kernels = sources().flat_map(|s| kernel_compiler::module::file(s, &libraries));
-    let text = |k: kernel_compiler::module::Found| format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream());
-    kernels.map(text).flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect::<Vec<_>>()).collect()
+    let text = |k: kernel_compiler::module::Found| {
+        format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream())
+    };
+    kernels
+        .map(text)
+        .flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 #[test]
 fn every_operation_is_in_a_kernel_that_runs() {
     let used = used();
-    let missing: Vec<_> = BUILTINS.iter().map(|b| b.0).chain(DType::ALL.iter().map(|d| d.name())).filter(|n| !used.contains(*n)).collect();
+    let missing: Vec<_> = BUILTINS
+        .iter()
+        .map(|b| b.0)
+        .chain(DType::ALL.iter().map(|d| d.name()))
+        .filter(|n| !used.contains(*n))
+        .collect();
     assert!(missing.is_empty(), "no kernel of the tests has {missing:?}");
     assert!(!used.contains("cumsum"), "names are of kernels alone");
 }

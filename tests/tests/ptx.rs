@@ -10,8 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 mod products;
 
 /// Entries that may keep registers in local memory for a target, and why that is no loss.
-const SPILLS: &[(&str, &str, &str)] =
-    &[("softmax_row__BLOCK16384_warps16__aligned", "sm_75", "ptxas gives up registers so that two programs fit on a multiprocessor")];
+const SPILLS: &[(&str, &str, &str)] = &[(
+    "softmax_row__BLOCK16384_warps16__aligned",
+    "sm_75",
+    "ptxas gives up registers so that two programs fit on a multiprocessor",
+)];
 
 /// One entry for one target.
 struct Entry {
@@ -98,7 +101,10 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
 
 /// Without comments.
 fn code(ptx: &str) -> String {
-    ptx.lines().map(|l| l.split("//").next().unwrap_or("").trim()).filter(|l| !l.is_empty()).fold(String::new(), |s, l| s + l + "\n")
+    ptx.lines()
+        .map(|l| l.split("//").next().unwrap_or("").trim())
+        .filter(|l| !l.is_empty())
+        .fold(String::new(), |s, l| s + l + "\n")
 }
 
 impl Entry {
@@ -136,8 +142,11 @@ fn none(what: &str, wrong: Vec<String>) {
 /// The lowered code of every entry.
 fn lowered() -> BTreeMap<String, String> {
     let mut libraries = kernel_compiler::Libraries::default();
-    SOURCES.iter().for_each(|(name, text)| libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text }));
-    let units: Vec<DeviceUnit> = SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(*text, &libraries)).collect();
+    SOURCES.iter().for_each(|(name, text)| {
+        libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
+    });
+    let units: Vec<DeviceUnit> =
+        SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(*text, &libraries)).collect();
     let mut out = BTreeMap::new();
     for unit in &units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);
@@ -156,7 +165,10 @@ fn every_target_has_every_entry() {
     let general = || entries.iter().filter(|e| !e.only);
     let names: BTreeSet<&str> = general().map(|e| e.name).collect();
     assert_eq!(general().count(), targets.len() * names.len(), "{targets:?}");
-    none("an entry is the only one of its PTX", entries.iter().filter(|e| e.ptx.matches(".entry").count() != 1).map(Entry::title).collect());
+    none(
+        "an entry is the only one of its PTX",
+        entries.iter().filter(|e| e.ptx.matches(".entry").count() != 1).map(Entry::title).collect(),
+    );
     let wrong = entries.iter().filter(|e| !e.ptx.contains(&format!(".target {}", e.target))).map(Entry::title);
     none("the target is what it says", wrong.collect());
 }
@@ -185,10 +197,18 @@ fn early_kernels_wait_for_the_launch_before() {
     let early: BTreeSet<&str> = device_kernels::all().into_iter().filter(|d| d.early).map(|d| d.name).collect();
     assert!(!early.is_empty());
     // Devices before 9.0 begin no launch early, and their code has nothing to wait with.
-    let waits = |e: &Entry| early.iter().any(|k| e.is_of(k)) && e.target.trim_end_matches(['a', 'f'])["sm_".len()..].parse::<u32>().expect("a number") >= 90;
+    let waits = |e: &Entry| {
+        early.iter().any(|k| e.is_of(k))
+            && e.target.trim_end_matches(['a', 'f'])["sm_".len()..].parse::<u32>().expect("a number") >= 90
+    };
     // Each role of a specialised program has its own.
-    let wrong = |e: &&Entry| e.count(|o| o == "griddepcontrol.wait") != if waits(e) { 1 + usize::from(e.specialised) } else { 0 };
-    none("waits in the entries that may begin early, and there alone", entries().iter().filter(wrong).map(Entry::title).collect());
+    let wrong = |e: &&Entry| {
+        e.count(|o| o == "griddepcontrol.wait") != if waits(e) { 1 + usize::from(e.specialised) } else { 0 }
+    };
+    none(
+        "waits in the entries that may begin early, and there alone",
+        entries().iter().filter(wrong).map(Entry::title).collect(),
+    );
 }
 
 #[test]
@@ -198,9 +218,14 @@ fn nobody_waits_for_a_ticket_before_there_is_work() {
         for e in entries().iter().filter(|e| e.is_of(kernel)) {
             let first = |op: &str| e.ptx.find(op).unwrap_or(usize::MAX);
             // All of a program's loads of its share, then the first exchange between its threads.
-            let late = first("ld.global") > first("bar.sync").min(first("barrier.sync")) || first("atom.relaxed") > first("ld.global");
+            let late = first("ld.global") > first("bar.sync").min(first("barrier.sync"))
+                || first("atom.relaxed") > first("ld.global");
             // Marks are in the words that they announce: nothing has to be ordered.
-            if late || e.count(|o| o.starts_with("fence") || o.starts_with("membar") || o.contains("acq") || o.contains("release")) > 0 {
+            if late
+                || e.count(|o| {
+                    o.starts_with("fence") || o.starts_with("membar") || o.contains("acq") || o.contains("release")
+                }) > 0
+            {
                 wrong.push(e.title());
             }
         }
@@ -211,7 +236,10 @@ fn nobody_waits_for_a_ticket_before_there_is_work() {
 #[test]
 fn aligned_entries_move_sixteen_bytes() {
     const KERNELS: [&str; 6] = ["vector_add", "relu", "gelu", "matrix_copy", "softmax_row", "reduction"];
-    let wide = |o: &str, op: &str| o.starts_with(op) && (o.contains(".v4.") || o.contains(".v2.b64") || o.contains(".v2.u64") || o.ends_with(".b128"));
+    let wide = |o: &str, op: &str| {
+        o.starts_with(op)
+            && (o.contains(".v4.") || o.contains(".v2.b64") || o.contains(".v2.u64") || o.ends_with(".b128"))
+    };
     let entries = entries();
     let mut wrong = vec![];
     for kernel in KERNELS {
@@ -255,7 +283,8 @@ fn barriers_are_those_of_the_lowered_code() {
     // Warpgroups with roles of their own meet in the library's steps, too.
     for e in entries().iter().filter(|e| !e.only) {
         let expected = lowered[e.name].matches("d::barrier(").count();
-        let found = e.count(|o| o.starts_with("bar.sync") || o.starts_with("barrier.sync") || o.starts_with("barrier.cta.sync"));
+        let found = e
+            .count(|o| o.starts_with("bar.sync") || o.starts_with("barrier.sync") || o.starts_with("barrier.cta.sync"));
         if found != expected {
             wrong.push(format!("{}: {found}, lowered {expected}", e.title()));
         }
@@ -265,8 +294,13 @@ fn barriers_are_those_of_the_lowered_code() {
 
 /// Shuffles that a line of lowered code stands for: one a register, and two for a value of eight bytes.
 fn shuffles(line: &str) -> usize {
-    let registers = line.split_once("] = d::each").and_then(|(head, _)| head.rsplit_once("; ")?.1.parse().ok()).unwrap_or(1);
-    let words = if ["f64", "i64", "u64"].iter().any(|t| line.split(" = ").next().is_some_and(|head| head.contains(t))) { 2 } else { 1 };
+    let registers =
+        line.split_once("] = d::each").and_then(|(head, _)| head.rsplit_once("; ")?.1.parse().ok()).unwrap_or(1);
+    let words = if ["f64", "i64", "u64"].iter().any(|t| line.split(" = ").next().is_some_and(|head| head.contains(t))) {
+        2
+    } else {
+        1
+    };
     line.matches("d::shuffle").count() * registers * words
 }
 
@@ -303,7 +337,8 @@ fn no_shuffle_is_duplicated() {
 fn launch_bounds() {
     let mut wrong = vec![];
     for e in &entries() {
-        let bounds: Vec<&str> = e.ptx.lines().filter(|l| l.starts_with(".reqntid") || l.starts_with(".maxntid")).collect();
+        let bounds: Vec<&str> =
+            e.ptx.lines().filter(|l| l.starts_with(".reqntid") || l.starts_with(".maxntid")).collect();
         if bounds != [format!(".reqntid {}, 1, 1", e.threads)] {
             wrong.push(format!("{}: {bounds:?} for {} threads", e.title(), e.threads));
         }
@@ -317,6 +352,9 @@ fn shuffles_of_a_line() {
     assert_eq!(shuffles("let x7: [(i64,); 1] = d::each(|r| (f)(x6[r], (d::shuffle_xor(x6[r].0, 1, 0),)));"), 2);
     assert_eq!(shuffles("let v1: u32 = v0;"), 0);
     let product = "let v9: [f32; 64] = d::mma_tile::<BF16, f32, 64, 2, 8, 4, 3, false>(x1, |i, k| x2, |i, k| x3, 7);";
-    assert_eq!([fetches(product, "sm_75"), fetches(product, "sm_80"), fetches("let v1: u32 = v0;", "sm_75")], [120, 0, 0]);
+    assert_eq!(
+        [fetches(product, "sm_75"), fetches(product, "sm_80"), fetches("let v1: u32 = v0;", "sm_75")],
+        [120, 0, 0]
+    );
     assert_eq!(fetches(&product.replace("BF16", "F16"), "sm_75"), 0);
 }

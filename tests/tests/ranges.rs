@@ -13,7 +13,11 @@ use tile_tests::{view, view_mut};
     grid = [2],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
 )]
-fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
+fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
     if WAY == 1 || WAY == 5 {
         for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)).flatten() {
@@ -65,10 +69,15 @@ fn options_of_ranges_keep_the_meaning() {
         let run = |rt: &Runtime, config: &str| {
             let mut c = Matrix::new([m, n], n, 3, |x| x);
             let options = LaunchOptions { config: Some(config), ..Default::default() };
-            rt.launch_with(rt.stream(), carried_out(view!(a), view!(b), view_mut!(c)), &options).unwrap_or_else(|e| panic!("{config} {m} {n} {k}: {e}"));
+            rt.launch_with(rt.stream(), carried_out(view!(a), view!(b), view_mut!(c)), &options)
+                .unwrap_or_else(|e| panic!("{config} {m} {n} {k}: {e}"));
             c.data
         };
-        let wanted: Vec<f32> = (0..m * n).map(|e| (0..k).map(|d| a.data[e / n * (k + pad) + d].to_f32() * b.data[d * (n + pad) + e % n].to_f32()).sum()).collect();
+        let wanted: Vec<f32> = (0..m * n)
+            .map(|e| {
+                (0..k).map(|d| a.data[e / n * (k + pad) + d].to_f32() * b.data[d * (n + pad) + e % n].to_f32()).sum()
+            })
+            .collect();
         for config in carried_out::DESCS[0].configs {
             let specialised = config.variants.iter().any(|v| !v.maps.is_empty());
             assert_eq!(specialised, !config.id.contains("WAY=2") && !config.id.contains("arch=80"), "{}", config.id);

@@ -12,7 +12,15 @@ mod common;
     tune(M = [16], N = [32], warps = [4]),
     grid = [1],
 )]
-fn of_matrix<T: Num, const M: usize, const N: usize>(x: View<T, 2>, down: &mut [T], across: &mut [T], all: &mut [T], at_down: &mut [i32], at_across: &mut [i32], at_all: &mut [i32]) {
+fn of_matrix<T: Num, const M: usize, const N: usize>(
+    x: View<T, 2>,
+    down: &mut [T],
+    across: &mut [T],
+    all: &mut [T],
+    at_down: &mut [i32],
+    at_across: &mut [i32],
+    at_all: &mut [i32],
+) {
     let t = x.tile([0, 0], [M, N]);
     store(down, arange(N), sum(t, 0));
     store(down, N + arange(N), max(t, 0));
@@ -33,7 +41,12 @@ fn of_matrix<T: Num, const M: usize, const N: usize>(x: View<T, 2>, down: &mut [
 
 /// By one warp and by many.
 #[tile_kernel(types(T = [f32]), tune(M = [32], N = [16], warps = [1, 2, 8, 16]), grid = [1], emulate = [0, 1, 2, 3])]
-fn by_warps<T: Num, const M: usize, const N: usize>(x: View<T, 2>, down: &mut [T], at_across: &mut [i32], all: &mut [T]) {
+fn by_warps<T: Num, const M: usize, const N: usize>(
+    x: View<T, 2>,
+    down: &mut [T],
+    at_across: &mut [i32],
+    all: &mut [T],
+) {
     let t = x.tile([0, 0], [M, N]);
     store(down, arange(N), sum(t, 0));
     store(at_across, arange(M), argmax(t, 1));
@@ -42,7 +55,15 @@ fn by_warps<T: Num, const M: usize, const N: usize>(x: View<T, 2>, down: &mut [T
 
 /// Every axis of a block of three dimensions, and a vector whose length is no power of two.
 #[tile_kernel(types(T = [f32, i16, u64, f16]), tune(warps = [2]), grid = [1])]
-fn of_block<T: Num>(x: View<T, 3>, mut y0: ViewMut<T, 2>, mut y1: ViewMut<T, 2>, mut y2: ViewMut<T, 2>, at: &mut [i32], line: &[T], z: &mut [T]) {
+fn of_block<T: Num>(
+    x: View<T, 3>,
+    mut y0: ViewMut<T, 2>,
+    mut y1: ViewMut<T, 2>,
+    mut y2: ViewMut<T, 2>,
+    at: &mut [i32],
+    line: &[T],
+    z: &mut [T],
+) {
     let t = x.tile([0, 0, 0], [4, 8, 16]);
     y0.store([0, 0], sum(t, 0));
     y1.store([0, 0], max(t, 1));
@@ -127,16 +148,29 @@ where
             let elements: Vec<T> = at.map(|i| x[i]).collect();
             expected(elements.iter().copied(), wrapped)
         };
-        let lines = [(0..n).map(|j| of(&mut column(j))).collect::<Vec<_>>(), (0..m).map(|i| of(&mut row(i))).collect(), vec![of(&mut (0..m * n))]];
+        let lines = [
+            (0..n).map(|j| of(&mut column(j))).collect::<Vec<_>>(),
+            (0..m).map(|i| of(&mut row(i))).collect(),
+            vec![of(&mut (0..m * n))],
+        ];
         for (kind, lines) in lines.iter().enumerate() {
             let what = format!("{title}: {}", ["down", "across", "all"][kind]);
             for op in 0..3 {
                 let wanted: Vec<T> = lines.iter().map(|l| l.0[op]).collect();
-                same(&values[kind][op * lines.len()..][..lines.len()], &wanted, &format!("{what}, {}", ["sum", "max", "min"][op]));
+                same(
+                    &values[kind][op * lines.len()..][..lines.len()],
+                    &wanted,
+                    &format!("{what}, {}", ["sum", "max", "min"][op]),
+                );
             }
             for op in (0..2).filter(|_| with_places) {
                 let wanted: Vec<i32> = lines.iter().map(|l| l.1[op]).collect();
-                assert_eq!(places[kind][op * lines.len()..][..lines.len()], wanted, "{what}, {}", ["argmax", "argmin"][op]);
+                assert_eq!(
+                    places[kind][op * lines.len()..][..lines.len()],
+                    wanted,
+                    "{what}, {}",
+                    ["argmax", "argmin"][op]
+                );
             }
         }
     });
@@ -146,16 +180,22 @@ where
 fn warps_share_the_work() {
     let x = some::<f32>(512);
     let view = || x.as_slice().as_slice_arg().strided([32, 16], [16, 1]).expect("fits");
-    let line = |at: &mut dyn Iterator<Item = usize>| expected(at.map(|i| x[i]).collect::<Vec<_>>().into_iter(), |s| s as f32);
+    let line =
+        |at: &mut dyn Iterator<Item = usize>| expected(at.map(|i| x[i]).collect::<Vec<_>>().into_iter(), |s| s as f32);
     everywhere(
         <(f32,) as by_warps::Types>::DESC,
         |rt, options| {
             let (mut down, mut at_across, mut all) = (vec![0.0f32; 16], vec![-1; 32], vec![0.0f32; 1]);
-            rt.launch_with(rt.stream(), by_warps::<f32>(view(), &mut down, &mut at_across, &mut all), options).map(|()| (down, at_across, all))
+            rt.launch_with(rt.stream(), by_warps::<f32>(view(), &mut down, &mut at_across, &mut all), options)
+                .map(|()| (down, at_across, all))
         },
         |(down, at_across, all), title| {
             same(&down, &(0..16).map(|j| line(&mut (0..32).map(|i| i * 16 + j)).0[0]).collect::<Vec<_>>(), title);
-            assert_eq!(at_across, (0..32).map(|i| line(&mut (0..16).map(|j| i * 16 + j)).1[0]).collect::<Vec<_>>(), "{title}");
+            assert_eq!(
+                at_across,
+                (0..32).map(|i| line(&mut (0..16).map(|j| i * 16 + j)).1[0]).collect::<Vec<_>>(),
+                "{title}"
+            );
             same(&all, &line(&mut (0..512)).0[2..], title);
         },
     );
@@ -213,7 +253,13 @@ where
     everywhere(
         <(T,) as of_block::Types>::DESC,
         |rt, options| {
-            let (mut y0, mut y1, mut y2, mut at, mut z) = (vec![T::default(); 128], vec![T::default(); 64], vec![T::default(); 32], vec![-1i32; 66], vec![T::default(); 3]);
+            let (mut y0, mut y1, mut y2, mut at, mut z) = (
+                vec![T::default(); 128],
+                vec![T::default(); 64],
+                vec![T::default(); 32],
+                vec![-1i32; 66],
+                vec![T::default(); 3],
+            );
             let call = of_block::<T>(
                 x.as_slice().as_slice_arg().strided([4, 8, 16], [128, 16, 1]).expect("fits"),
                 y0.as_mut_slice().as_slice_mut_arg().strided([8, 16], [16, 1]).expect("fits"),
@@ -226,11 +272,13 @@ where
             rt.launch_with(rt.stream(), call, options).map(|()| (y0, y1, y2, at, z))
         },
         |(y0, y1, y2, places, z), title| {
-            let wanted: Vec<T> = (0..128).map(|p| line_of((0..4).map(|i| at(i, p / 16, p % 16)).collect()).0[0]).collect();
+            let wanted: Vec<T> =
+                (0..128).map(|p| line_of((0..4).map(|i| at(i, p / 16, p % 16)).collect()).0[0]).collect();
             same(&y0, &wanted, title);
             let middle = |p: usize| line_of((0..8).map(|j| at(p / 16, j, p % 16)).collect());
             same(&y1, &(0..64).map(|p| middle(p).0[1]).collect::<Vec<_>>(), title);
-            let wanted: Vec<T> = (0..32).map(|p| line_of((0..16).map(|k| at(p / 8, p % 8, k)).collect()).0[2]).collect();
+            let wanted: Vec<T> =
+                (0..32).map(|p| line_of((0..16).map(|k| at(p / 8, p % 8, k)).collect()).0[2]).collect();
             same(&y2, &wanted, title);
             let whole = line_of(line.clone());
             let wanted: Vec<i32> = (0..64).map(|p| middle(p).1[0]).chain(whole.1).collect();

@@ -53,7 +53,8 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
         v_ptrs += BLOCK_N * stride_m;
     }
     let result = where_(l_i.expand(1) > 0.0, acc / l_i.expand(1), 7.0);
-    store(o.add(base + offs_m.expand(1) * stride_m + offs_d.expand(0)), result.to::<f16>()).mask(offs_m.expand(1) < n_ctx);
+    store(o.add(base + offs_m.expand(1) * stride_m + offs_d.expand(0)), result.to::<f16>())
+        .mask(offs_m.expand(1) < n_ctx);
 }
 
 /// `relu(x a) b` of views, in blocks of the middle dimension. WAY: 0 nothing but that; 1 the sums are doubled in every step; 2 and 3 are not to be rotated:
@@ -63,7 +64,12 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
     grid = [cdiv(y.dim(0), 64)],
     emulate = [0, 1, 2, 3],
 )]
-fn in_blocks<const B: usize, const WAY: usize>(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f32, 2>) {
+fn in_blocks<const B: usize, const WAY: usize>(
+    x: View<f16, 2>,
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut y: ViewMut<f32, 2>,
+) {
     let row = program_id(0) * 64;
     let left = x.tile([row, 0], [64, 64]);
     let mut acc = zeros::<f32>([64, 64]);
@@ -99,7 +105,8 @@ fn attention_straight_on() {
                 let [q, k, v] = [&q, &k, &v].map(|x| Buffer::from_slice(rt, x).unwrap());
                 let o = Buffer::<f16>::zeros(rt, heads * stride_h).unwrap();
                 // SAFETY: heads are as large as is said.
-                let call = unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads, queries, keys, stride_h, d) };
+                let call =
+                    unsafe { attention(q.raw(), k.raw(), v.raw(), o.raw(), 0.5, heads, queries, keys, stride_h, d) };
                 assert!(keys == 0 || taken(&call, config.id) == "tma", "{what}: {}", taken(&call, config.id));
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 o.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
@@ -115,11 +122,16 @@ fn attention_straight_on() {
 fn products_of_products() {
     for config in in_blocks::DESCS[0].configs {
         for middle in [64, 100, 256] {
-            let (x, a, b) = (Matrix::new([100, 64], 64, 1, f16::from_f32), Matrix::new([middle, 64], 72, 2, f16::from_f32), Matrix::new([middle, 64], 64, 3, f16::from_f32));
+            let (x, a, b) = (
+                Matrix::new([100, 64], 64, 1, f16::from_f32),
+                Matrix::new([middle, 64], 72, 2, f16::from_f32),
+                Matrix::new([middle, 64], 64, 3, f16::from_f32),
+            );
             let what = format!("{} {middle}", config.id);
             let run = |rt: &Runtime| {
                 let mut y = Matrix::new([100, 64], 64, 0, |_| f32::NAN);
-                rt.launch_with(rt.stream(), in_blocks(view!(x), view!(a), view!(b), view_mut!(y)), &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                rt.launch_with(rt.stream(), in_blocks(view!(x), view!(a), view!(b), view_mut!(y)), &with(config.id))
+                    .unwrap_or_else(|e| panic!("{what}: {e}"));
                 y.data
             };
             let wanted = run(&Runtime::cpu());

@@ -16,7 +16,10 @@ struct Recorder {
 
 impl Recorder {
     fn new() -> Self {
-        Recorder { rt: Runtime::emulator_with(Options { num_sms: 132, ..Default::default() }), launches: RefCell::default() }
+        Recorder {
+            rt: Runtime::emulator_with(Options { num_sms: 132, ..Default::default() }),
+            launches: RefCell::default(),
+        }
     }
 
     /// What has been launched, in order.
@@ -32,7 +35,9 @@ impl Launch for Recorder {
 
     fn launch_as(&self, call: Call<'_>, _: LaunchOptions) -> Result<()> {
         let views = call.desc().params.iter().filter_map(|p| match p.kind {
-            ParamKind::View { rank } | ParamKind::ViewMut { rank } => Some(call.slots()[p.slot + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x")),
+            ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
+                Some(call.slots()[p.slot + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x"))
+            }
             _ => None,
         });
         let views: Vec<String> = views.collect();
@@ -89,8 +94,12 @@ const SHAPES: [[u64; 3]; 26] = [
     [2049, 2047, 129],
 ];
 
-const ORDERS: [(&str, Transpose); 4] =
-    [("NN", Transpose { a: false, b: false }), ("NT", Transpose { a: false, b: true }), ("TN", Transpose { a: true, b: false }), ("TT", Transpose { a: true, b: true })];
+const ORDERS: [(&str, Transpose); 4] = [
+    ("NN", Transpose { a: false, b: false }),
+    ("NT", Transpose { a: false, b: true }),
+    ("TN", Transpose { a: true, b: false }),
+    ("TT", Transpose { a: true, b: true }),
+];
 
 fn flipped_if(flip: bool, [rows, cols]: [u64; 2]) -> [u64; 2] {
     if flip { [cols, rows] } else { [rows, cols] }
@@ -127,12 +136,21 @@ fn of_products_with_more_around_them() {
     let (on, mut out) = (Recorder::new(), String::new());
     for [m, n, k] in SHAPES {
         for beta in [0.0, 1.0] {
-            ops::gemm(&on, matrix::<f16, 2>(1, [m, k], 0), matrix::<f16, 2>(2, [k, n], 0), matrix_mut([m, n]), 2.0, beta).expect("nothing is launched");
+            ops::gemm(
+                &on,
+                matrix::<f16, 2>(1, [m, k], 0),
+                matrix::<f16, 2>(2, [k, n], 0),
+                matrix_mut([m, n]),
+                2.0,
+                beta,
+            )
+            .expect("nothing is launched");
             writeln!(out, "gemm {m}x{n}x{k} beta {beta}: {}", on.taken()).expect("text");
         }
         for (zero_a, zero_b) in [(0, 0), (3, 0), (0, 3)] {
             let q = Quantisation { scale_a: 1.0, scale_b: 1.0, scale_c: 1.0, zero_a, zero_b, zero_c: 0 };
-            ops::matmul_int8(&on, matrix::<i8, 2>(1, [m, k], 0), matrix::<i8, 2>(2, [k, n], 0), matrix_mut([m, n]), &q).expect("nothing is launched");
+            ops::matmul_int8(&on, matrix::<i8, 2>(1, [m, k], 0), matrix::<i8, 2>(2, [k, n], 0), matrix_mut([m, n]), &q)
+                .expect("nothing is launched");
             writeln!(out, "matmul_int8 {m}x{n}x{k} zeros {zero_a} {zero_b}: {}", on.taken()).expect("text");
         }
     }
@@ -142,12 +160,27 @@ fn of_products_with_more_around_them() {
 #[test]
 fn of_batches() {
     let (on, mut out) = (Recorder::new(), String::new());
-    for (batch, [m, n, k]) in [(512, [64, 64, 64]), (12, [512, 512, 512]), (12, [511, 513, 515]), (64, [1024, 1024, 1024]), (64, [1, 4096, 128]), (3, [600, 601, 4001])] {
+    for (batch, [m, n, k]) in [
+        (512, [64, 64, 64]),
+        (12, [512, 512, 512]),
+        (12, [511, 513, 515]),
+        (64, [1024, 1024, 1024]),
+        (64, [1, 4096, 128]),
+        (3, [600, 601, 4001]),
+    ] {
         for gap in [0, 1] {
-            let (a, b, c) = (matrix::<f16, 3>(1, [batch, m, k], gap), matrix::<f16, 3>(2, [batch, k, n], gap), matrix_mut([batch, m, n]));
+            let (a, b, c) = (
+                matrix::<f16, 3>(1, [batch, m, k], gap),
+                matrix::<f16, 3>(2, [batch, k, n], gap),
+                matrix_mut([batch, m, n]),
+            );
             ops::batched_matmul(&on, a, b, c).expect("nothing is launched");
             writeln!(out, "f16 {batch} of {m}x{n}x{k} gap {gap}: {}", on.taken()).expect("text");
-            let (a, b, c) = (matrix::<f32, 3>(1, [batch, m, k], gap), matrix::<f32, 3>(2, [batch, k, n], gap), matrix_mut([batch, m, n]));
+            let (a, b, c) = (
+                matrix::<f32, 3>(1, [batch, m, k], gap),
+                matrix::<f32, 3>(2, [batch, k, n], gap),
+                matrix_mut([batch, m, n]),
+            );
             ops::batched_matmul(&on, a, b, c).expect("nothing is launched");
             writeln!(out, "f32 {batch} of {m}x{n}x{k} gap {gap}: {}", on.taken()).expect("text");
         }
@@ -158,12 +191,21 @@ fn of_batches() {
 #[test]
 fn of_attention() {
     let (on, mut out) = (Recorder::new(), String::new());
-    for (heads, shared, queries, keys, d) in [(32, 8, 1, 8192, 128), (32, 32, 1, 8192, 128), (32, 8, 5, 8192, 128), (16, 16, 64, 16384, 128), (8, 8, 512, 16384, 64), (64, 64, 4096, 4096, 128), (3, 1, 70, 100, 40)] {
+    for (heads, shared, queries, keys, d) in [
+        (32, 8, 1, 8192, 128),
+        (32, 32, 1, 8192, 128),
+        (32, 8, 5, 8192, 128),
+        (16, 16, 64, 16384, 128),
+        (8, 8, 512, 16384, 64),
+        (64, 64, 4096, 4096, 128),
+        (3, 1, 70, 100, 40),
+    ] {
         for causal in [false, true] {
             let (q, o) = (matrix::<f16, 3>(1, [heads, queries, d], 0), matrix_mut([heads, queries, d]));
             let (k, v) = (matrix::<f16, 3>(2, [shared, keys, d], 0), matrix::<f16, 3>(2, [shared, keys, d], 0));
             ops::attention(&on, q, k, v, o, 0.1, causal).expect("nothing is launched");
-            writeln!(out, "{heads}/{shared} heads, {queries} of {keys}, {d}, causal {causal}: {}", on.taken()).expect("text");
+            writeln!(out, "{heads}/{shared} heads, {queries} of {keys}, {d}, causal {causal}: {}", on.taken())
+                .expect("text");
         }
     }
     agree("routes_attention", out);

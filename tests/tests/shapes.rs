@@ -16,7 +16,12 @@ mod common;
     grid = [1],
     emulate = [0, 1, 2],
 )]
-fn turned<T: Element, const A: usize, const B: usize, const C: usize>(x: View<T, 3>, mut cba: ViewMut<T, 3>, mut bca: ViewMut<T, 3>, mut acb: ViewMut<T, 3>) {
+fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
+    x: View<T, 3>,
+    mut cba: ViewMut<T, 3>,
+    mut bca: ViewMut<T, 3>,
+    mut acb: ViewMut<T, 3>,
+) {
     let t = x.tile([0, 0, 0], [A, B, C]);
     cba.store([0, 0, 0], t.permute([2, 1, 0]));
     bca.store([0, 0, 0], permute(t, [1, 2, 0]));
@@ -32,7 +37,11 @@ fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: 
     let (row, column) = (load(x, arange(N)), load(x, arange(M) * N));
     let spread = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
     store(y, 2 * M * N + arange(M * N), spread.reshape([M * N]));
-    store(y, 3 * M * N + arange(M * N), where_(row.expand(0) > column.expand(1), full([M, N], n), zeros::<T>([M, N])).reshape([M * N]));
+    store(
+        y,
+        3 * M * N + arange(M * N),
+        where_(row.expand(0) > column.expand(1), full([M, N], n), zeros::<T>([M, N])).reshape([M * N]),
+    );
     store(made, arange(16), arange(5..21).to::<T>());
     store(made, 16 + arange(3), full([3], n));
     store(made, 19 + arange(3), zeros::<T>([3]));

@@ -41,7 +41,10 @@ fn counted<T: Int, const U: usize, const WAY: usize>(y: &mut [u64], lo: T, hi: T
     grid = [1],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
 )]
-fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize, const WAY: usize>(y: &mut [u64], stop: u64) {
+fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize, const WAY: usize>(
+    y: &mut [u64],
+    stop: u64,
+) {
     let mut acc = arange(32);
     for i in range(LO, HI, STEP).unroll(U) {
         if WAY > 0 {
@@ -93,7 +96,11 @@ fn passed_on<const U: usize>(y: &mut [u32], n: usize) {
     grid = [2],
     emulate = [0, 1, 2, 3],
 )]
-fn product<const U: usize, const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
+fn product<const U: usize, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+) {
     let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
     for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)).unroll(2).flatten() {
         let (i, j) = swizzle2d(t, tiles, 2);
@@ -105,7 +112,11 @@ fn product<const U: usize, const BM: usize, const BN: usize, const BK: usize>(a:
     }
 }
 
-fn check<T: PartialEq + std::fmt::Debug>(desc: &KernelDesc, what: &str, run: impl Fn(&Runtime, &LaunchOptions) -> Result<Vec<T>, Error>) {
+fn check<T: PartialEq + std::fmt::Debug>(
+    desc: &KernelDesc,
+    what: &str,
+    run: impl Fn(&Runtime, &LaunchOptions) -> Result<Vec<T>, Error>,
+) {
     for config in desc.configs {
         let options = LaunchOptions { config: Some(config.id), ..Default::default() };
         let wanted = run(&Runtime::cpu(), &options).expect("the CPU runs it");
@@ -168,7 +179,9 @@ fn copies_ahead() {
         for (m, n) in [(64, 64), (136, 200)] {
             check(product::DESCS[0], &format!("{m} {n} {k}"), |rt, options| {
                 // Small integers: sums are exact in any order.
-                let numbers = |n: usize, by: usize, of: usize| (0..n.max(1)).map(|i| f16::from_f32((i * by % of) as f32 - 5.0)).collect::<Vec<_>>();
+                let numbers = |n: usize, by: usize, of: usize| {
+                    (0..n.max(1)).map(|i| f16::from_f32((i * by % of) as f32 - 5.0)).collect::<Vec<_>>()
+                };
                 let (a, b, mut c) = (numbers(m * k, 7, 11), numbers(k * n, 5, 9), vec![9.0f32; m * n]);
                 let [m, n, k] = [m, n, k].map(|e| e as u64);
                 let call = product(

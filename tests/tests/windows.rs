@@ -45,8 +45,10 @@ unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: 
     if WAY == 3 {
         for start in range(0, k, BK) {
             let depth = start + offs_k;
-            let x = load(a.add(rows.expand(1) * stride_am).add(depth.expand(0) * stride_ak)).mask((depth.expand(0) < k) & (rows.expand(1) < m));
-            let y = load(b.add(stride_bk * depth.expand(1) + stride_bn * columns.expand(0))).mask((columns.expand(0) < n) & (depth.expand(1) < k));
+            let x = load(a.add(rows.expand(1) * stride_am).add(depth.expand(0) * stride_ak))
+                .mask((depth.expand(0) < k) & (rows.expand(1) < m));
+            let y = load(b.add(stride_bk * depth.expand(1) + stride_bn * columns.expand(0)))
+                .mask((columns.expand(0) < n) & (depth.expand(1) < k));
             acc = dot(x, y, acc);
         }
     } else {
@@ -82,7 +84,14 @@ unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: 
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = [0],
 )]
-fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: i32, n: i32, k: i32) {
+fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: &[T],
+    b: &[T],
+    c: &mut [f32],
+    m: i32,
+    n: i32,
+    k: i32,
+) {
     let (m, n, k) = (m.to::<usize>(), n.to::<usize>(), k.to::<usize>());
     let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
     let mut acc = zeros::<f32>([BM, BN]);
@@ -130,7 +139,8 @@ unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: 
         };
         acc = dot(x, load(b_ptrs).mask((depth.expand(1) < k) & (columns.expand(0) < n)), acc);
     }
-    store(c.add(program_id(2) * stride_c + rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+    store(c.add(program_id(2) * stride_c + rows.expand(1) * n + columns.expand(0)), acc)
+        .mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
 /// Windows that begin below their matrix, or where it is not sure that they do not: there is memory before a pointer, where no mask is. By WAY: 0 elements
@@ -167,7 +177,8 @@ unsafe fn beginnings<const BM: usize, const BN: usize, const BK: usize, const WA
             let from = small.to::<usize>() + rows;
             load(a.add(from.expand(1) * stride + depth.expand(0))).mask((from.expand(1) < m) & (depth.expand(0) < k))
         } else if WAY == 4 {
-            load(a.add(((small.to::<usize>() * 8 + rows) % m).expand(1) * stride + depth.expand(0))).mask(depth.expand(0) < k)
+            load(a.add(((small.to::<usize>() * 8 + rows) % m).expand(1) * stride + depth.expand(0)))
+                .mask(depth.expand(0) < k)
         } else if WAY == 5 {
             let mut from = program_id(0) * BM;
             if shift > 0 {
@@ -177,7 +188,8 @@ unsafe fn beginnings<const BM: usize, const BN: usize, const BK: usize, const WA
         } else {
             load(a.add(offset + rows.expand(1) * stride + depth.expand(0))).mask(rows.expand(1) < m)
         };
-        let y = load(b.add(depth.expand(1) * n + columns.expand(0))).mask((depth.expand(1) < k) & (columns.expand(0) < n));
+        let y =
+            load(b.add(depth.expand(1) * n + columns.expand(0))).mask((depth.expand(1) < k) & (columns.expand(0) < n));
         acc = dot(x, y, acc);
         a_ptrs += BK;
     }
@@ -217,8 +229,11 @@ fn through_pointers() {
             let what = format!("{} {m}x{n}x{k} {transposed:?}", config.id);
             // What is read beside the depth belongs to the matrices, and is none of them.
             let deep: usize = if way == 2 { usize::next_multiple_of(k, 64) } else { k };
-            let matrix = |rows: usize, columns: usize, t: bool, pad: usize| if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) };
-            let ((of_a, am, ak), (of_b, bk, bn)) = (matrix(m, deep, transposed[0], pad[0]), matrix(deep, n, transposed[1], pad[1]));
+            let matrix = |rows: usize, columns: usize, t: bool, pad: usize| {
+                if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) }
+            };
+            let ((of_a, am, ak), (of_b, bk, bn)) =
+                (matrix(m, deep, transposed[0], pad[0]), matrix(deep, n, transposed[1], pad[1]));
             let (a, b) = (values(of_a, 1, f16::from_f32), values(of_b, 2, f16::from_f32));
             let expected = match way {
                 2 if k % 64 != 0 => None,
@@ -245,7 +260,12 @@ where
 {
     for config in <(T,) as slices::Types>::DESC.configs {
         // The last slice is too short for what its extents claim: what lies outside is not there.
-        for ([m, n, k], missing, variant) in [([128, 128, 128], 0, "tma"), ([72, 40, 208], 0, "tma"), ([33, 17, 40], 0, "groups"), ([128, 128, 64], 8, "groups")] {
+        for ([m, n, k], missing, variant) in [
+            ([128, 128, 128], 0, "tma"),
+            ([72, 40, 208], 0, "tma"),
+            ([33, 17, 40], 0, "groups"),
+            ([128, 128, 64], 8, "groups"),
+        ] {
             let what = format!("{} {m}x{n}x{k}", config.id);
             let (a, b) = (values(m * k - missing, 1, of), values(n * k, 2, of));
             same(&what, (n % 4 == 0).then_some(variant), config.id, |rt, check| {

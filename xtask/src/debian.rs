@@ -72,7 +72,8 @@ impl Apt {
             fs::create_dir_all(dir.join(d))?;
         }
         let dir = dir.display();
-        let options = [format!("Dir::State::Lists={dir}/lists"), format!("Dir::Cache={dir}/cache"), "Debug::NoLocking=1".into()];
+        let options =
+            [format!("Dir::State::Lists={dir}/lists"), format!("Dir::Cache={dir}/cache"), "Debug::NoLocking=1".into()];
         let apt = Apt(options.into_iter().flat_map(|o| ["-o".into(), o]).collect());
         apt.run("apt-get", &["update"]).output(LIMIT).context("cannot fetch package lists")?;
         Ok(apt)

@@ -59,7 +59,19 @@ impl Program {
 
     fn download(&self, work: &Path, cache: &Cache) -> Result<()> {
         fs::create_dir_all(work)?;
-        let pip = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--retries", "1", "--dest", ".", self.package];
+        let pip = [
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--retries",
+            "1",
+            "--dest",
+            ".",
+            self.package,
+        ];
         command::program("python3").args(pip).dir(work).output(LIMIT)?;
         let wheel = fs::read_dir(work)?.flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "whl"));
         let wheel = wheel.context("pip downloaded no wheel")?;

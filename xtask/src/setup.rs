@@ -29,22 +29,40 @@ pub struct Needed {
 }
 
 const NEEDED: [Needed; 2] = [
-    Needed { name: "gcc", how: "apt-get install gcc libc6-dev", variable: "TILE_ALLOW_NO_GCC", what: "the tests of the C library from C" },
-    Needed { name: "python3", how: "apt-get install python3 python3-pip", variable: "TILE_ALLOW_NO_PYTHON3", what: "the tests of the C library from Python" },
+    Needed {
+        name: "gcc",
+        how: "apt-get install gcc libc6-dev",
+        variable: "TILE_ALLOW_NO_GCC",
+        what: "the tests of the C library from C",
+    },
+    Needed {
+        name: "python3",
+        how: "apt-get install python3 python3-pip",
+        variable: "TILE_ALLOW_NO_PYTHON3",
+        what: "the tests of the C library from Python",
+    },
 ];
 
 /// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
 /// by the driver.
 pub fn setup() -> Result<Ready> {
     let cache = Cache::from_env().context("no folder to keep the toolchain in: set TILE_CACHE_DIR")?;
-    fs::create_dir_all(cache.toolchain()).with_context(|| format!("cannot write to {}", cache.toolchain().display()))?;
+    fs::create_dir_all(cache.toolchain())
+        .with_context(|| format!("cannot write to {}", cache.toolchain().display()))?;
     let found = match toolchain::find() {
         Ok(t) => Some(t),
         Err(_) => install(&cache),
     };
     match &found {
-        Some(t) => println!("device toolchain: {} ({}, {})", t.version.lines().next().unwrap_or("?"), t.origin, t.rustc.display()),
-        None => println!("device toolchain: none; kernels run on the CPU only. `rustup component add rust-src` with a network gives one"),
+        Some(t) => println!(
+            "device toolchain: {} ({}, {})",
+            t.version.lines().next().unwrap_or("?"),
+            t.origin,
+            t.rustc.display()
+        ),
+        None => println!(
+            "device toolchain: none; kernels run on the CPU only. `rustup component add rust-src` with a network gives one"
+        ),
     }
     let ptxas = nvidia::ptxas(&cache);
     match &ptxas {
@@ -71,7 +89,10 @@ pub fn installed(cache: &Cache) -> Result<()> {
 
 fn install(cache: &Cache) -> Option<Toolchain> {
     type Way = (&'static str, fn(&Cache) -> Result<()>);
-    let ways: [Way; 2] = [("rustup component add rust-src", rustup), ("Debian's rustc-web, unpacked into the cache folder", debian::unpack)];
+    let ways: [Way; 2] = [
+        ("rustup component add rust-src", rustup),
+        ("Debian's rustc-web, unpacked into the cache folder", debian::unpack),
+    ];
     if std::env::var_os("TILE_DEVICE_RUSTC").is_some_and(|v| !v.is_empty()) {
         println!("TILE_DEVICE_RUSTC names no usable toolchain");
         return None;

@@ -16,7 +16,11 @@ struct Step {
 }
 
 const STEPS: [Step; 5] = [
-    Step { name: "workspace", what: "tests of the workspace", run: || command::cargo().args(["test", "--workspace", "--no-fail-fast"]) },
+    Step {
+        name: "workspace",
+        what: "tests of the workspace",
+        run: || command::cargo().args(["test", "--workspace", "--no-fail-fast"]),
+    },
     Step {
         name: "clippy",
         what: "no warnings from clippy",
@@ -35,12 +39,18 @@ fn target() -> PathBuf {
 /// both depend on is compiled once.
 fn own_crate(name: &str) -> Run {
     let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples").join(name));
-    cargo.env("CARGO_TARGET_DIR", target()).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off")
+    cargo
+        .env("CARGO_TARGET_DIR", target())
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_DEV_LTO", "off")
 }
 
 /// The same few each time: `cargo run -p tile-fuzz` makes others.
 fn fuzz() -> Run {
-    let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--", "--kernels", "12", "--dir"]).args([target().join("fuzz")]);
+    let cargo = command::cargo()
+        .args(["run", "--quiet", "--package", "tile-fuzz", "--", "--kernels", "12", "--dir"])
+        .args([target().join("fuzz")]);
     cargo.env("CARGO_TARGET_DIR", target())
 }
 

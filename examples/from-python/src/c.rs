@@ -56,7 +56,9 @@ pub unsafe extern "C" fn matmul(
     stride_bn: u64,
     stream: *mut c_void,
 ) -> c_int {
-    let span = |rows: u64, columns: u64, down: u64, right: u64| if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 };
+    let span = |rows: u64, columns: u64, down: u64, right: u64| {
+        if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 }
+    };
     launch(stream, |place| {
         let a = array(a, span(m, k, stride_am, stride_ak), place);
         let b = array(b, span(k, n, stride_bk, stride_bn), place);
@@ -84,7 +86,8 @@ pub unsafe extern "C" fn attention(
     stream: *mut c_void,
 ) -> c_int {
     launch(stream, |place| {
-        let [q, k, v, o] = [(q, queries), (k, keys), (v, keys), (o.cast_const(), queries)].map(|(ptr, rows)| array(ptr, heads * rows * d, place));
+        let [q, k, v, o] = [(q, queries), (k, keys), (v, keys), (o.cast_const(), queries)]
+            .map(|(ptr, rows)| array(ptr, heads * rows * d, place));
         // SAFETY: the caller's word.
         match d {
             64 => Ok(unsafe { crate::attention_64(q, k, v, o, scale, heads, queries, keys) }),

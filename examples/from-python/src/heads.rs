@@ -51,5 +51,6 @@ pub unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_D
         k_ptrs += BLOCK_N * HEAD_DIM;
         v_ptrs += BLOCK_N * HEAD_DIM;
     }
-    store(o.add(of_queries + rows.expand(1) * HEAD_DIM + d.expand(0)), (acc / weights.expand(1)).to::<f16>()).mask(rows.expand(1) < queries);
+    store(o.add(of_queries + rows.expand(1) * HEAD_DIM + d.expand(0)), (acc / weights.expand(1)).to::<f16>())
+        .mask(rows.expand(1) < queries);
 }

@@ -41,5 +41,6 @@ pub unsafe fn matmul<const BLOCK_M: usize, const BLOCK_N: usize, const BLOCK_K: 
         a_ptrs += BLOCK_K * stride_ak;
         b_ptrs += BLOCK_K * stride_bk;
     }
-    store(c.add(rows.expand(1) * stride_cm + columns.expand(0)), acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+    store(c.add(rows.expand(1) * stride_cm + columns.expand(0)), acc.to::<f16>())
+        .mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }

@@ -16,7 +16,10 @@ fn check(rt: &Runtime) {
         let x: Vec<f32> = (0..rows * columns).map(|i| ((i * 37) % 201) as f32 / 100.0 - 1.0).collect();
         let y = normalise(rt, &x, columns).unwrap();
         for (i, (got, want)) in y.iter().zip(reference(&x, columns)).enumerate() {
-            assert!((got - want).abs() <= 1e-5 * (1.0 + want.abs()), "{rows} x {columns}, element {i}: {got}, not {want}");
+            assert!(
+                (got - want).abs() <= 1e-5 * (1.0 + want.abs()),
+                "{rows} x {columns}, element {i}: {got}, not {want}"
+            );
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::leak;
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu};
+use tile_host::kernel_core::{
+    ConfigDesc, CpuCode, GridCtx, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu,
+};
 use tile_host::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -79,9 +81,20 @@ done:
 
 pub fn add_boxes() -> &'static KernelDesc {
     let images = vec![ImageData { target: "sm_90a".into(), ptx: PTX.into(), cubin: None, usage: None }];
-    let entries = vec![EntryData { name: "add_boxes".into(), threads: 256, shared_bytes: 0, min_blocks: 1, ctas: 1, images }];
+    let entries =
+        vec![EntryData { name: "add_boxes".into(), threads: 256, shared_bytes: 0, min_blocks: 1, ctas: 1, images }];
     let bundle = BundleData { kernel: "add_boxes".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak();
-    leak(KernelDesc { name: "add_boxes", file: file!(), line: line!(), types: "", params: PARAMS, early: false, tf32: false, configs: CONFIGS, bundle: Some(bundle) })
+    leak(KernelDesc {
+        name: "add_boxes",
+        file: file!(),
+        line: line!(),
+        types: "",
+        params: PARAMS,
+        early: false,
+        tf32: false,
+        configs: CONFIGS,
+        bundle: Some(bundle),
+    })
 }
 
 pub fn call<'a>(desc: &'static KernelDesc, x: impl AsView<'a, f32, 2>, y: impl AsSliceMut<'a, f32>) -> Call<'a> {

@@ -25,7 +25,12 @@ const fn variant(entry: &'static str) -> VariantDesc {
     VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None }
 }
 
-const fn config(id: &'static str, warps: u32, grid: fn(&GridCtx) -> [u64; 3], variants: &'static [VariantDesc]) -> ConfigDesc {
+const fn config(
+    id: &'static str,
+    warps: u32,
+    grid: fn(&GridCtx) -> [u64; 3],
+    variants: &'static [VariantDesc],
+) -> ConfigDesc {
     ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(on_cpu), variants }
 }
 
@@ -81,7 +86,17 @@ fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
 }
 
 const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelDesc {
-    KernelDesc { name, file: file!(), line: line!(), types: "", params: PARAMS, early: false, tf32: false, configs: CONFIGS, bundle }
+    KernelDesc {
+        name,
+        file: file!(),
+        line: line!(),
+        types: "",
+        params: PARAMS,
+        early: false,
+        tf32: false,
+        configs: CONFIGS,
+        bundle,
+    }
 }
 
 fn leak(d: KernelDesc) -> &'static KernelDesc {
@@ -94,7 +109,12 @@ pub fn add_one() -> &'static KernelDesc {
 
 /// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute capability 9.0 on.
 pub fn add_early() -> &'static KernelDesc {
-    let waiting = |e: &str, add| ptx(e, add).replace(".version 7.0", ".version 7.8").replace("sm_75", "sm_90").replace("mov.u32 %r1,", "griddepcontrol.wait; mov.u32 %r1,");
+    let waiting = |e: &str, add| {
+        ptx(e, add)
+            .replace(".version 7.0", ".version 7.8")
+            .replace("sm_75", "sm_90")
+            .replace("mov.u32 %r1,", "griddepcontrol.wait; mov.u32 %r1,")
+    };
     leak(KernelDesc { early: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
 }
 

@@ -26,8 +26,23 @@ pub struct Operation {
 type Make = fn(&Runtime, &Setup) -> Result<Box<dyn Problem>>;
 
 /// A product of two matrices.
-const fn product(name: &'static str, about: &'static str, dtypes: &'static [DType], kernels: &'static [&'static str], make: Make) -> Operation {
-    Operation { name, about, axes: &["m", "n", "k"], dtypes, large: &[4096, 4096, 4096], bench: PRODUCTS, kernels, make }
+const fn product(
+    name: &'static str,
+    about: &'static str,
+    dtypes: &'static [DType],
+    kernels: &'static [&'static str],
+    make: Make,
+) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: &["m", "n", "k"],
+        dtypes,
+        large: &[4096, 4096, 4096],
+        bench: PRODUCTS,
+        kernels,
+        make,
+    }
 }
 
 const F32: &[DType] = &[DType::F32];
@@ -38,7 +53,13 @@ const I32: &[DType] = &[DType::I32];
 const N: &[&str] = &["n"];
 const MATRIX: &[&str] = &["rows", "cols"];
 const PRODUCTS: &[&[u64]] = &[
-    &[1024, 1024, 1024], &[2048, 2048, 2048], &[4096, 4096, 4096], &[8192, 8192, 8192], &[4095, 4097, 4099], &[16, 8192, 8192], &[8192, 8192, 64],
+    &[1024, 1024, 1024],
+    &[2048, 2048, 2048],
+    &[4096, 4096, 4096],
+    &[8192, 8192, 8192],
+    &[4095, 4097, 4099],
+    &[16, 8192, 8192],
+    &[8192, 8192, 64],
 ];
 const LENGTHS: &[&[u64]] = &[&[1 << 16], &[1 << 20], &[25_000_000], &[1 << 28]];
 
@@ -194,17 +215,156 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
     },
-    product("matmul", "C = A B", FACTORS, &["matmul_nn", "matmul_shared_nn", "matmul_f32", "matmul_f32_nn", "matmul_f32_mixed_nn", "matmul_row_nn", "matmul_i8", "matmul_shared_i8", "matmul_wide_i8", "matmul_f8", "matmul_shared_f8", "matmul_wide_f8", "widen"], matmul::matmul::<false, false>),
-    product("matmul_nt", "C = A Bt", FACTORS, &["matmul_nt", "matmul_shared_nt", "matmul_f32", "matmul_f32_mixed_nt", "matmul_row_nt", "matmul_i8", "matmul_shared_i8", "matmul_f8", "matmul_shared_f8"], matmul::matmul::<false, true>),
-    product("matmul_tn", "C = At B", FACTORS, &["matmul_tn", "matmul_shared_tn", "matmul_f32", "matmul_i8", "matmul_shared_i8", "matmul_f8", "matmul_shared_f8"], matmul::matmul::<true, false>),
-    product("matmul_tt", "C = At Bt", FACTORS, &["matmul_tt", "matmul_shared_tt", "matmul_f32", "matmul_i8", "matmul_shared_i8", "matmul_f8", "matmul_shared_f8"], matmul::matmul::<true, true>),
-    product("matmul_tf32", "C = A B of operands rounded to tf32", F32, &["matmul_tf32", "matmul_tf32_nn", "matmul_shared_tf32_nn"], matmul::tf32::<false, false>),
-    product("matmul_tf32_nt", "C = A Bt of operands rounded to tf32", F32, &["matmul_tf32", "matmul_shared_tf32_nt"], matmul::tf32::<false, true>),
-    product("matmul_tf32_tn", "C = At B of operands rounded to tf32", F32, &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt", "matmul_shared_tf32_nn", "matmul_shared_tf32_tt"], matmul::tf32::<true, false>),
-    product("matmul_tf32_tt", "C = At Bt of operands rounded to tf32", F32, &["matmul_tf32_tt", "matmul_tf32", "matmul_shared_tf32_tt", "matmul_shared_tf32_nt"], matmul::tf32::<true, true>),
-    product("matrix_multiplication", "C = A B to the accuracy of f32", F32, &["matmul_f32", "matmul_f32_nn", "matmul_f32_parts", "matmul_f32_mixed_nn", "matmul_row_nn", "split", "split_transposed"], matmul::matrix_multiplication),
-    product("matmul_relu", "C = max(A B, 0)", FACTORS, &["matmul_nn", "matmul_shared_nn", "matmul_f32", "matmul_f32_nn", "matmul_f32_mixed_nn", "matmul_row_nn", "matmul_i8", "matmul_shared_i8", "matmul_wide_i8", "matmul_f8", "matmul_shared_f8", "matmul_wide_f8", "widen"], matmul::relu),
-    product("matmul_leaky_relu", "C = A B, or 0.01 A B where that is negative", INEXACT, &["matmul_nn", "matmul_shared_nn", "matmul_f32", "matmul_f32_nn", "matmul_f32_mixed_nn", "matmul_row_nn", "matmul_f8", "matmul_shared_f8", "matmul_wide_f8", "widen"], matmul::leaky_relu),
+    product(
+        "matmul",
+        "C = A B",
+        FACTORS,
+        &[
+            "matmul_nn",
+            "matmul_shared_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_i8",
+            "matmul_shared_i8",
+            "matmul_wide_i8",
+            "matmul_f8",
+            "matmul_shared_f8",
+            "matmul_wide_f8",
+            "widen",
+        ],
+        matmul::matmul::<false, false>,
+    ),
+    product(
+        "matmul_nt",
+        "C = A Bt",
+        FACTORS,
+        &[
+            "matmul_nt",
+            "matmul_shared_nt",
+            "matmul_f32",
+            "matmul_f32_mixed_nt",
+            "matmul_row_nt",
+            "matmul_i8",
+            "matmul_shared_i8",
+            "matmul_f8",
+            "matmul_shared_f8",
+        ],
+        matmul::matmul::<false, true>,
+    ),
+    product(
+        "matmul_tn",
+        "C = At B",
+        FACTORS,
+        &[
+            "matmul_tn",
+            "matmul_shared_tn",
+            "matmul_f32",
+            "matmul_i8",
+            "matmul_shared_i8",
+            "matmul_f8",
+            "matmul_shared_f8",
+        ],
+        matmul::matmul::<true, false>,
+    ),
+    product(
+        "matmul_tt",
+        "C = At Bt",
+        FACTORS,
+        &[
+            "matmul_tt",
+            "matmul_shared_tt",
+            "matmul_f32",
+            "matmul_i8",
+            "matmul_shared_i8",
+            "matmul_f8",
+            "matmul_shared_f8",
+        ],
+        matmul::matmul::<true, true>,
+    ),
+    product(
+        "matmul_tf32",
+        "C = A B of operands rounded to tf32",
+        F32,
+        &["matmul_tf32", "matmul_tf32_nn", "matmul_shared_tf32_nn"],
+        matmul::tf32::<false, false>,
+    ),
+    product(
+        "matmul_tf32_nt",
+        "C = A Bt of operands rounded to tf32",
+        F32,
+        &["matmul_tf32", "matmul_shared_tf32_nt"],
+        matmul::tf32::<false, true>,
+    ),
+    product(
+        "matmul_tf32_tn",
+        "C = At B of operands rounded to tf32",
+        F32,
+        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt", "matmul_shared_tf32_nn", "matmul_shared_tf32_tt"],
+        matmul::tf32::<true, false>,
+    ),
+    product(
+        "matmul_tf32_tt",
+        "C = At Bt of operands rounded to tf32",
+        F32,
+        &["matmul_tf32_tt", "matmul_tf32", "matmul_shared_tf32_tt", "matmul_shared_tf32_nt"],
+        matmul::tf32::<true, true>,
+    ),
+    product(
+        "matrix_multiplication",
+        "C = A B to the accuracy of f32",
+        F32,
+        &[
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_parts",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "split",
+            "split_transposed",
+        ],
+        matmul::matrix_multiplication,
+    ),
+    product(
+        "matmul_relu",
+        "C = max(A B, 0)",
+        FACTORS,
+        &[
+            "matmul_nn",
+            "matmul_shared_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_i8",
+            "matmul_shared_i8",
+            "matmul_wide_i8",
+            "matmul_f8",
+            "matmul_shared_f8",
+            "matmul_wide_f8",
+            "widen",
+        ],
+        matmul::relu,
+    ),
+    product(
+        "matmul_leaky_relu",
+        "C = A B, or 0.01 A B where that is negative",
+        INEXACT,
+        &[
+            "matmul_nn",
+            "matmul_shared_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_f8",
+            "matmul_shared_f8",
+            "matmul_wide_f8",
+            "widen",
+        ],
+        matmul::leaky_relu,
+    ),
     product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm", "scaled_product", "gemm_shared"], gemm::gemm),
     Operation {
         name: "batched_matmul",
@@ -216,14 +376,26 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_mixed"],
         make: gemm::batched_matmul,
     },
-    product("matmul_int8", "C = A B of quantised matrices, quantised", &[DType::I8], &["matmul_int8", "matmul_shared_i8", "matmul_wide_i8", "widen", "quantise", "int8_row_sums"], gemm::matmul_int8),
+    product(
+        "matmul_int8",
+        "C = A B of quantised matrices, quantised",
+        &[DType::I8],
+        &["matmul_int8", "matmul_shared_i8", "matmul_wide_i8", "widen", "quantise", "int8_row_sums"],
+        gemm::matmul_int8,
+    ),
     Operation {
         name: "attention",
         about: "O = softmax(scale Q K^T) V of every head",
         axes: &["heads", "queries", "keys", "d"],
         dtypes: &[DType::F16, DType::BF16],
         large: &[32, 4096, 4096, 128],
-        bench: &[&[64, 4096, 4096, 64], &[64, 4096, 4096, 128], &[16, 16384, 16384, 128], &[256, 1024, 1024, 128], &[32, 1, 8192, 128]],
+        bench: &[
+            &[64, 4096, 4096, 64],
+            &[64, 4096, 4096, 128],
+            &[16, 16384, 16384, 128],
+            &[256, 1024, 1024, 128],
+            &[32, 1, 8192, 128],
+        ],
         kernels: &["attention_64", "attention_128", "attention_few_64", "attention_few_128"],
         make: attention::attention,
     },
@@ -262,7 +434,8 @@ impl Operation {
     /// [`Error::OutOfMemory`], and the runtime's.
     pub fn prepare(&self, rt: &Runtime, setup: &Setup) -> Result<Box<dyn Problem>> {
         if setup.size.len() != self.axes.len() {
-            let why = format!("a size is {} ({} numbers), not {:?}", self.axes.join(" x "), self.axes.len(), setup.size);
+            let why =
+                format!("a size is {} ({} numbers), not {:?}", self.axes.join(" x "), self.axes.len(), setup.size);
             return Err(Error::Shape { what: self.name, why });
         }
         if !self.dtypes.contains(&setup.dtype) {
@@ -297,7 +470,9 @@ impl Operation {
     /// The descriptors of its kernels for this dtype.
     pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
         // Operands of 8 bits may come widened, but not all of them.
-        let narrowest = |d: &KernelDesc| d.params.iter().filter(|p| !matches!(p.kind, ParamKind::Scalar)).map(|p| p.dtype).min_by_key(|d| d.size());
+        let narrowest = |d: &KernelDesc| {
+            d.params.iter().filter(|p| !matches!(p.kind, ParamKind::Scalar)).map(|p| p.dtype).min_by_key(|d| d.size())
+        };
         let of_dtype = |d: &&'static KernelDesc| match d.types {
             "" => self.dtypes.len() == 1 || narrowest(d) == Some(dtype),
             types => types == dtype.name(),

@@ -46,7 +46,10 @@ impl<T: Element + PartialEq> Guarded<T> {
         let intact = |v: &T| *v == self.guard || bits(v) == bits(&self.guard);
         if let Some(at) = all[..self.start].iter().chain(&all[end..]).position(|v| !intact(v)) {
             let at = if at < self.start { at as i64 - self.start as i64 } else { at as i64 };
-            return Err(Error::Tuning { what: "conformance".into(), why: format!("element {at} of an array of {} was written", self.len) });
+            return Err(Error::Tuning {
+                what: "conformance".into(),
+                why: format!("element {at} of an array of {} was written", self.len),
+            });
         }
         all.truncate(end);
         all.drain(..self.start);
@@ -57,6 +60,8 @@ impl<T: Element + PartialEq> Guarded<T> {
 fn bits<T: Copy>(v: &T) -> u64 {
     let mut b = 0u64;
     // SAFETY: elements are plain scalars of at most 8 bytes.
-    unsafe { core::ptr::copy_nonoverlapping((v as *const T).cast::<u8>(), (&raw mut b).cast::<u8>(), size_of::<T>().min(8)) };
+    unsafe {
+        core::ptr::copy_nonoverlapping((v as *const T).cast::<u8>(), (&raw mut b).cast::<u8>(), size_of::<T>().min(8))
+    };
     b
 }

@@ -9,7 +9,8 @@ pub(super) fn check(axes: &[&str], size: &[u64], dtype: DType) -> Result<()> {
     let bytes = elements(axes, size).saturating_mul(8 + 2 * dtype.size() as u64);
     let free = available();
     // Where nothing is known of the host, the allocator knows.
-    let fits = free.is_none_or(|f| bytes <= f) && Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_ok();
+    let fits = free.is_none_or(|f| bytes <= f)
+        && Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_ok();
     if fits { Ok(()) } else { Err(Error::OutOfMemory { place: Place::Host, bytes, free }) }
 }
 
@@ -21,7 +22,9 @@ fn elements(axes: &[&str], size: &[u64]) -> u64 {
         (["n", "rounds"], &[n, _]) => &[n, n],
         (["m", "n", "k"], &[m, n, k]) => &[product(&[m, k]), product(&[k, n]), product(&[m, n])],
         (["batch", ..], &[b, m, n, k]) => &[product(&[b, m, k]), product(&[b, k, n]), product(&[b, m, n])],
-        (["heads", ..], &[h, q, k, d]) => &[product(&[h, q, d]), product(&[h, q, d]), product(&[h, k, d]), product(&[h, k, d])],
+        (["heads", ..], &[h, q, k, d]) => {
+            &[product(&[h, q, d]), product(&[h, q, d]), product(&[h, k, d]), product(&[h, k, d])]
+        }
         (_, n) => &[product(n), product(n)],
     };
     parts.iter().fold(0, |a: u64, &n| a.saturating_add(n))

@@ -77,7 +77,10 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
 /// keys zeros.
 pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec<(f64, f64)> {
     let d = query.len();
-    let scores: Vec<f64> = keys.chunks(d.max(1)).map(|key| scale * key.iter().zip(query).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>()).collect();
+    let scores: Vec<f64> = keys
+        .chunks(d.max(1))
+        .map(|key| scale * key.iter().zip(query).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>())
+        .collect();
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
     let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
@@ -106,10 +109,16 @@ mod tests {
         assert_eq!(sum(&[1.0, f32::NEG_INFINITY, 2.0]), (f64::NEG_INFINITY, f64::INFINITY));
         assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
         assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
-        assert_eq!(product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]), [(-2.0, 4.0), (-2.0, 6.0), (11.0, 11.0), (16.0, 16.0)]);
+        assert_eq!(
+            product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]),
+            [(-2.0, 4.0), (-2.0, 6.0), (11.0, 11.0), (16.0, 16.0)]
+        );
         assert_eq!(attention(&[1.0], &[], &[], 1.0), [(0.0, 0.0)]);
         assert_eq!(attention(&[], &[], &[], 1.0), []);
-        assert_eq!(attention(&[2.0, 0.0], &[1.0, 5.0, 1.0, -3.0], &[1.0, 2.0, -3.0, 4.0], 0.5), [(-1.0, 2.0), (3.0, 3.0)]);
+        assert_eq!(
+            attention(&[2.0, 0.0], &[1.0, 5.0, 1.0, -3.0], &[1.0, 2.0, -3.0, 4.0], 0.5),
+            [(-1.0, 2.0), (3.0, 3.0)]
+        );
         assert_eq!(transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 }

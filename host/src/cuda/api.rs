@@ -7,7 +7,8 @@
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig, CUlibrary, CUmemoryPool, CUstream,
+    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig,
+    CUlibrary, CUmemoryPool, CUstream,
 };
 use std::sync::OnceLock;
 
@@ -146,7 +147,9 @@ impl Api {
     fn text(&self, e: Code, f: unsafe extern "C" fn(Code, *mut *const c_char) -> Code) -> Option<String> {
         let mut s = core::ptr::null();
         // SAFETY: the driver gives a static string, or null for a code it does not know.
-        unsafe { (f(e, &mut s) == code::SUCCESS && !s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned()) }
+        unsafe {
+            (f(e, &mut s) == code::SUCCESS && !s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned())
+        }
     }
 
     /// The typed form of a code.
@@ -155,9 +158,11 @@ impl Api {
         let (what, name) = (what.to_string(), self.name(e));
         let message = self.text(e, self.get_error_string).unwrap_or_default();
         match e {
-            code::ILLEGAL_ADDRESS | code::ASSERT | code::LAUNCH_TIMEOUT | code::ECC_UNCORRECTABLE | code::CONTEXT_IS_DESTROYED => {
-                Error::DeviceLost { what, name, message }
-            }
+            code::ILLEGAL_ADDRESS
+            | code::ASSERT
+            | code::LAUNCH_TIMEOUT
+            | code::ECC_UNCORRECTABLE
+            | code::CONTEXT_IS_DESTROYED => Error::DeviceLost { what, name, message },
             code::FIRST_FAULT..=code::LAST_FAULT => Error::DeviceLost { what, name, message },
             _ => Error::Driver { what, name, message },
         }

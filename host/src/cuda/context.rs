@@ -61,7 +61,10 @@ fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
         // Code for 9.0 is for that alone.
         Some(compute) if compute == own || (compute < own && compute < (9, 0)) => compute,
         _ => {
-            tracing::warn!(TILE_COMPUTE = text, "not a compute capability before 9.0 that this device is beyond, like 8.0: taking the device's own");
+            tracing::warn!(
+                TILE_COMPUTE = text,
+                "not a compute capability before 9.0 that this device is beyond, like 8.0: taking the device's own"
+            );
             own
         }
     }
@@ -131,7 +134,9 @@ impl Cuda {
         };
         let made = (|| {
             let mut name = [0u8; 256];
-            api.check("asking for the device's name", unsafe { (api.device_get_name)(name.as_mut_ptr().cast(), 255, device) })?;
+            api.check("asking for the device's name", unsafe {
+                (api.device_get_name)(name.as_mut_ptr().cast(), 255, device)
+            })?;
             let mut memory = 0;
             api.check("asking for the device's memory", unsafe { (api.device_total_mem)(&mut memory, device) })?;
             let mut driver = 0;
@@ -161,7 +166,20 @@ impl Cuda {
             Ok((compute, assumed, driver, pool, info)) => {
                 let context = Handle(context);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
-                Ok(Cuda { api, ordinal, device, compute, assumed, driver, target, info, context, retained, pool, streams: Mutex::default() })
+                Ok(Cuda {
+                    api,
+                    ordinal,
+                    device,
+                    compute,
+                    assumed,
+                    driver,
+                    target,
+                    info,
+                    context,
+                    retained,
+                    pool,
+                    streams: Mutex::default(),
+                })
             }
             Err(e) => {
                 if retained {

@@ -126,6 +126,7 @@ impl Cuda {
 
     pub(crate) fn copy(&self, dst: CUdeviceptr, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
-        self.api.check("copying on the device", unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) })
+        self.api
+            .check("copying on the device", unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) })
     }
 }

@@ -35,7 +35,13 @@ mod attr {
 type Key = (usize, &'static str, u32);
 
 /// Loads an entry, or finds it loaded. `config` is named in errors. The context must be current.
-pub(crate) fn load(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &ConfigDesc, entry: &'static str) -> Result<Arc<Entry>> {
+pub(crate) fn load(
+    cuda: &Cuda,
+    device: &Device,
+    desc: &'static KernelDesc,
+    config: &ConfigDesc,
+    entry: &'static str,
+) -> Result<Arc<Entry>> {
     static LOADED: OnceLock<Mutex<HashMap<Key, Arc<Entry>>>> = OnceLock::new();
     let bytes = desc.bundle.ok_or(Error::MissingBundle { kernel: desc.name })?;
     let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
@@ -87,7 +93,14 @@ pub(crate) fn lacks(desc: &KernelDesc, variant: &VariantDesc) -> bool {
     bundle.entry(variant.entry).map_or(true, |e| e.targets().all(|t| t != only))
 }
 
-fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &ConfigDesc, bytes: &[u8], entry: &str) -> Result<Entry> {
+fn load_new(
+    cuda: &Cuda,
+    device: &Device,
+    desc: &'static KernelDesc,
+    config: &ConfigDesc,
+    bytes: &[u8],
+    entry: &str,
+) -> Result<Entry> {
     let start = Instant::now();
     let bundle_error = |e: BundleError| match e {
         BundleError::NoTarget { built, major, minor, .. } => Error::NoTarget {
@@ -101,7 +114,12 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
     let bundle = Bundle::parse(bytes).map_err(bundle_error)?;
     let meta = bundle.entry(entry).map_err(bundle_error)?;
     // What the bundle says already is not worth a compilation.
-    let cannot = |why: String| Error::CannotLaunch { kernel: desc.name, config: config_id(desc, config), device: device.name.clone(), why };
+    let cannot = |why: String| Error::CannotLaunch {
+        kernel: desc.name,
+        config: config_id(desc, config),
+        device: device.name.clone(),
+        why,
+    };
     fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
     fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
 
@@ -114,7 +132,8 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
         unsafe { (cuda.api.library_unload)(library) };
         e
     };
-    let name = CString::new(entry).map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
+    let name = CString::new(entry)
+        .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
     let mut kernel = core::ptr::null_mut();
     let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library, name.as_ptr()) };
     if found != code::SUCCESS {
@@ -132,18 +151,40 @@ fn load_new(cuda: &Cuda, device: &Device, desc: &'static KernelDesc, config: &Co
         cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
     };
     let registers = get(attr::NUM_REGS).map_err(unload)?;
-    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK).map_err(unload)?).map_err(|why| unload(cannot(why)))?;
+    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK).map_err(unload)?)
+        .map_err(|why| unload(cannot(why)))?;
     // The hardware gives registers to warps in units of 256.
     let needed = (registers * 32).next_multiple_of(256) * meta.threads.div_ceil(32);
     fits("registers", needed, device.limits.registers).map_err(|why| unload(cannot(why)))?;
     if meta.shared_bytes > 0 {
-        let set = unsafe { (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device) };
+        let set = unsafe {
+            (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device)
+        };
         if set != code::SUCCESS {
-            return Err(unload(cannot(format!("{} bytes of shared memory are refused ({})", meta.shared_bytes, cuda.api.name(set)))));
+            return Err(unload(cannot(format!(
+                "{} bytes of shared memory are refused ({})",
+                meta.shared_bytes,
+                cuda.api.name(set)
+            ))));
         }
     }
-    tracing::debug!(kernel = desc.name, types = desc.types, entry, target = image.target, how, registers, ms = start.elapsed().as_millis() as u64, "loaded a kernel");
-    Ok(Entry { kernel: Handle(kernel), threads: meta.threads, shared_bytes: meta.shared_bytes, ctas: meta.ctas, early: early(desc, cuda, image.target) })
+    tracing::debug!(
+        kernel = desc.name,
+        types = desc.types,
+        entry,
+        target = image.target,
+        how,
+        registers,
+        ms = start.elapsed().as_millis() as u64,
+        "loaded a kernel"
+    );
+    Ok(Entry {
+        kernel: Handle(kernel),
+        threads: meta.threads,
+        shared_bytes: meta.shared_bytes,
+        ctas: meta.ctas,
+        early: early(desc, cuda, image.target),
+    })
 }
 
 /// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and drivers
@@ -166,21 +207,31 @@ fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibra
     if let Some(cubin) = &image.cubin {
         match load_data(api, cubin.as_ptr().cast(), &mut []) {
             Ok(library) => return Ok((library, "cubin")),
-            Err(e) if matches!(api.error("", e), Error::DeviceLost { .. }) => return Err(api.error("loading a kernel", e)),
-            Err(e) => tracing::warn!(kernel, error = api.name(e), "the assembled kernel does not load, compiling its PTX instead"),
+            Err(e) if matches!(api.error("", e), Error::DeviceLost { .. }) => {
+                return Err(api.error("loading a kernel", e));
+            }
+            Err(e) => tracing::warn!(
+                kernel,
+                error = api.name(e),
+                "the assembled kernel does not load, compiling its PTX instead"
+            ),
         }
     }
-    let ptx = CString::new(image.ptx.as_bytes()).map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
+    let ptx = CString::new(image.ptx.as_bytes())
+        .map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
     // Leaked: the driver compiles lazily, and may write here after this call. Cubins, the rule, have no log.
     let log: &'static mut [u8] = Box::leak(vec![0u8; 8192].into_boxed_slice());
     match load_data(api, ptx.as_ptr().cast(), log) {
         Ok(library) => Ok((library, "ptx")),
-        Err(code::UNSUPPORTED_PTX_VERSION) => Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" }),
+        Err(code::UNSUPPORTED_PTX_VERSION) => {
+            Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" })
+        }
         Err(e) => match api.error("loading a kernel", e) {
             lost @ Error::DeviceLost { .. } => Err(lost),
             _ if e == code::OUT_OF_MEMORY => Err(api.error("loading a kernel", e)),
             _ => {
-                let said = CStr::from_bytes_until_nul(log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
+                let said =
+                    CStr::from_bytes_until_nul(log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
                 Err(Error::BadBundle { kernel, why: format!("the driver's compiler reports {}: {said}", api.name(e)) })
             }
         },
@@ -193,7 +244,18 @@ fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CUlibrary
     let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
     let n = if log.is_empty() { 0 } else { 2 };
     let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
-    match unsafe { (api.library_load_data)(&mut library, data, options.as_mut_ptr(), values.as_mut_ptr(), n, no_options, no_values, 0) } {
+    match unsafe {
+        (api.library_load_data)(
+            &mut library,
+            data,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+            n,
+            no_options,
+            no_values,
+            0,
+        )
+    } {
         code::SUCCESS => Ok(library),
         e => Err(e),
     }

@@ -33,14 +33,22 @@ fn data_type(d: DType) -> u32 {
 
 /// Encodes the maps of an entry for these arguments; none costs nothing.
 #[inline]
-pub(crate) fn encode(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, maps: &[MapDesc], slots: &[u64]) -> Result<Box<[TensorMap]>> {
+pub(crate) fn encode(
+    cuda: &Cuda,
+    desc: &'static KernelDesc,
+    config: &ConfigDesc,
+    maps: &[MapDesc],
+    slots: &[u64],
+) -> Result<Box<[TensorMap]>> {
     if maps.is_empty() {
         return Ok(Box::default());
     }
     if maps.len() > MAX_MAPS {
         return Err(malformed(desc));
     }
-    let one = |m| Geometry::of(desc, m, slots).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(cuda, desc, config, &g));
+    let one = |m| {
+        Geometry::of(desc, m, slots).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(cuda, desc, config, &g))
+    };
     maps.iter().map(one).collect()
 }
 
@@ -60,8 +68,19 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
     // SAFETY: the map is aligned and of its size, the arrays are as long as the rank says.
     let done = unsafe {
         (cuda.api.tensor_map_encode_tiled)(
-            (&raw mut map).cast(), data_type(g.dtype), g.rank as u32, g.base as *mut _, g.dims.as_ptr(), g.strides.as_ptr(),
-            g.extents.as_ptr(), steps.as_ptr(), NO_INTERLEAVE, swizzle, promotion, FILL_ZERO)
+            (&raw mut map).cast(),
+            data_type(g.dtype),
+            g.rank as u32,
+            g.base as *mut _,
+            g.dims.as_ptr(),
+            g.strides.as_ptr(),
+            g.extents.as_ptr(),
+            steps.as_ptr(),
+            NO_INTERLEAVE,
+            swizzle,
+            promotion,
+            FILL_ZERO,
+        )
     };
     match done {
         code::SUCCESS => Ok(map),
@@ -69,7 +88,12 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
             kernel: desc.name,
             config: super::module::config_id(desc, config),
             device: cuda.info.name.clone(),
-            why: format!("the driver takes no tensor map of `{}` (extents {:?}, strides {:?} bytes)", g.name, &g.dims[..g.rank], &g.strides[..g.rank - 1]),
+            why: format!(
+                "the driver takes no tensor map of `{}` (extents {:?}, strides {:?} bytes)",
+                g.name,
+                &g.dims[..g.rank],
+                &g.strides[..g.rank - 1]
+            ),
         }),
         e => Err(cuda.api.error("encoding a tensor map", e)),
     }

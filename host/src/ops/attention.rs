@@ -13,7 +13,8 @@ type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 /// The element types of [`attention`]: f16 and bf16.
 pub trait Attend: Element {
     #[doc(hidden)]
-    fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool) -> Call<'a>;
+    fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool)
+    -> Call<'a>;
 
     /// With a [`Room`] for the sums of programs.
     #[doc(hidden)]
@@ -115,7 +116,9 @@ pub fn attention<'a, T: Attend>(
         apart(WHAT, ("o", &o), (name, other))?;
     }
     if heads.saturating_mul(queries.div_ceil(BLOCK)) >= 1 << 31 {
-        return error(format!("{heads} heads of {queries} queries: fewer than 2^31 blocks of {BLOCK} queries are counted"));
+        return error(format!(
+            "{heads} heads of {queries} queries: fewer than 2^31 blocks of {BLOCK} queries are counted"
+        ));
     }
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
@@ -195,18 +198,22 @@ mod tests {
     #[test]
     fn heads_need_not_follow_one_another() {
         let (rt, heads, shared, queries, keys, d) = (Runtime::cpu(), 4, 2, 3, 70, 16);
-        let made = |n: u64, seed: u64| -> Vec<f16> { (0..n).map(|i| f16::from_f32(((i * 7 + i / 5 + seed) % 9) as f32 / 4.0 - 1.0)).collect() };
+        let made = |n: u64, seed: u64| -> Vec<f16> {
+            (0..n).map(|i| f16::from_f32(((i * 7 + i / 5 + seed) % 9) as f32 / 4.0 - 1.0)).collect()
+        };
         let [k, v] = [1, 2].map(|seed| Buffer::from_slice(&rt, &made(shared * keys * d, seed)).unwrap());
         let q = made(heads * queries * d, 3);
         let attended = |head: u64, row: u64| -> Vec<f16> {
             let mut apart = vec![f16::NAN; (heads * head) as usize];
             let place = |e: u64| (e / (queries * d) * head + e / d % queries * row + e % d) as usize;
             q.iter().enumerate().for_each(|(e, &x)| apart[place(e as u64)] = x);
-            let (q, mut o) = (Buffer::from_slice(&rt, &apart).unwrap(), Buffer::<f16>::zeros(&rt, apart.len()).unwrap());
+            let (q, mut o) =
+                (Buffer::from_slice(&rt, &apart).unwrap(), Buffer::<f16>::zeros(&rt, apart.len()).unwrap());
             let (dims, strides) = ([heads, queries, d], [head, row, 1]);
             let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([shared, keys, d]).unwrap());
             let result = (&mut o).as_slice_mut_arg().strided(dims, strides).unwrap();
-            attention::<f16>(&rt, q.slice(..).unwrap().strided(dims, strides).unwrap(), k, v, result, 0.5, true).unwrap();
+            attention::<f16>(&rt, q.slice(..).unwrap().strided(dims, strides).unwrap(), k, v, result, 0.5, true)
+                .unwrap();
             let all = o.to_vec().unwrap();
             (0..heads * queries * d).map(|e| all[place(e)]).collect()
         };
@@ -228,7 +235,16 @@ mod tests {
             k[..none].fill(f16::NAN);
             let (k, mut o) = (Buffer::from_slice(&rt, &k).unwrap(), Buffer::<f16>::zeros(&rt, 128).unwrap());
             let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([1, keys, d]).unwrap());
-            attention::<f16>(&rt, q.slice(..).unwrap().view([1, 1, d]).unwrap(), k, v, (&mut o).as_slice_mut_arg().view([1, 1, d]).unwrap(), 0.5, false).unwrap();
+            attention::<f16>(
+                &rt,
+                q.slice(..).unwrap().view([1, 1, d]).unwrap(),
+                k,
+                v,
+                (&mut o).as_slice_mut_arg().view([1, 1, d]).unwrap(),
+                0.5,
+                false,
+            )
+            .unwrap();
             assert!(o.to_vec().unwrap().iter().all(|x| x.is_nan()), "{none}");
         }
     }
@@ -236,7 +252,9 @@ mod tests {
     #[test]
     fn matrices_under_each_other() {
         let data = [0f32; 600];
-        let of = |dims: [u64; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap().stacked(2).map(|v| (v.dims(), v.strides()));
+        let of = |dims: [u64; 3], strides| {
+            data.as_slice().as_slice_arg().strided(dims, strides).unwrap().stacked(2).map(|v| (v.dims(), v.strides()))
+        };
         assert_eq!(of([4, 3, 5], [15, 5, 1]), Some(([2, 6, 5], [30, 5, 1])));
         assert_eq!(of([4, 3, 5], [24, 8, 1]), Some(([2, 6, 5], [48, 8, 1])));
         assert_eq!(of([4, 1, 5], [24, 8, 1]), Some(([2, 2, 5], [48, 24, 1])), "no stride leads away from a single row");

@@ -40,14 +40,22 @@ pub fn gemm<'a>(
     let (a, b) = (as_is(a), as_is(b));
     let copies = route::copies(LEAST, on, e, (&a, &b), Transpose::NONE, desc);
     with_copies::<f16, u16>(on, copies, (a, b), |a, b| {
-        let kernel = Shared { desc: gemm_shared::DESCS[0], beside: None, name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM }, transpose: Transpose::NONE };
+        let kernel = Shared {
+            desc: gemm_shared::DESCS[0],
+            beside: None,
+            name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM },
+            transpose: Transpose::NONE,
+        };
         let whole = |c: ViewMutArg<f16, 2>| {
             if beta == 0.0 {
                 return on.launch(scaled_product(a.view, b.view, c, alpha));
             }
             // SAFETY: each program reads the tile that it writes then.
             let old = unsafe { c.aliased() };
-            on.launch_as(scaled(a.view, b.view, old, c, alpha, beta), LaunchOptions { allow_exact_alias: true, ..Default::default() })
+            on.launch_as(
+                scaled(a.view, b.view, old, c, alpha, beta),
+                LaunchOptions { allow_exact_alias: true, ..Default::default() },
+            )
         };
         shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
             // SAFETY: they are as large as any configuration needs.
@@ -69,7 +77,13 @@ pub trait BatchMultiply: Multiply {
     }
     /// `below`: rows from one matrix of A to the next.
     #[doc(hidden)]
-    fn multiply_batch(_: &impl Launch, _a: Operand<Self>, _below: u64, _b: ViewArg<Self, 3>, _c: ViewMutArg<Self, 3>) -> Result<()> {
+    fn multiply_batch(
+        _: &impl Launch,
+        _a: Operand<Self>,
+        _below: u64,
+        _b: ViewArg<Self, 3>,
+        _c: ViewMutArg<Self, 3>,
+    ) -> Result<()> {
         unreachable!("for types that have parts")
     }
 }
@@ -110,7 +124,13 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
     batched_from(LEAST_OF_BATCHES, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg())
 }
 
-fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 3>, b: ViewArg<T, 3>, c: ViewMutArg<T, 3>) -> Result<()> {
+fn batched_from<T: BatchMultiply>(
+    least: Least,
+    on: &impl Launch,
+    a: ViewArg<T, 3>,
+    b: ViewArg<T, 3>,
+    c: ViewMutArg<T, 3>,
+) -> Result<()> {
     const WHAT: &str = "batched_matmul";
     let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
     if na != nb || na != nc {
@@ -128,7 +148,8 @@ fn batched_from<T: BatchMultiply>(least: Least, on: &impl Launch, a: ViewArg<T, 
             return T::multiply_batch(on, x, below, b, c);
         }
         let rows = Packed::<T::Bits>::new(on, &y, false)?;
-        let copied = batch_of(rows.operand()?.view, b).ok_or(Error::TooLarge { len: b.span(), size: size_of::<T>() })?;
+        let copied =
+            batch_of(rows.operand()?.view, b).ok_or(Error::TooLarge { len: b.span(), size: size_of::<T>() })?;
         return T::multiply_batch(on, x, below, copied, c);
     }
     // As much work as one product that is so much deeper.
@@ -172,9 +193,19 @@ mod tests {
     const BATCH: u64 = 3;
 
     /// Small integers, so that every sum is exact: C of a batch whose operands lie by these strides.
-    fn multiplied<T: BatchMultiply>(least: Least, rt: &Runtime, of: fn(f32) -> T, to: fn(T) -> f32, [m, n, k]: [u64; 3], strides: [[u64; 3]; 2]) {
-        let span = |dims: [u64; 3], strides: [u64; 3]| 1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<u64>();
-        let make = |dims, strides, seed: u64| -> Vec<f32> { (0..span(dims, strides)).map(|i| ((i * 7 + i / 5 + seed) % 5) as f32 - 2.0).collect() };
+    fn multiplied<T: BatchMultiply>(
+        least: Least,
+        rt: &Runtime,
+        of: fn(f32) -> T,
+        to: fn(T) -> f32,
+        [m, n, k]: [u64; 3],
+        strides: [[u64; 3]; 2],
+    ) {
+        let span =
+            |dims: [u64; 3], strides: [u64; 3]| 1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<u64>();
+        let make = |dims, strides, seed: u64| -> Vec<f32> {
+            (0..span(dims, strides)).map(|i| ((i * 7 + i / 5 + seed) % 5) as f32 - 2.0).collect()
+        };
         let (dims_a, dims_b) = ([BATCH, m, k], [BATCH, k, n]);
         let (x, y) = (make(dims_a, strides[0], 1), make(dims_b, strides[1], 2));
         let on_device = |v: &[f32]| Buffer::from_slice(rt, &v.iter().map(|&v| of(v)).collect::<Vec<T>>()).unwrap();
@@ -218,7 +249,8 @@ mod tests {
         let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();
         let (a, b, mut c) = (zeros([2, 64, 9]), zeros([2, 9, 33]), zeros([2, 64, 33]));
         for (least, copied) in [(Least { product: 0, reuse: 0 }, true), (LEAST_OF_BATCHES, false)] {
-            let (x, y) = (a.slice(..).unwrap().view([2, 64, 9]).unwrap(), b.slice(..).unwrap().view([2, 9, 33]).unwrap());
+            let (x, y) =
+                (a.slice(..).unwrap().view([2, 64, 9]).unwrap(), b.slice(..).unwrap().view([2, 9, 33]).unwrap());
             let product = (&mut c).as_slice_mut_arg().view([2, 64, 33]).unwrap();
             match batched_from::<f16>(least, &on, x, y, product) {
                 Ok(()) => assert!(copied),
@@ -231,9 +263,12 @@ mod tests {
     fn batches_with_any_strides() {
         // Without copies of what tensor maps do not take, and with them.
         let all = Least { product: 0, reuse: 0 };
-        for (rt, least) in [(Runtime::cpu(), LEAST_OF_BATCHES), (Runtime::emulator(5), LEAST_OF_BATCHES), (Runtime::emulator(5), all)] {
+        for (rt, least) in
+            [(Runtime::cpu(), LEAST_OF_BATCHES), (Runtime::emulator(5), LEAST_OF_BATCHES), (Runtime::emulator(5), all)]
+        {
             for [m, n, k] in [[16, 24, 32], [17, 33, 9], [65, 7, 40]] {
-                let (by_rows_a, by_columns_a, by_rows_b, by_columns_b) = ([m * k, k, 1], [m * k, 1, m], [k * n, n, 1], [k * n, 1, k]);
+                let (by_rows_a, by_columns_a, by_rows_b, by_columns_b) =
+                    ([m * k, k, 1], [m * k, 1, m], [k * n, n, 1], [k * n, 1, k]);
                 let cases = [
                     // One operand for the whole batch.
                     [[0, k, 1], by_rows_b],

@@ -10,7 +10,9 @@ use super::split;
 use super::wide::Wide;
 use crate::error::{Error, Result};
 use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
+use kernel_core::{
+    AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16,
+};
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,7 +41,13 @@ pub trait Multiply: Element {
         way.transpose == Transpose::OF_B
     }
     #[doc(hidden)]
-    fn call<'a>(way: Way, a: ViewArg<'a, Self, 2>, b: ViewArg<'a, Self, 2>, c: ViewMutArg<'a, Self::Product, 2>, below: f32) -> Call<'a>;
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, Self, 2>,
+        b: ViewArg<'a, Self, 2>,
+        c: ViewMutArg<'a, Self::Product, 2>,
+        below: f32,
+    ) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
     /// The kernel whose programs share the tiles of the last wave, if there is one.
@@ -88,7 +96,14 @@ pub trait Multiply: Element {
     }
     /// In one of the ways that there are for f32.
     #[doc(hidden)]
-    fn multiply_parts(_: &impl Launch, _: Extents, _: Split, _: (Operand<Self>, Operand<Self>), _: ViewMutArg<Self::Product, 2>, _: f32) -> Result<()> {
+    fn multiply_parts(
+        _: &impl Launch,
+        _: Extents,
+        _: Split,
+        _: (Operand<Self>, Operand<Self>),
+        _: ViewMutArg<Self::Product, 2>,
+        _: f32,
+    ) -> Result<()> {
         unreachable!("for types that have them")
     }
 }
@@ -217,7 +232,13 @@ impl Multiply for f32 {
     fn has(way: Way) -> bool {
         !way.transpose.a || way.tf32 && way.transpose.b
     }
-    fn call<'a>(way: Way, a: ViewArg<'a, f32, 2>, b: ViewArg<'a, f32, 2>, c: ViewMutArg<'a, f32, 2>, below: f32) -> Call<'a> {
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, f32, 2>,
+        b: ViewArg<'a, f32, 2>,
+        c: ViewMutArg<'a, f32, 2>,
+        below: f32,
+    ) -> Call<'a> {
         use k::matmul_f32::f32_products::*;
         match (way.tf32, way.transpose.a, way.transpose.b) {
             (true, true, true) => matmul_tf32_tt(a, b, c, below),
@@ -269,7 +290,14 @@ impl Multiply for f32 {
             }
         }
     }
-    fn multiply_parts(on: &impl Launch, e: Extents, way: Split, operands: (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+    fn multiply_parts(
+        on: &impl Launch,
+        e: Extents,
+        way: Split,
+        operands: (Operand<f32>, Operand<f32>),
+        c: ViewMutArg<f32, 2>,
+        below: f32,
+    ) -> Result<()> {
         split::multiply(on, e, way, operands, c, below)
     }
 }
@@ -322,7 +350,10 @@ pub fn matmul_leaky_relu<'a, T: Multiply>(
 ) -> Result<()> {
     const WHAT: &str = "matmul_leaky_relu";
     if T::DTYPE == kernel_core::DType::I8 {
-        return Err(Error::Shape { what: WHAT, why: "a fraction of an integer is none: use f32, f16, bf16, f8e4m3 or f8e5m2".into() });
+        return Err(Error::Shape {
+            what: WHAT,
+            why: "a fraction of an integer is none: use f32, f16, bf16, f8e4m3 or f8e5m2".into(),
+        });
     }
     multiply(WHAT, on, a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg(), transpose, precision, slope)
 }
@@ -361,7 +392,9 @@ fn multiply<T: Multiply>(
     }
     let (a, b) = (Operand::new(a, transpose.a), Operand::new(b, transpose.b));
     match route::turned(on, e, &a, tf32) {
-        Some(Turned::Column) => product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below),
+        Some(Turned::Column) => {
+            product(on, e.turned(), (b.transpose().turned(false), a.transpose()), c.flipped().regular(), tf32, below)
+        }
         Some(Turned::Few) => match if_room(ScratchMatrix::new(on, [e.n, e.m], 1))? {
             Some(mut turned) => {
                 product::<T>(on, e.turned(), (b.transpose(), a.transpose()), turned.view_mut()?, tf32, below)?;
@@ -374,7 +407,14 @@ fn multiply<T: Multiply>(
 }
 
 /// The product of operands that are checked.
-fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
+fn product<T: Multiply>(
+    on: &impl Launch,
+    e: Extents,
+    (a, b): (Operand<T>, Operand<T>),
+    c: ViewMutArg<T::Product, 2>,
+    tf32: bool,
+    below: f32,
+) -> Result<()> {
     match route::route(on, e, &b, c.as_view().strides()[1] == 1, tf32) {
         Route::Split(way) => return T::multiply_parts(on, e, way, (a, b), c, below),
         Route::Wide => {
@@ -384,16 +424,27 @@ fn product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Opera
         }
         Route::Tiles => {}
     }
-    with_copies::<T, T::Bits>(on, route::copies_of_product(on, e, (&a, &b), tf32), (a, b), |a, b| tiles(on, e, (a, b), c, tf32, below))
+    with_copies::<T, T::Bits>(on, route::copies_of_product(on, e, (&a, &b), tf32), (a, b), |a, b| {
+        tiles(on, e, (a, b), c, tf32, below)
+    })
 }
 
 /// The product tile by tile, of operands that are copied, if they should be.
-fn tiles<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (Operand<T>, Operand<T>), c: ViewMutArg<T::Product, 2>, tf32: bool, below: f32) -> Result<()> {
+fn tiles<T: Multiply>(
+    on: &impl Launch,
+    e: Extents,
+    (a, b): (Operand<T>, Operand<T>),
+    c: ViewMutArg<T::Product, 2>,
+    tf32: bool,
+    below: f32,
+) -> Result<()> {
     let given = Way { transpose: a.order(&b), tf32 };
     let (a, b) = if route::has_order::<T>(on, given) { (a, b) } else { (a.turned(false), b.turned(true)) };
     let way = Way { transpose: a.order(&b), tf32 };
     let whole = |c: ViewMutArg<T::Product, 2>| on.launch(T::call(way, a.view, b.view, c, below));
     let Some(desc) = T::shared_desc(way) else { return whole(c) };
     let kernel = Shared { desc, beside: None, name: shared::MATMUL, transpose: way.transpose };
-    shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below)))
+    shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
+        on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below))
+    })
 }

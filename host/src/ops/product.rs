@@ -32,7 +32,11 @@ impl Extents {
         let (a, b) = (flipped_if(t.a, a), flipped_if(t.b, b));
         let text = |[r, c]: [u64; 2]| format!("{r} x {c}");
         if a[1] != b[0] {
-            let why = format!("op(A) is {} and op(B) is {}: as many columns of the one as rows of the other are needed", text(a), text(b));
+            let why = format!(
+                "op(A) is {} and op(B) is {}: as many columns of the one as rows of the other are needed",
+                text(a),
+                text(b)
+            );
             return Err(Error::Shape { what, why });
         }
         if c != [a[0], b[1]] {
@@ -72,7 +76,13 @@ pub(super) fn apart<T, U, const R: usize>(
 }
 
 /// Whether a product has elements. An error where it shares memory with an operand.
-pub(super) fn is_work<T, U, const R: usize>(what: &'static str, e: Extents, a: &ViewArg<T, R>, b: &ViewArg<T, R>, c: &ViewMutArg<U, R>) -> Result<bool> {
+pub(super) fn is_work<T, U, const R: usize>(
+    what: &'static str,
+    e: Extents,
+    a: &ViewArg<T, R>,
+    b: &ViewArg<T, R>,
+    c: &ViewMutArg<U, R>,
+) -> Result<bool> {
     apart(what, ("c", c), ("a", a))?;
     apart(what, ("c", c), ("b", b))?;
     Ok(e.m > 0 && e.n > 0)
@@ -110,7 +120,12 @@ impl<'a, T: Element> Operand<'a, T> {
         let (size, [row, element], [rows, cols]) = (size_of::<T>() as u64, self.view.strides(), self.view.dims());
         let starts = self.view.addr() | row.wrapping_mul(size);
         let fits = |n: u64| (1..=i32::MAX as u64).contains(&n);
-        element == 1 && row > 0 && starts.is_multiple_of(16) && fits(rows) && fits(cols) && row.saturating_mul(size) < 1 << 39
+        element == 1
+            && row > 0
+            && starts.is_multiple_of(16)
+            && fits(rows)
+            && fits(cols)
+            && row.saturating_mul(size) < 1 << 39
     }
 
     /// Which of both are transposed, where this is the left one.

@@ -48,7 +48,13 @@ pub fn matmul_int8<'a>(
     // A row of ones below A makes the sums of B's columns.
     let ones = u64::from(q.zero_a != 0);
     if route::wide(on, e, ones, &b, true) {
-        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?, row_sums(on, a.turned(false).view, q.zero_b)?, Wide::of(on, &a, ones)?)) };
+        let memory = || -> Result<_> {
+            Ok((
+                ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?,
+                row_sums(on, a.turned(false).view, q.zero_b)?,
+                Wide::of(on, &a, ones)?,
+            ))
+        };
         // Else B turned may fit.
         if let Some((mut product, rows, Some(wide))) = if_room(memory())? {
             wide.multiply(on, &b, product.view_mut()?, 1.0)?;
@@ -63,9 +69,11 @@ pub fn matmul_int8<'a>(
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
-        let whole = |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
+        let whole =
+            |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
         let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
-        let kernel = Shared { desc, beside: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
+        let kernel =
+            Shared { desc, beside: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
         shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
             let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
             on.launch(<i8 as Multiply>::shared_call(WAY, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
@@ -98,7 +106,15 @@ fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32
 }
 
 /// Quantises a product.
-fn finish(on: &impl Launch, e: Extents, q: &Quantisation, sums: ViewArg<i32, 2>, c: ViewMutArg<i8, 2>, rows: SliceArg<i32>, columns: SliceArg<i32>) -> Result<()> {
+fn finish(
+    on: &impl Launch,
+    e: Extents,
+    q: &Quantisation,
+    sums: ViewArg<i32, 2>,
+    c: ViewMutArg<i8, 2>,
+    rows: SliceArg<i32>,
+    columns: SliceArg<i32>,
+) -> Result<()> {
     let [za, zb, zc] = q.zeros();
     on.launch(quantise(sums, c, rows, columns, e.k, q.scale(), za, zb, zc))
 }

@@ -68,7 +68,12 @@ pub fn count_2d_array_element<'a>(
 /// One launch; scratch for a partial sum per program.
 ///
 /// Shapes: `a`, `b` of equal length; `y` has one element.
-pub fn dot_product<'a>(on: &impl Launch, a: impl AsSlice<'a, f16>, b: impl AsSlice<'a, f16>, y: impl AsSliceMut<'a, f16>) -> Result<()> {
+pub fn dot_product<'a>(
+    on: &impl Launch,
+    a: impl AsSlice<'a, f16>,
+    b: impl AsSlice<'a, f16>,
+    y: impl AsSliceMut<'a, f16>,
+) -> Result<()> {
     let (a, b, y) = (a.as_slice_arg(), b.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("dot_product", &[("a", a.len()), ("b", b.len())])?;
     check::length("dot_product", "y", y.len(), 1, "a sum")?;

@@ -28,7 +28,12 @@ bits!(u8, u16, u32);
 /// integers of their size.
 ///
 /// Shapes: `x` is `rows x cols`; `y` is, too, or `cols x rows`.
-pub fn repack<'a, B: Bits>(on: &impl Launch, x: impl AsView<'a, B, 2>, y: impl AsViewMut<'a, B, 2>, transpose: bool) -> Result<()> {
+pub fn repack<'a, B: Bits>(
+    on: &impl Launch,
+    x: impl AsView<'a, B, 2>,
+    y: impl AsViewMut<'a, B, 2>,
+    transpose: bool,
+) -> Result<()> {
     const WHAT: &str = "repack";
     let (x, y) = (x.as_view_arg(), y.as_view_mut_arg());
     let ([rows, cols], found) = (x.dims(), y.as_view().dims());
@@ -66,7 +71,8 @@ impl<B: Bits> Packed<B> {
         let bits = self.rows.view()?;
         // SAFETY: holds copies of such elements, and is borrowed.
         let all: SliceArg<T> = unsafe { memory_of(bits) };
-        let view = all.strided(bits.dims(), bits.strides()).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
+        let view =
+            all.strided(bits.dims(), bits.strides()).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
         Ok(Operand { view, transposed: self.transposed })
     }
 }
@@ -81,7 +87,12 @@ pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: Vi
 }
 
 /// Runs a product on its operands, or on copies of those that are to be copied.
-pub(super) fn with_copies<T: Element, B: Bits>(on: &impl Launch, copies: Copies, (a, b): (Operand<T>, Operand<T>), run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>) -> Result<()> {
+pub(super) fn with_copies<T: Element, B: Bits>(
+    on: &impl Launch,
+    copies: Copies,
+    (a, b): (Operand<T>, Operand<T>),
+    run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
+) -> Result<()> {
     let made = || -> Result<_> {
         let copied_a = copies.a.map(|transposed| Packed::<B>::new(on, &a, transposed)).transpose()?;
         Ok((copied_a, copies.b.map(|transposed| Packed::<B>::new(on, &b, transposed)).transpose()?))
@@ -127,11 +138,18 @@ mod tests {
         let data = Buffer::<f16>::zeros(&rt, 32 * 37).unwrap();
         let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [37, 1]).unwrap(), false);
         let is_copy = |o: &Operand<f16>| !(data.addr()..data.addr() + data.bytes()).contains(&o.view.addr());
-        for copies in [(None, None), (Some(false), None), (None, Some(true)), (Some(true), Some(false))].map(|(a, b)| Copies { a, b }) {
+        for copies in [(None, None), (Some(false), None), (None, Some(true)), (Some(true), Some(false))]
+            .map(|(a, b)| Copies { a, b })
+        {
             let mut runs = 0;
             let run = |a: Operand<f16>, b: Operand<f16>| {
                 for (o, copied) in [(a, copies.a), (b, copies.b)] {
-                    assert!(is_copy(&o) == copied.is_some() && o.maps() == copied.is_some() && o.transposed == copied.unwrap_or(false), "{copies:?}");
+                    assert!(
+                        is_copy(&o) == copied.is_some()
+                            && o.maps() == copied.is_some()
+                            && o.transposed == copied.unwrap_or(false),
+                        "{copies:?}"
+                    );
                 }
                 runs += 1;
                 Ok(())

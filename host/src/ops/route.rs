@@ -61,7 +61,10 @@ pub(super) fn turned<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, 
     if e.n == 1 && e.m > 1 {
         return Some(Turned::Column);
     }
-    let few = e.n <= FEW_COLUMNS && e.m > 2 * e.n && e.k >= LEAST_DEPTH_TO_TURN && e.m.saturating_mul(e.k) >= LEAST_OPERAND_TO_TURN;
+    let few = e.n <= FEW_COLUMNS
+        && e.m > 2 * e.n
+        && e.k >= LEAST_DEPTH_TO_TURN
+        && e.m.saturating_mul(e.k) >= LEAST_OPERAND_TO_TURN;
     (is_f32::<T>() && !tf32 && few && split(on, e.turned(), &a.transpose(), true).is_some()).then_some(Turned::Few)
 }
 
@@ -155,7 +158,10 @@ fn parts(num_sms: u64, e: Extents) -> u64 {
     let (tiles, at_once) = if small { (tiles(64), 2 * num_sms) } else { (tiles(128), num_sms) };
     // Of the time of a step of depth: waves times the depth of one, and what each part costs to be written and added up.
     let sums = e.m.saturating_mul(e.n) / SUMS_PER_STEP;
-    let cost = |parts: u64| (tiles.saturating_mul(parts).div_ceil(at_once).saturating_mul(e.k) / parts).saturating_add(sums.saturating_mul(parts));
+    let cost = |parts: u64| {
+        (tiles.saturating_mul(parts).div_ceil(at_once).saturating_mul(e.k) / parts)
+            .saturating_add(sums.saturating_mul(parts))
+    };
     (1..=most).min_by_key(|&parts| cost(parts)).unwrap_or(1)
 }
 
@@ -175,7 +181,9 @@ pub(super) fn wide<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Ope
     match on.pin() {
         Some((kernel, _)) if kernel.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
         Some((kernel, _)) => core::ptr::eq(kernel, desc),
-        None => taken && e.m <= MOST_ROWS_OF_WIDE - ones && e.n >= LEAST_COLUMNS_OF_WIDE && e.n.saturating_mul(e.k) >= least,
+        None => {
+            taken && e.m <= MOST_ROWS_OF_WIDE - ones && e.n >= LEAST_COLUMNS_OF_WIDE && e.n.saturating_mul(e.k) >= least
+        }
     }
 }
 
@@ -200,21 +208,32 @@ fn soon_turned(e: Extents) -> bool {
 /// Whether there is a kernel for this order that may be taken. The pinned one that takes A as rows and B as columns is taken whatever the rows are, for strides
 /// say what is transposed.
 pub(super) fn has_order<T: Multiply>(on: &impl Launch, way: Way) -> bool {
-    let pinned = || on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: Transpose::OF_B, ..way })));
+    let pinned = || {
+        on.pin().is_some_and(|(kernel, _)| core::ptr::eq(kernel, T::desc(Way { transpose: Transpose::OF_B, ..way })))
+    };
     way.transpose == Transpose::OF_B || (T::has(way) && !pinned())
 }
 
 /// The order in which kernels are faster by operands, copied where they are not in it, than by those that are given.
-pub(super) fn wanted_order<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, b: &Operand<T>, tf32: bool) -> Transpose {
+pub(super) fn wanted_order<T: Multiply>(
+    on: &impl Launch,
+    e: Extents,
+    a: &Operand<T>,
+    b: &Operand<T>,
+    tf32: bool,
+) -> Transpose {
     let given = a.order(b);
     let usual = if T::has(Way { transpose: given, tf32 }) { given } else { Transpose::OF_B };
     // A pinned kernel's own.
     if let Some((kernel, _)) = on.pin() {
         let is_pinned = |&transpose: &Transpose| {
             let way = Way { transpose, tf32 };
-            T::has(way) && (core::ptr::eq(kernel, T::desc(way)) || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
+            T::has(way)
+                && (core::ptr::eq(kernel, T::desc(way))
+                    || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
         };
-        let orders = [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
+        let orders =
+            [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
         return orders.into_iter().find(is_pinned).unwrap_or(usual);
     }
     if tf32 {
@@ -267,14 +286,20 @@ pub(super) fn copies<T: Element>(
     let given = a.order(b);
     let a = (given.a != wanted.a || !a.maps()).then_some(wanted.a);
     let b = (given.b != wanted.b || !b.maps()).then_some(wanted.b);
-    let pays = e.product() >= least.product && (a.is_none() || e.n >= least.reuse) && (b.is_none() || e.m >= least.reuse);
+    let pays =
+        e.product() >= least.product && (a.is_none() || e.n >= least.reuse) && (b.is_none() || e.m >= least.reuse);
     let pinned = || on.pin().is_some_and(|(k, _)| given != wanted && core::ptr::eq(k, desc(given)));
     let copied = (a.is_some() || b.is_some()) && pays && !pinned() && on.runtime().0.takes_maps(desc(wanted));
     if copied { Copies { a, b } } else { Copies::default() }
 }
 
 /// Of the operands of a plain product.
-pub(super) fn copies_of_product<T: Multiply>(on: &impl Launch, e: Extents, (a, b): (&Operand<T>, &Operand<T>), tf32: bool) -> Copies {
+pub(super) fn copies_of_product<T: Multiply>(
+    on: &impl Launch,
+    e: Extents,
+    (a, b): (&Operand<T>, &Operand<T>),
+    tf32: bool,
+) -> Copies {
     // Tensor maps take f32 as it is for products in tf32 only.
     if is_f32::<T>() && !tf32 {
         return Copies::default();
@@ -305,12 +330,20 @@ const MOST_WAVES: u64 = 4;
 const LEAST_SHARED: u64 = 1 << 24;
 
 /// By `desc`, or by a kernel that is only launched beside it; `taken`: whether tensor maps take the operands and the result.
-pub(super) fn sharing(on: &impl Launch, e: Extents, desc: &'static KernelDesc, beside: Option<&'static KernelDesc>, taken: bool) -> Sharing {
+pub(super) fn sharing(
+    on: &impl Launch,
+    e: Extents,
+    desc: &'static KernelDesc,
+    beside: Option<&'static KernelDesc>,
+    taken: bool,
+) -> Sharing {
     let taken = taken && on.runtime().0.takes_maps(desc);
     let tiles = e.m.div_ceil(shared::TILE[0]).saturating_mul(e.n.div_ceil(shared::TILE[1]));
     let always = |yes: bool| if yes { Sharing::Always } else { Sharing::Never };
     match on.pin() {
-        Some((kernel, _)) if beside.is_some_and(|d| core::ptr::eq(kernel, d)) => always(taken || on.runtime().kind() == BackendKind::Cpu),
+        Some((kernel, _)) if beside.is_some_and(|d| core::ptr::eq(kernel, d)) => {
+            always(taken || on.runtime().kind() == BackendKind::Cpu)
+        }
         Some((kernel, _)) => always(core::ptr::eq(kernel, desc)),
         None if !taken => Sharing::Never,
         None if e.m <= FEW_ROWS => Sharing::Always,
@@ -335,7 +368,9 @@ mod tests {
         let rt = Runtime::emulator(0);
         let data = Buffer::<f32>::zeros(&rt, 32).unwrap();
         // Only its rows count.
-        let operand = |transposed| Operand::new(data.slice(..).unwrap().strided([2, 2], [if odd { 17 } else { 16 }, 1]).unwrap(), transposed);
+        let operand = |transposed| {
+            Operand::new(data.slice(..).unwrap().strided([2, 2], [if odd { 17 } else { 16 }, 1]).unwrap(), transposed)
+        };
         let (a, b) = (operand(given.starts_with('T')), operand(given.ends_with('T')));
         let found = wanted_order(&rt, Extents { m, n, k }, &a, &b, true);
         [found.a, found.b].map(|t| if t { 'T' } else { 'N' }).iter().collect()
@@ -344,7 +379,18 @@ mod tests {
     #[test]
     fn in_tf32_one_operand_may_lie_across() {
         let (large, wide, tall) = ([4096, 4096, 4096], [64, 4096, 4096], [8192, 64, 4096]);
-        for (given, dims, wanted) in [("NN", large, "NN"), ("NT", large, "NT"), ("TT", large, "TT"), ("TN", large, "NN"), ("TN", tall, "TT"), ("TN", wide, "NN"), ("TT", wide, "NT"), ("TT", [64, 64, 4096], "TT"), ("TN", [512, 64, 131072], "TT"), ("TT", [512, 64, 131072], "TT")] {
+        for (given, dims, wanted) in [
+            ("NN", large, "NN"),
+            ("NT", large, "NT"),
+            ("TT", large, "TT"),
+            ("TN", large, "NN"),
+            ("TN", tall, "TT"),
+            ("TN", wide, "NN"),
+            ("TT", wide, "NT"),
+            ("TT", [64, 64, 4096], "TT"),
+            ("TN", [512, 64, 131072], "TT"),
+            ("TT", [512, 64, 131072], "TT"),
+        ] {
             assert_eq!(order(given, dims, false), wanted, "{given} {dims:?}");
             assert_eq!(order(given, dims, true), "NT", "what is copied is turned: {given} {dims:?}");
         }
@@ -368,7 +414,16 @@ mod tests {
     #[test]
     fn programs_share_the_columns_of_a_row_where_there_are_few() {
         let of = |n, k, transposed| parts_of_row(132, Extents { m: 1, n, k }, transposed);
-        assert_eq!([of(4096, 4096, false), of(1024, 8192, false), of(1024, 4096, true), of(1, 1 << 20, true), of(1, 100, false)], [2, 8, 1, 264, 1]);
+        assert_eq!(
+            [
+                of(4096, 4096, false),
+                of(1024, 8192, false),
+                of(1024, 4096, true),
+                of(1, 1 << 20, true),
+                of(1, 100, false)
+            ],
+            [2, 8, 1, 264, 1]
+        );
         assert!(of(u64::MAX, u64::MAX, false) == 1, "nothing overflows");
     }
 
@@ -386,12 +441,15 @@ mod tests {
 
     #[test]
     fn operands_are_copied_where_it_pays() {
-        let (emulator, all, none) = (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
+        let (emulator, all, none) =
+            (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
         // Of rows of so many elements, neither of which is given transposed.
         let copied = |rt: &Runtime, pitch: u64, wanted: Transpose, least: Least| {
             let data = Buffer::<kernel_core::f16>::zeros(rt, 32 * pitch as usize).unwrap();
             let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch, 1]).unwrap(), false);
-            let found = copies(least, rt, Extents { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| device_kernels::gemm::scaled::gemm::DESCS[0]);
+            let found = copies(least, rt, Extents { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| {
+                device_kernels::gemm::scaled::gemm::DESCS[0]
+            });
             (found.a, found.b)
         };
         let as_given = Transpose::NONE;

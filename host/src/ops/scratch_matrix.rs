@@ -38,7 +38,8 @@ impl<T: Element> ScratchMatrix<T> {
 
     pub fn first_rows(&self, rows: u64) -> Result<ViewArg<'_, T, 2>> {
         let all = self.memory.as_slice_arg();
-        all.strided([rows, self.dims[1]], [self.pitch, 1]).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })
+        all.strided([rows, self.dims[1]], [self.pitch, 1])
+            .ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })
     }
 
     pub fn view_mut(&mut self) -> Result<ViewMutArg<'_, T, 2>> {

@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use device_kernels::matmul_shared::shared::*;
-use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
 #[cfg(test)]
 use kernel_core::ConfigDesc;
+use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
 use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
@@ -53,12 +53,26 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
             // The likely one first: it is taken where nothing was measured.
             let candidates = if likely { [SHARED, WHOLE] } else { [WHOLE, SHARED] };
             let order = order(kernel.transpose, likely, a.in_sectors() && b.in_sectors());
-            let op = Tunable { name: kernel.name, types: T::DTYPE.name(), version: version(), sizes: &[e.m, e.n, e.k, order], candidates: &candidates };
+            let op = Tunable {
+                name: kernel.name,
+                types: T::DTYPE.name(),
+                version: version(),
+                sizes: &[e.m, e.n, e.k, order],
+                candidates: &candidates,
+            };
             let out = c.as_view();
-            let outputs = [Output { addr: out.addr(), bytes: out.span() * size_of::<P>() as u64, dtype: P::DTYPE, tf32: false, compare: false }];
-            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| match candidates[candidate] == SHARED {
-                true => by_sharing(&mut Room::new(on)?, again(&c)),
-                false => whole(again(&c)),
+            let outputs = [Output {
+                addr: out.addr(),
+                bytes: out.span() * size_of::<P>() as u64,
+                dtype: P::DTYPE,
+                tf32: false,
+                compare: false,
+            }];
+            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
+                match candidates[candidate] == SHARED {
+                    true => by_sharing(&mut Room::new(on)?, again(&c)),
+                    false => whole(again(&c)),
+                }
             })?;
             candidates[chosen] == SHARED
         }
@@ -117,7 +131,17 @@ fn version() -> &'static str {
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn, matmul_tf32_tt};
         use device_kernels::{gemm::scaled::*, matmul_8bit::bytes::*, matmul_int8::quantised::*};
         let halves = [matmul_nn::DESCS, matmul_nt::DESCS, matmul_tn::DESCS, matmul_tt::DESCS];
-        let others = [matmul_tf32::DESCS, matmul_tf32_nn::DESCS, matmul_tf32_tt::DESCS, matmul_i8::DESCS, matmul_f8::DESCS, gemm::DESCS, scaled_product::DESCS, matmul_int8::DESCS, quantise::DESCS];
+        let others = [
+            matmul_tf32::DESCS,
+            matmul_tf32_nn::DESCS,
+            matmul_tf32_tt::DESCS,
+            matmul_i8::DESCS,
+            matmul_f8::DESCS,
+            gemm::DESCS,
+            scaled_product::DESCS,
+            matmul_int8::DESCS,
+            quantise::DESCS,
+        ];
         Tunable::version_of(&[&halves[..], &others, &KERNELS].concat())
     })
 }
@@ -162,7 +186,10 @@ mod tests {
     #[test]
     fn choices_are_kept_apart() {
         let flags = |i: u32| (i & 1 == 1, i & 2 == 2, i & 4 == 4, i & 8 == 0);
-        let buckets: HashSet<u8> = (0..16).map(flags).map(|(a, b, likely, in_sectors)| extent_bucket(order(Transpose { a, b }, likely, in_sectors))).collect();
+        let buckets: HashSet<u8> = (0..16)
+            .map(flags)
+            .map(|(a, b, likely, in_sectors)| extent_bucket(order(Transpose { a, b }, likely, in_sectors)))
+            .collect();
         assert_eq!(buckets.len(), 16);
         // The one that results are shipped under.
         assert_eq!(order(Transpose::NONE, false, true), 1);

@@ -55,7 +55,9 @@ pub fn softmax_rows<'a>(
     let kernels = by_width(cols);
     let outputs = [Output::new(&y)];
     let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
-    let choice = on.runtime().choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
+    let choice = on
+        .runtime()
+        .choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
     launch_rows(on, kernels[choice], x, y, rows, cols)
 }
 
@@ -73,7 +75,14 @@ fn by_width(cols: u64) -> [&'static str; 3] {
     }
 }
 
-fn launch_rows(on: &impl Launch, kernel: &str, x: SliceArg<f32>, y: SliceMutArg<f32>, rows: u64, cols: u64) -> Result<()> {
+fn launch_rows(
+    on: &impl Launch,
+    kernel: &str,
+    x: SliceArg<f32>,
+    y: SliceMutArg<f32>,
+    rows: u64,
+    cols: u64,
+) -> Result<()> {
     match kernel {
         "softmax_rows_packed" => on.launch(softmax_rows_packed(x, y, rows, cols)),
         "softmax_rows_wide" => on.launch(softmax_rows_wide(x, y, rows, cols)),
@@ -90,5 +99,7 @@ fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
 /// Changes with any of the kernels.
 fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
-    VERSION.get_or_init(|| Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS]))
+    VERSION.get_or_init(|| {
+        Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
+    })
 }

@@ -7,7 +7,9 @@ use super::scratch_matrix::ScratchMatrix;
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use device_kernels::matmul_f32::f32_products as k;
-use device_kernels::matmul_split::shared_tiles::{batched_matmul_f32_mixed, matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt};
+use device_kernels::matmul_split::shared_tiles::{
+    batched_matmul_f32_mixed, matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt,
+};
 use kernel_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least.
@@ -19,9 +21,13 @@ const PITCH: u64 = 32;
 pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
     let to = y.as_view();
     // SAFETY: the same memory, borrowed as long, as integers of the same size: any bits are one.
-    let (x_bits, y_bits) = unsafe { (memory_of::<f32, u32, 2>(x), SliceMutArg::<u32>::from_raw(to.addr(), to.span(), to.place())) };
+    let (x_bits, y_bits) =
+        unsafe { (memory_of::<f32, u32, 2>(x), SliceMutArg::<u32>::from_raw(to.addr(), to.span(), to.place())) };
     let too_large = || Error::TooLarge { len: to.span(), size: size_of::<f32>() };
-    let (x_bits, y_bits) = (x_bits.strided(x.dims(), x.strides()).ok_or_else(too_large)?, y_bits.strided(to.dims(), to.strides()).ok_or_else(too_large)?);
+    let (x_bits, y_bits) = (
+        x_bits.strided(x.dims(), x.strides()).ok_or_else(too_large)?,
+        y_bits.strided(to.dims(), to.strides()).ok_or_else(too_large)?,
+    );
     on.launch(u32::repack_call(x_bits, y_bits, true))
 }
 
@@ -34,7 +40,14 @@ pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
 }
 
 /// `f(op(A) op(B))`, A of any strides, B of any for [`Split::Apart`].
-pub(super) fn multiply(on: &impl Launch, e: Extents, way: Split, (a, b): (Operand<f32>, Operand<f32>), c: ViewMutArg<f32, 2>, below: f32) -> Result<()> {
+pub(super) fn multiply(
+    on: &impl Launch,
+    e: Extents,
+    way: Split,
+    (a, b): (Operand<f32>, Operand<f32>),
+    c: ViewMutArg<f32, 2>,
+    below: f32,
+) -> Result<()> {
     let a = a.turned(false).view;
     match way {
         Split::Apart => {
@@ -64,7 +77,13 @@ pub(super) fn multiply(on: &impl Launch, e: Extents, way: Split, (a, b): (Operan
 }
 
 /// Products of a batch, whose matrices of A stand one below the other, `below` rows apart.
-pub(super) fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
+pub(super) fn multiply_batch(
+    on: &impl Launch,
+    a: Operand<f32>,
+    below: u64,
+    b: ViewArg<f32, 3>,
+    c: ViewMutArg<f32, 3>,
+) -> Result<()> {
     let a = Parts::of(on, a.turned(false).view)?;
     on.launch(batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, below, b, c))
 }

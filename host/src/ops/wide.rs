@@ -22,14 +22,21 @@ impl<S: kernel_core::Element> Wide<S> {
     pub fn of<T: Multiply<Sum = S>>(on: &impl Launch, a: &Operand<T>, ones: u64) -> Result<Option<Self>> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
-        let memory = || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Room::new(on)?)) };
+        let memory =
+            || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Room::new(on)?)) };
         let Some((mut rows, room)) = if_room(memory())? else { return Ok(None) };
         on.launch(T::widen_call(x, rows.view_mut()?))?;
         Ok(Some(Wide { rows, room }))
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
-    pub fn multiply<T: Multiply<Sum = S>>(mut self, on: &impl Launch, b: &Operand<T>, c: ViewMutArg<T::Product, 2>, below: f32) -> Result<()> {
+    pub fn multiply<T: Multiply<Sum = S>>(
+        mut self,
+        on: &impl Launch,
+        b: &Operand<T>,
+        c: ViewMutArg<T::Product, 2>,
+        below: f32,
+    ) -> Result<()> {
         let (slots, tickets) = self.room.parts();
         on.launch(T::wide_call(self.rows.view()?, b.turned(false).view, slots, tickets, c, below))
     }
@@ -47,10 +54,15 @@ mod tests {
     fn multiplied<T: Multiply>([m, n, k]: [u64; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
         let rt = Runtime::emulator(3);
         let on = On::new(&rt).pin(Some(emulated_with_maps(T::wide_desc().unwrap())));
-        let (a, b, mut c) = (Buffer::from_slice(&rt, a).unwrap(), Buffer::from_slice(&rt, b).unwrap(), Buffer::<T::Product>::zeros(&rt, (m * n) as usize).unwrap());
+        let (a, b, mut c) = (
+            Buffer::from_slice(&rt, a).unwrap(),
+            Buffer::from_slice(&rt, b).unwrap(),
+            Buffer::<T::Product>::zeros(&rt, (m * n) as usize).unwrap(),
+        );
         let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().view([k, n]).unwrap());
         assert!(Operand::new(vb, false).maps());
-        matmul::<T>(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), Transpose::NONE, Precision::Default).unwrap();
+        matmul::<T>(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), Transpose::NONE, Precision::Default)
+            .unwrap();
         c.to_vec().unwrap()
     }
 
@@ -58,7 +70,9 @@ mod tests {
     #[test]
     fn bytes_are_exact_whatever_the_depth() {
         let (m, n, k) = (5usize, 80usize, 4300usize);
-        let nearly = |seed: usize, len: usize| -> Vec<i8> { (0..len).map(|i| if i % 97 == seed { -128 } else { 127 - ((i * 31 + seed) % 3) as i8 }).collect() };
+        let nearly = |seed: usize, len: usize| -> Vec<i8> {
+            (0..len).map(|i| if i % 97 == seed { -128 } else { 127 - ((i * 31 + seed) % 3) as i8 }).collect()
+        };
         for (x, y) in [(nearly(1, m * k), nearly(2, k * n)), (vec![-128; m * k], vec![-128; k * n])] {
             let found = multiplied::<i8>([m, n, k].map(|n| n as u64), &x, &y);
             for (i, found) in found.into_iter().enumerate() {
@@ -78,7 +92,11 @@ mod tests {
         let found = multiplied::<T>([m, n, k].map(|n| n as u64), &x, &y);
         for (i, found) in found.into_iter().enumerate() {
             let (wanted, found) = (to(of(0x38)) * to(y[i % n]), found.to_f32());
-            let right = if wanted.is_finite() { (found - wanted).abs() <= wanted.abs() / 256.0 } else { found.is_nan() == wanted.is_nan() && (wanted.is_nan() || found == wanted) };
+            let right = if wanted.is_finite() {
+                (found - wanted).abs() <= wanted.abs() / 256.0
+            } else {
+                found.is_nan() == wanted.is_nan() && (wanted.is_nan() || found == wanted)
+            };
             assert!(right, "{}, column {}: {found} instead of {wanted}", T::DTYPE.name(), i % n);
         }
     }
@@ -97,14 +115,24 @@ mod tests {
         for ([m, n, k], pitch) in [([16u64, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {
                 let q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 16.0, zero_a, zero_b, zero_c: 5 };
-                let make = |seed: u64, len: u64| -> Vec<i8> { (0..len).map(|i| ((i * 37 + i / 7 + seed) % 251) as u8 as i8).collect() };
+                let make = |seed: u64, len: u64| -> Vec<i8> {
+                    (0..len).map(|i| ((i * 37 + i / 7 + seed) % 251) as u8 as i8).collect()
+                };
                 let (x, y) = (make(1, m * k), make(2, k * pitch));
-                let (a, b, mut c) = (Buffer::from_slice(&rt, &x).unwrap(), Buffer::from_slice(&rt, &y).unwrap(), Buffer::<i8>::zeros(&rt, (m * n) as usize).unwrap());
-                let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().strided([k, n], [pitch, 1]).unwrap());
+                let (a, b, mut c) = (
+                    Buffer::from_slice(&rt, &x).unwrap(),
+                    Buffer::from_slice(&rt, &y).unwrap(),
+                    Buffer::<i8>::zeros(&rt, (m * n) as usize).unwrap(),
+                );
+                let (va, vb) =
+                    (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().strided([k, n], [pitch, 1]).unwrap());
                 matmul_int8(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), &q).unwrap();
                 for (i, found) in c.to_vec().unwrap().into_iter().enumerate() {
                     let (r, s) = (i as u64 / n, i as u64 % n);
-                    let of = |l: u64| (i32::from(x[(r * k + l) as usize]) - i32::from(zero_a)) * (i32::from(y[(l * pitch + s) as usize]) - i32::from(zero_b));
+                    let of = |l: u64| {
+                        (i32::from(x[(r * k + l) as usize]) - i32::from(zero_a))
+                            * (i32::from(y[(l * pitch + s) as usize]) - i32::from(zero_b))
+                    };
                     let exact: i32 = (0..k).map(of).sum();
                     let wanted = ((exact as f32 * (0.5 * 0.25 / 16.0)).round_ties_even() as i32 + 5).clamp(-128, 127);
                     assert_eq!(i32::from(found), wanted, "{m} {n} {k}, zeros {zero_a} {zero_b}: row {r}, column {s}");

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-const SHIPPED: &[&str] = &[include_str!("../../defaults/nvidia-h200.json"), include_str!("../../defaults/nvidia-h100-80gb-hbm3.json")];
+const SHIPPED: &[&str] =
+    &[include_str!("../../defaults/nvidia-h200.json"), include_str!("../../defaults/nvidia-h100-80gb-hbm3.json")];
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Defaults {
@@ -59,7 +60,11 @@ impl Defaults {
 
     /// The result for the nearest sizes, and how far off they are.
     pub(crate) fn nearest(&self, label: &str, signature: &str) -> Option<(u32, &str)> {
-        let near = self.kernels.get(label)?.iter().filter_map(|(s, config)| Some((key::distance(s, signature)?, config.as_str())));
+        let near = self
+            .kernels
+            .get(label)?
+            .iter()
+            .filter_map(|(s, config)| Some((key::distance(s, signature)?, config.as_str())));
         near.min_by_key(|(d, _)| *d)
     }
 }
@@ -79,7 +84,9 @@ mod tests {
 
     #[test]
     fn devices_of_one_compute_capability_are_alike() {
-        let others = |device: &'static str, capability: &'static str| alike(device, capability).map(|d| d.device.as_str()).collect::<Vec<_>>();
+        let others = |device: &'static str, capability: &'static str| {
+            alike(device, capability).map(|d| d.device.as_str()).collect::<Vec<_>>()
+        };
         assert_eq!(others("NVIDIA H200", "9.0"), ["NVIDIA H100 80GB HBM3"]);
         assert_eq!(others("NVIDIA H100 PCIe", "9.0"), ["NVIDIA H200", "NVIDIA H100 80GB HBM3"]);
         assert!(others("NVIDIA A100-SXM4-80GB", "8.0").is_empty() && others("cpu", "").is_empty());
@@ -91,7 +98,11 @@ mod tests {
     fn shipped_results_are_of_what_there_is() {
         let kernels = device_kernels::all();
         for (label, results) in SHIPPED.iter().flat_map(|t| parse(t).unwrap().kernels) {
-            let of_kernel = |config: &str| kernels.iter().any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config));
+            let of_kernel = |config: &str| {
+                kernels
+                    .iter()
+                    .any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config))
+            };
             let way = crate::ops::CHOICES.iter().find(|(name, _)| label.split('[').next() == Some(name));
             let of_way = |config: &str| way.is_some_and(|(_, candidates)| candidates.contains(&config));
             let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_way(config)).collect();
@@ -113,6 +124,8 @@ mod tests {
         assert_eq!(d.nearest("k", "x:2 v2"), None);
         assert_eq!(d.nearest("other", "x:2 v0"), None);
         assert!(parse("{}").is_err());
-        assert!(parse(r#"{"format":2,"device":"","compute_capability":"","driver":"","crate":"","kernels":{}}"#).is_err());
+        assert!(
+            parse(r#"{"format":2,"device":"","compute_capability":"","driver":"","crate":"","kernels":{}}"#).is_err()
+        );
     }
 }

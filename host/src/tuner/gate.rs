@@ -34,18 +34,30 @@ pub(crate) fn difference(dtype: DType, tf32: bool, first: usize, want: &[u8], go
     let size = dtype.size();
     let Some(rel) = tolerance(dtype, tf32) else {
         let i = want.iter().zip(got).position(|(a, b)| a != b).unwrap_or(0) / size;
-        let hex = |b: &[u8]| b.get(i * size..(i + 1) * size).unwrap_or(b).iter().rev().map(|x| format!("{x:02x}")).collect::<String>();
+        let hex = |b: &[u8]| {
+            b.get(i * size..(i + 1) * size).unwrap_or(b).iter().rev().map(|x| format!("{x:02x}")).collect::<String>()
+        };
         return Some(format!("element {} is 0x{} instead of 0x{}", first + i, hex(got), hex(want)));
     };
     // Elements that are small beside the rest may be what is left of a cancellation; or beside those around them, which cost more to look at.
-    let (sum, n) = want.chunks_exact(size).map(|x| read(dtype, x)).filter(|x| x.is_finite()).fold((0.0, 0.0), |(sum, n), x| (sum + x * x, n + 1.0));
+    let (sum, n) = want
+        .chunks_exact(size)
+        .map(|x| read(dtype, x))
+        .filter(|x| x.is_finite())
+        .fold((0.0, 0.0), |(sum, n), x| (sum + x * x, n + 1.0));
     let everywhere = (sum / f64::max(n, 1.0)).sqrt();
     let mut parts = want.chunks(AROUND * size).zip(got.chunks(AROUND * size)).enumerate();
     parts.find_map(|(part, (want, got))| {
         let first_wrong = |usual: f64| {
-            let near = |a: f64, b: f64| a.is_finite() && b.is_finite() && (a - b).abs() <= rel * (0.25 * usual + a.abs().max(b.abs()));
+            let near = |a: f64, b: f64| {
+                a.is_finite() && b.is_finite() && (a - b).abs() <= rel * (0.25 * usual + a.abs().max(b.abs()))
+            };
             let differs = |a: f64, b: f64| !(a == b || (a.is_nan() && b.is_nan()) || near(a, b));
-            let mut pairs = want.chunks_exact(size).zip(got.chunks_exact(size)).map(|(a, b)| (read(dtype, a), read(dtype, b))).enumerate();
+            let mut pairs = want
+                .chunks_exact(size)
+                .zip(got.chunks_exact(size))
+                .map(|(a, b)| (read(dtype, a), read(dtype, b)))
+                .enumerate();
             pairs.find(|(_, (a, b))| differs(*a, *b))
         };
         first_wrong(everywhere)?;
@@ -59,7 +71,8 @@ const AROUND: usize = 64;
 
 /// The standard deviation of normal numbers whose median this is: no single element makes it larger.
 fn usual(dtype: DType, b: &[u8]) -> f64 {
-    let mut sizes: Vec<f64> = b.chunks_exact(dtype.size()).map(|x| read(dtype, x).abs()).filter(|x| x.is_finite()).collect();
+    let mut sizes: Vec<f64> =
+        b.chunks_exact(dtype.size()).map(|x| read(dtype, x).abs()).filter(|x| x.is_finite()).collect();
     let middle = sizes.len() / 2;
     if sizes.is_empty() { 0.0 } else { 1.4826 * *sizes.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }
@@ -74,7 +87,8 @@ pub(crate) fn sample(bytes: u64) -> Vec<(u64, u64)> {
         return vec![(0, bytes)];
     }
     let last = bytes - PIECE;
-    let mut pieces: Vec<_> = (0..PIECES - 1).map(|i| ((last as u128 * i as u128 / (PIECES - 1) as u128) as u64 / 64 * 64, PIECE)).collect();
+    let mut pieces: Vec<_> =
+        (0..PIECES - 1).map(|i| ((last as u128 * i as u128 / (PIECES - 1) as u128) as u64 / 64 * 64, PIECE)).collect();
     // The end, whatever it is a multiple of: elements are at most 8 bytes, and outputs whole elements.
     pieces.push((last / 64 * 64, bytes - last / 64 * 64));
     pieces
@@ -105,13 +119,33 @@ mod tests {
     #[test]
     fn what_is_small_beside_those_around_it_may_differ_by_their_rounding() {
         // As in the first rows of causal attention: larger than all that follows, and less is left of some.
-        let want: Vec<f32> = (0..6400).map(|i| if i == 5 { 1e-6 } else if i < 64 { 1.0 } else { 1e-3 }).collect();
+        let want: Vec<f32> = (0..6400)
+            .map(|i| {
+                if i == 5 {
+                    1e-6
+                } else if i < 64 {
+                    1.0
+                } else {
+                    1e-3
+                }
+            })
+            .collect();
         let with = |i: usize, v: f32| bytes(&[&want[..i], &[v], &want[i + 1..]].concat());
         assert_eq!(difference(DType::F32, false, 0, &bytes(&want), &with(5, 1.2e-5)), None);
-        assert_eq!(difference(DType::F32, false, 0, &bytes(&want), &with(5, 1e-4)).unwrap(), "element 5 is 0.00009999999747378752 instead of 0.0000009999999974752427");
+        assert_eq!(
+            difference(DType::F32, false, 0, &bytes(&want), &with(5, 1e-4)).unwrap(),
+            "element 5 is 0.00009999999747378752 instead of 0.0000009999999974752427"
+        );
         let spike: Vec<f32> = (0..6400).map(|i| if i == 70 { 10.0 } else { want[i] }).collect();
-        assert!(difference(DType::F32, false, 0, &bytes(&spike), &bytes(&[&spike[..71], &[1.2e-3], &spike[72..]].concat())).is_some(), "one large element hides no other");
-        assert_eq!(difference(DType::F32, false, 100, &bytes(&want), &with(6000, 1.01e-3)).unwrap(), "element 6100 is 0.0010100000072270632 instead of 0.0010000000474974513");
+        assert!(
+            difference(DType::F32, false, 0, &bytes(&spike), &bytes(&[&spike[..71], &[1.2e-3], &spike[72..]].concat()))
+                .is_some(),
+            "one large element hides no other"
+        );
+        assert_eq!(
+            difference(DType::F32, false, 100, &bytes(&want), &with(6000, 1.01e-3)).unwrap(),
+            "element 6100 is 0.0010100000072270632 instead of 0.0010000000474974513"
+        );
     }
 
     #[test]

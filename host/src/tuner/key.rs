@@ -87,7 +87,8 @@ pub(crate) fn kernel_label(name: &str, types: &str) -> String {
 pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, kind: Kind) -> String {
     let mut s = String::new();
     for p in desc.params {
-        let list = |from: usize, n: usize| buckets[from..from + n].iter().map(u8::to_string).collect::<Vec<_>>().join("x");
+        let list =
+            |from: usize, n: usize| buckets[from..from + n].iter().map(u8::to_string).collect::<Vec<_>>().join("x");
         let _ = match p.kind {
             ParamKind::Slice | ParamKind::SliceMut => write!(s, "{}:{} ", p.name, buckets[p.slot + 1]),
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
@@ -161,10 +162,19 @@ mod tests {
     #[test]
     fn sizes_share_buckets() {
         assert_eq!([0, 1, 2, 3, 4, 7, 8, u64::MAX].map(bucket), [0, 1, 2, 2, 3, 3, 4, 64]);
-        assert_eq!([0, 1, 2, 3, 4, 5, 16, 17, 32, 33, 64, 65, 96, 97, 128].map(extent_bucket), [0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9]);
-        assert_eq!([129, 1000, 1024, 1025, 3000, 3072, 4096, 4097, 4608, 4609, 8192, 8193].map(extent_bucket), [10, 16, 16, 17, 32, 32, 40, 41, 41, 42, 48, 49]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 16, 17, 32, 33, 64, 65, 96, 97, 128].map(extent_bucket),
+            [0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9]
+        );
+        assert_eq!(
+            [129, 1000, 1024, 1025, 3000, 3072, 4096, 4097, 4608, 4609, 8192, 8193].map(extent_bucket),
+            [10, 16, 16, 17, 32, 32, 40, 41, 41, 42, 48, 49]
+        );
         assert_eq!([1 << 31, 1 << 32, u64::MAX].map(extent_bucket), [192; 3]);
-        assert_eq!([0, 1, 16, 64, 1000, 1024, 1056, u64::MAX].map(|v| stride_bucket(v, 2)), [0, 1, 5, 7, 74, 11, 11, 128]);
+        assert_eq!(
+            [0, 1, 16, 64, 1000, 1024, 1056, u64::MAX].map(|v| stride_bucket(v, 2)),
+            [0, 1, 5, 7, 74, 11, 11, 128]
+        );
         assert_eq!([32, 33, 1056].map(|v| stride_bucket(v, 4)), [6, 70, 11]);
         let b = buckets(&COPY, &[4096, 1000, 8192, 512]);
         assert_eq!(b[..4], [0, 10, 0, 10]);

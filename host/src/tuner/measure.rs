@@ -1,7 +1,7 @@
 //! The search on a real device: saves and restores outputs, compares them, and times runs from a cold cache.
 
-use super::search::Bench;
 use super::gate;
+use super::search::Bench;
 use crate::cuda::context::Cuda;
 use crate::error::Result;
 use crate::event::Event;
@@ -27,7 +27,13 @@ pub struct Output {
 impl Output {
     /// An argument that is written.
     pub fn new<T: Element>(arg: &SliceMutArg<'_, T>) -> Output {
-        Output { addr: arg.addr(), bytes: arg.len() * size_of::<T>() as u64, dtype: T::DTYPE, tf32: false, compare: true }
+        Output {
+            addr: arg.addr(),
+            bytes: arg.len() * size_of::<T>() as u64,
+            dtype: T::DTYPE,
+            tf32: false,
+            compare: true,
+        }
     }
 }
 
@@ -78,12 +84,16 @@ impl<'a> Measure<'a> {
                     Backup::Device(memory)
                 }
                 // SAFETY: the caller of the tuner holds the output mutably, or says that all of a raw pointer's extent is the call's.
-                None => Backup::Host(unsafe { core::slice::from_raw_parts(output.addr as *const u8, output.bytes as usize) }.to_vec()),
+                None => Backup::Host(
+                    unsafe { core::slice::from_raw_parts(output.addr as *const u8, output.bytes as usize) }.to_vec(),
+                ),
             };
             saved.push(Saved { output, copy, reference: Vec::new() });
         }
         let flush = match stream.as_cuda() {
-            Some(s) => Some(DeviceMemory::new(&s.cuda, s.raw.0, 2 * u64::from(rt.device().limits.l2_bytes).max(16 << 20))?),
+            Some(s) => {
+                Some(DeviceMemory::new(&s.cuda, s.raw.0, 2 * u64::from(rt.device().limits.l2_bytes).max(16 << 20))?)
+            }
             None => None,
         };
         let estimates = vec![None; ids.len()];
@@ -99,7 +109,13 @@ impl<'a> Measure<'a> {
                 match self.stream.as_cuda() {
                     Some(s) => s.cuda.download(piece.as_mut_ptr(), output.addr + offset, bytes, s.raw.0)?,
                     // SAFETY: within the output.
-                    None => unsafe { core::ptr::copy_nonoverlapping((output.addr + offset) as *const u8, piece.as_mut_ptr(), piece.len()) },
+                    None => unsafe {
+                        core::ptr::copy_nonoverlapping(
+                            (output.addr + offset) as *const u8,
+                            piece.as_mut_ptr(),
+                            piece.len(),
+                        )
+                    },
                 }
                 Ok(piece)
             })
@@ -148,7 +164,9 @@ impl Bench for Measure<'_> {
             match (&s.copy, self.stream.as_cuda()) {
                 (Backup::Device(m), Some(c)) => c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?,
                 // SAFETY: as many bytes were saved from there.
-                (Backup::Host(v), _) => unsafe { core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len()) },
+                (Backup::Host(v), _) => unsafe {
+                    core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len())
+                },
                 (Backup::Device(_), None) => {}
             }
         }
@@ -174,7 +192,9 @@ impl Bench for Measure<'_> {
             let now = self.read(s.output)?;
             let size = s.output.dtype.size() as u64;
             for (((offset, _), want), got) in gate::sample(s.output.bytes).iter().zip(&s.reference).zip(&now) {
-                if let Some(wrong) = gate::difference(s.output.dtype, s.output.tf32, (offset / size) as usize, want, got) {
+                if let Some(wrong) =
+                    gate::difference(s.output.dtype, s.output.tf32, (offset / size) as usize, want, got)
+                {
                     return Ok(Some(wrong));
                 }
             }

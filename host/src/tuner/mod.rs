@@ -110,7 +110,11 @@ impl Tuner {
             device: device.name.clone(),
             capability: device.compute_capability.map(|(major, minor)| format!("{major}.{minor}")).unwrap_or_default(),
             // On the CPU the number of threads takes the driver's part.
-            driver: if device.driver.is_empty() { format!("{} threads", device.num_sms) } else { device.driver.clone() },
+            driver: if device.driver.is_empty() {
+                format!("{} threads", device.num_sms)
+            } else {
+                device.driver.clone()
+            },
             state: Mutex::new(state),
             measuring: Mutex::new(()),
         }
@@ -165,7 +169,12 @@ impl Tuner {
         let like = || defaults::of(&self.device).into_iter().chain(defaults::alike(&self.device, &self.capability));
         let source = |d: &defaults::Defaults| if d.device == self.device { Source::Shipped } else { Source::Alike };
         let exact = like().find_map(|d| Some((d.exact(label, signature)?, source(d))));
-        let nearest = || like().filter_map(|d| d.nearest(label, signature)).min_by_key(|(distance, _)| *distance).map(|(_, c)| (c, Source::Nearest));
+        let nearest = || {
+            like()
+                .filter_map(|d| d.nearest(label, signature))
+                .min_by_key(|(distance, _)| *distance)
+                .map(|(_, c)| (c, Source::Nearest))
+        };
         exact.or_else(nearest).map(|(c, s)| (c.to_string(), s))
     }
 
@@ -191,7 +200,13 @@ impl Tuner {
     /// What is known of all that this process has asked for, kernels and ways of operations, as a file for `host/defaults`.
     pub(crate) fn export(&self) -> String {
         let of = |k: &Kernel| k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone())).collect();
-        let known = self.lock().kernels.iter().filter(|(_, k)| !k.records.is_empty()).map(|(label, k)| (label.clone(), of(k))).collect();
+        let known = self
+            .lock()
+            .kernels
+            .iter()
+            .filter(|(_, k)| !k.records.is_empty())
+            .map(|(label, k)| (label.clone(), of(k)))
+            .collect();
         let all = defaults::Defaults {
             format: store::FORMAT,
             device: self.device.clone(),
@@ -305,6 +320,9 @@ mod tests {
 
     #[test]
     fn modes_parse() {
-        assert_eq!(["off", "on", "force", "yes"].map(Autotune::parse), [Some(Autotune::Off), Some(Autotune::On), Some(Autotune::Force), None]);
+        assert_eq!(
+            ["off", "on", "force", "yes"].map(Autotune::parse),
+            [Some(Autotune::Off), Some(Autotune::On), Some(Autotune::Force), None]
+        );
     }
 }

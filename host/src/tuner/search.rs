@@ -113,7 +113,9 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
         }
     }
     let Some(base) = base else {
-        return Err(first_error.unwrap_or(crate::Error::Tuning { what: "tuning".into(), why: "there is no candidate".into() }));
+        return Err(
+            first_error.unwrap_or(crate::Error::Tuning { what: "tuning".into(), why: "there is no candidate".into() })
+        );
     };
 
     let alive: Vec<usize> = (0..n).filter(|&i| rejected[i].is_none()).collect();
@@ -126,7 +128,8 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
     }
     let medians: Vec<f64> = times.iter_mut().map(|t| median(t).as_secs_f64()).collect();
     let fastest = alive.iter().map(|&i| medians[i]).fold(f64::INFINITY, f64::min);
-    let worth_it = |i: &usize| *i != base && medians[*i] < medians[base] * (1.0 - MARGIN) && medians[*i] <= fastest * (1.0 + NEAR);
+    let worth_it =
+        |i: &usize| *i != base && medians[*i] < medians[base] * (1.0 - MARGIN) && medians[*i] <= fastest * (1.0 + NEAR);
     let mut rivals: Vec<usize> = alive.iter().copied().filter(worth_it).collect();
     rivals.sort_by(|&a, &b| medians[a].total_cmp(&medians[b]));
     rivals.truncate(RIVALS);
@@ -229,7 +232,8 @@ mod tests {
             Ok(())
         }
         fn compare(&mut self) -> Result<Option<String>> {
-            Ok((self.reference != Some(self.output)).then(|| format!("{} instead of {:?}", self.output, self.reference)))
+            Ok((self.reference != Some(self.output))
+                .then(|| format!("{} instead of {:?}", self.output, self.reference)))
         }
         fn time(&mut self, i: usize) -> Result<Vec<Duration>> {
             self.log.push(format!("c{i}"));
@@ -287,7 +291,8 @@ mod tests {
 
     #[test]
     fn a_default_that_cannot_run_is_replaced() {
-        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)]), None).unwrap();
+        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)]), None)
+            .unwrap();
         assert_eq!((r.winner, r.base), (2, 1));
         let none = vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }];
         assert!(matches!(search(&mut fake(none), None), Err(Error::CannotLaunch { .. })));

@@ -111,7 +111,12 @@ mod tests {
     use super::*;
 
     fn provenance() -> Provenance {
-        Provenance { kernel_hash: "ab".into(), device: "NVIDIA H200".into(), driver: "13.0".into(), version: "0.1.0".into() }
+        Provenance {
+            kernel_hash: "ab".into(),
+            device: "NVIDIA H200".into(),
+            driver: "13.0".into(),
+            version: "0.1.0".into(),
+        }
     }
 
     fn one(sig: &str, config: &str) -> Records {
@@ -149,7 +154,9 @@ mod tests {
         }
         assert!(load(&p, "another", &provenance()).is_empty());
         let good = std::fs::read_to_string(&p).unwrap();
-        for bad in ["", "{", "null", &good[..good.len() / 2], &good.replace("\"format\": 1", "\"format\": 9"), "\u{0}\u{1}"] {
+        for bad in
+            ["", "{", "null", &good[..good.len() / 2], &good.replace("\"format\": 1", "\"format\": 9"), "\u{0}\u{1}"]
+        {
             std::fs::write(&p, bad).unwrap();
             assert!(load(&p, "k", &provenance()).is_empty(), "{bad}");
         }

@@ -18,7 +18,8 @@ fn driver(name: &str) -> PathBuf {
     std::fs::create_dir_all(&dir).expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda/libcuda.c");
     let library = dir.join("libcuda.so.1");
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-lpthread").status();
+    let built =
+        Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-lpthread").status();
     assert!(built.expect("cc").success());
     dir
 }
@@ -36,7 +37,11 @@ fn with_a_fake_driver() {
             .output()
             .expect("the test itself");
         let text = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success() && text.contains("1 passed"), "{test}: {text}\n{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(
+            ran.status.success() && text.contains("1 passed"),
+            "{test}: {text}\n{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
     }
     std::fs::remove_dir_all(dir).expect("the folder");
 }
@@ -58,8 +63,13 @@ fn what_failed_can_be_run_again() {
     let (json, ..) = tile(&dir, "90", &["check", "--op", "relu", "--backend", "cuda", "--all", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["again"], serde_json::json!(["tile check --op relu --backend cuda:0 --seed 1 --all"]));
-    let (_, message, status) = tile(&dir, "90", &["run", "relu", "--size", "100", "--seed", "3", "--config", "BLOCK=2048,warps=4", "--backend", "cuda"]);
-    let wanted = "again: tile run relu --size 100 --dtype f32 --config 'relu[BLOCK=2048,warps=4]' --seed 3 --backend cuda:0\n";
+    let (_, message, status) = tile(
+        &dir,
+        "90",
+        &["run", "relu", "--size", "100", "--seed", "3", "--config", "BLOCK=2048,warps=4", "--backend", "cuda"],
+    );
+    let wanted =
+        "again: tile run relu --size 100 --dtype f32 --config 'relu[BLOCK=2048,warps=4]' --seed 3 --backend cuda:0\n";
     assert!(message.ends_with(wanted) && status == Some(1), "{message}");
     std::fs::remove_dir_all(dir).expect("the folder");
 }
@@ -70,7 +80,12 @@ fn auto_takes_a_gpu_that_there_is_code_for() {
     let dir = driver("auto");
     let takes = |compute: &str| tile(&dir, compute, &["doctor"]).0;
     let without = takes("50");
-    assert!(without.contains("Fake GPU, sm_50") && without.contains("no code for it") && without.ends_with("auto takes: cpu\n"), "{without}");
+    assert!(
+        without.contains("Fake GPU, sm_50")
+            && without.contains("no code for it")
+            && without.ends_with("auto takes: cpu\n"),
+        "{without}"
+    );
     let (text, said, status) = tile(&dir, "50", &["run", "relu", "--size", "1000"]);
     assert!(text.contains("on cpu") && status == Some(0), "{text}");
     assert!(said.contains("no code for this GPU in this build: using the CPU"), "{said}");
@@ -92,7 +107,9 @@ fn smoke() {
     gpu_smoke::main().expect("all steps");
     // SAFETY: this is the fake driver, which has this function.
     let count = |what| unsafe {
-        let count = cudarc::driver::sys::culib().get::<unsafe extern "C" fn(i32) -> i64>(b"cuda_fake_count").expect("the fake driver");
+        let count = cudarc::driver::sys::culib()
+            .get::<unsafe extern "C" fn(i32) -> i64>(b"cuda_fake_count")
+            .expect("the fake driver");
         count(what)
     };
     assert_eq!(count(0), 1, "blocks: the one that the graph has allocated");

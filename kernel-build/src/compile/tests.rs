@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use kernel_core::bundle::Bundle;
 
 use super::*;
-use kernel_compiler::{Libraries, Source};
 use crate::toolchain;
+use kernel_compiler::{Libraries, Source};
 
 mod sm75;
 
@@ -58,7 +58,12 @@ impl Place {
         self.build_for("sm_80,sm_90a", lower, toolchain)
     }
 
-    fn build_for(&self, targets: &str, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
+    fn build_for(
+        &self,
+        targets: &str,
+        lower: &Lower,
+        toolchain: fn() -> Result<Toolchain, Missing>,
+    ) -> Result<Outcome, BuildError> {
         let targets: Vec<_> = targets.split(',').map(|t| Target::parse(t).unwrap()).collect();
         run(&Build {
             files: &self.files,
@@ -90,9 +95,16 @@ impl Drop for Place {
 /// "Lowers" a file by taking it as it is.
 fn as_is(source: Source, _: &Libraries) -> Vec<DeviceUnit> {
     let text = source.text;
-    let entry = |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, ctas: 1, maps: 0 };
+    let entry =
+        |name: &str| EntryMeta { name: name.into(), threads: 64, shared_bytes: 256, min_blocks: 2, ctas: 1, maps: 0 };
     let source = text.replace("#[tile_kernel]\n", "");
-    vec![DeviceUnit { kernel: "double".into(), fingerprint: "f00d".into(), only: None, source, entries: vec![entry("double_b"), entry("double_a")] }]
+    vec![DeviceUnit {
+        kernel: "double".into(),
+        fingerprint: "f00d".into(),
+        only: None,
+        source,
+        entries: vec![entry("double_b"), entry("double_a")],
+    }]
 }
 
 fn missing() -> Result<Toolchain, Missing> {
@@ -138,7 +150,11 @@ fn a_unit_becomes_a_bundle() {
     assert_eq!((e.threads, e.shared_bytes, e.min_blocks), (64, 256, 2));
     assert_eq!(e.targets().collect::<Vec<_>>(), ["sm_80", "sm_90a"]);
     let hopper = b.image_for(e, (9, 0)).unwrap();
-    assert!(hopper.ptx.contains(".target sm_90a") && hopper.ptx.contains(".reqntid 64, 1, 1\n.minnctapersm 2"), "{}", hopper.ptx);
+    assert!(
+        hopper.ptx.contains(".target sm_90a") && hopper.ptx.contains(".reqntid 64, 1, 1\n.minnctapersm 2"),
+        "{}",
+        hopper.ptx
+    );
     assert!(!hopper.ptx.contains("double_b"));
     assert_eq!(hopper.cubin.is_some(), outcome.report.ptxas.is_some());
     assert_eq!(outcome.report.entries.len(), 4);
@@ -170,7 +186,8 @@ fn broken_lowered_code_is_reported_and_kept() {
         units
     };
     let outcome = p.build(&lower, toolchain::find).unwrap();
-    let said: Vec<_> = outcome.failures.iter().map(|f| (f.kernel.as_str(), f.target.as_str(), f.why.to_string())).collect();
+    let said: Vec<_> =
+        outcome.failures.iter().map(|f| (f.kernel.as_str(), f.target.as_str(), f.why.to_string())).collect();
     assert_eq!(said.len(), 2);
     assert!(said[0].0 == "bad" && said[0].1 == "sm_80" && said[0].2.contains("Unknown"), "{said:?}");
     // The other kernel is there, and so is what one needs to look into this one.

@@ -60,7 +60,8 @@ fn what_cannot_run_is_an_error() {
     assert_eq!(split(UNIT, &[("absent", bounds(32, 0))]), Err(PtxError::NoEntry("absent".into())));
     // A name alone is not an entry.
     assert_eq!(split(UNIT, &[("vprintf", bounds(32, 0))]), Err(PtxError::NoEntry("vprintf".into())));
-    let calls = format!("{HEADER}.extern .func fmodf(.param .b32 a);\n.visible .entry k()\n{{\n\tcall.uni fmodf, (x);\n}}\n");
+    let calls =
+        format!("{HEADER}.extern .func fmodf(.param .b32 a);\n.visible .entry k()\n{{\n\tcall.uni fmodf, (x);\n}}\n");
     let unresolved = PtxError::Unresolved { entry: "k".into(), function: "fmodf".into() };
     assert_eq!(split(&calls, &[("k", bounds(32, 0))]), Err(unresolved));
     // Declared, but not called.
@@ -80,7 +81,9 @@ fn a_declaration_before_its_definition() {
 
 #[test]
 fn comments_and_strings_hide_braces() {
-    let text = format!("{HEADER}// }} ; {{\n.visible .entry k() {{ // }}\n.pragma \"}}\"; ret; }} // ü }}\n.global .b8 ü_[2] = {{1, 2}};\n");
+    let text = format!(
+        "{HEADER}// }} ; {{\n.visible .entry k() {{ // }}\n.pragma \"}}\"; ret; }} // ü }}\n.global .b8 ü_[2] = {{1, 2}};\n"
+    );
     assert_eq!(items(&split(&text, &[("k", bounds(32, 0))]).unwrap()[0].text), ["k"]);
 }
 

@@ -62,7 +62,12 @@ impl Cpu<'_> {
             return n.to_string();
         }
         let body = self.at(v, "i");
-        self.line(format!("let {}: c::Tile<{}> = c::each({}, |i| {body});", name(v), self.f.ty(v).dtype.rust(), self.shape(v)));
+        self.line(format!(
+            "let {}: c::Tile<{}> = c::each({}, |i| {body});",
+            name(v),
+            self.f.ty(v).dtype.rust(),
+            self.shape(v)
+        ));
         self.keep(v);
         name(v)
     }
@@ -104,7 +109,11 @@ impl Cpu<'_> {
                 let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
                 let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
                 let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
-                self.line(format!("c::{function}::<{t}>({}, {}, |i| {addr}, |i| {ok}, |i| {val});", self.shape(*value), number(run)));
+                self.line(format!(
+                    "c::{function}::<{t}>({}, {}, |i| {addr}, |i| {ok}, |i| {val});",
+                    self.shape(*value),
+                    number(run)
+                ));
             }
             Stmt::If { cond, then, other } => {
                 if other.is_empty() {
@@ -122,7 +131,12 @@ impl Cpu<'_> {
             Stmt::For { iv, lo, hi, step, body, .. } => {
                 let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
                 self.line(format!("let mut {i}: {t} = {};", name(*lo)));
-                let head = format!("loop {{ if {i} >= {} {{ break; }} let {}: {t} = {i}; {i} = s::add({i}, {});", name(*hi), name(*iv), name(*step));
+                let head = format!(
+                    "loop {{ if {i} >= {} {{ break; }} let {}: {t} = {i}; {i} = s::add({i}, {});",
+                    name(*hi),
+                    name(*iv),
+                    name(*step)
+                );
                 self.nested(&head, body, "}");
             }
             Stmt::Loop { body } => self.nested("loop {", body, "}"),
@@ -182,7 +196,10 @@ impl Cpu<'_> {
                 let function = if mask.is_some() || run <= 1 { "load" } else { "load_clipped" };
                 let other = other.map_or(format!("<{t} as s::Scalar>::ZERO"), |o| self.at(o, "i"));
                 let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
-                self.memory(v, format!("c::{function}::<{t}>({shape}, {}, |i| {addr}, |i| {ok}, |i| {other})", number(run)));
+                self.memory(
+                    v,
+                    format!("c::{function}::<{t}>({shape}, {}, |i| {addr}, |i| {ok}, |i| {other})", number(run)),
+                );
             }
             Op::Atomic { op, place, values, mask, .. } => {
                 let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
@@ -198,8 +215,13 @@ impl Cpu<'_> {
             Op::ArgReduce { value, axis, largest } => {
                 let x = self.tile(value);
                 // Of a number and NaN that of the number, as `max` and `min` have it; no integer is unequal to itself.
-                let better = format!("|x, y| s::{}(x, y) | (s::ne(y, y) & s::eq(x, x))", if largest { "gt" } else { "lt" });
-                self.reduction(v, format!("arg_reduce_all(&{x}, {better})"), format!("arg_reduce(&{x}, {axis}, {better})"));
+                let better =
+                    format!("|x, y| s::{}(x, y) | (s::ne(y, y) & s::eq(x, x))", if largest { "gt" } else { "lt" });
+                self.reduction(
+                    v,
+                    format!("arg_reduce_all(&{x}, {better})"),
+                    format!("arg_reduce(&{x}, {axis}, {better})"),
+                );
             }
             Op::Dot { a, b, acc, precision } => {
                 let (a, b, acc) = (self.dense(a), self.dense(b), self.dense(acc));
@@ -243,7 +265,12 @@ impl Cpu<'_> {
                 if self.fuses(v, rest) && e.len() < 2000 {
                     self.at_hand.insert(v, e);
                 } else {
-                    self.line(format!("let {}: c::Tile<{t}> = c::each({}, |i| {});", name(v), self.shape(v), e.replace('#', "i")));
+                    self.line(format!(
+                        "let {}: c::Tile<{t}> = c::each({}, |i| {});",
+                        name(v),
+                        self.shape(v),
+                        e.replace('#', "i")
+                    ));
                     self.keep(v);
                 }
             }
@@ -269,7 +296,9 @@ impl Cpu<'_> {
     }
 
     fn reduction(&mut self, v: Value, all: String, axis: String) {
-        let (Op::Reduce { value, .. } | Op::ArgReduce { value, .. }) = self.f.op(v) else { unreachable!("a reduction") };
+        let (Op::Reduce { value, .. } | Op::ArgReduce { value, .. }) = self.f.op(v) else {
+            unreachable!("a reduction")
+        };
         if self.f.ty(v).is_scalar() {
             self.line(format!("let {}: {} = c::{all};", name(v), self.f.ty(v).dtype.rust()));
         } else {
@@ -288,7 +317,12 @@ impl Cpu<'_> {
             Combine::Closure { a, b, body, result } => {
                 let mut t = format!("|{}, {}| {{ ", name(*a), name(*b));
                 for v in body {
-                    t.push_str(&format!("let {}: {} = {}; ", name(*v), self.f.ty(*v).dtype.rust(), self.scalar(*v, self.f.op(*v))));
+                    t.push_str(&format!(
+                        "let {}: {} = {}; ",
+                        name(*v),
+                        self.f.ty(*v).dtype.rust(),
+                        self.scalar(*v, self.f.op(*v))
+                    ));
                 }
                 format!("{t}{} }}", name(*result))
             }
@@ -356,7 +390,9 @@ impl Cpu<'_> {
 
     fn ok(&self, place: &Place, mask: Option<Value>) -> String {
         let inside = match place {
-            Place::Slice { param, .. } => Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1)),
+            Place::Slice { param, .. } => {
+                Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1))
+            }
             Place::Raw { .. } => None,
         };
         text::all_of(inside.into_iter().chain(mask.map(|m| self.at(m, "i"))), "&")

@@ -68,7 +68,10 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         let asks_no_more = as_written.seen(func).is_none_or(|seen| seen.requires.len() == func.requires.len());
         // Whether products take views' tiles alone, of which those that tensor maps do not take are for other configurations: windows that are found in
         // index arithmetic may ask for more than arguments have.
-        let of_views = !out.is_empty() && asks_no_more && dots(func, &func.body).all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
+        let of_views = !out.is_empty()
+            && asks_no_more
+            && dots(func, &func.body)
+                .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
         if !of_views {
             out.extend(pair(Way::Groups));
         }
@@ -87,7 +90,13 @@ fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
 
 /// The lowered code of all instances: that for every target, and that for one.
 pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
-    let unit = |only: Option<&'static str>| DeviceUnit { kernel: k.name.clone(), fingerprint: k.fingerprint.clone(), only, source: PROLOGUE.to_string(), entries: vec![] };
+    let unit = |only: Option<&'static str>| DeviceUnit {
+        kernel: k.name.clone(),
+        fingerprint: k.fingerprint.clone(),
+        only,
+        source: PROLOGUE.to_string(),
+        entries: vec![],
+    };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
     for i in k.instances() {
         let func = super::instance(k, &i.types, i.config, d)?;
@@ -97,11 +106,20 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
             let by_groups = only(variant).is_some();
             let unit = &mut out[usize::from(by_groups)];
             let name = entry_name(&k.name, &i.types, i.config, variant);
-            let maps: String = (0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n")).collect();
+            let maps: String = (0..lowered.maps.len())
+                .map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n"))
+                .collect();
             let body = lowered.text();
             unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
             let min_blocks = if by_groups { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
-            unit.entries.push(EntryMeta { name, threads: lowered.threads, shared_bytes: lowered.shared_bytes as u32, min_blocks, ctas: i.config.ctas, maps: lowered.maps.len() as u32 });
+            unit.entries.push(EntryMeta {
+                name,
+                threads: lowered.threads,
+                shared_bytes: lowered.shared_bytes as u32,
+                min_blocks,
+                ctas: i.config.ctas,
+                maps: lowered.maps.len() as u32,
+            });
         }
     }
     Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())

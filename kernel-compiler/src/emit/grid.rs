@@ -24,7 +24,9 @@ impl Grid<'_> {
         let d = self.d;
         Ok(match &e.kind {
             ExprKind::Int(n, _) if *n >= 0 => format!("{n}u64"),
-            ExprKind::Cast(x, to) if crate::dtype::DType::parse(&to.name).is_some_and(|t| t.is_int()) => self.expr(x)?,
+            ExprKind::Cast(x, to) if crate::dtype::DType::parse(&to.name).is_some_and(|t| t.is_int()) => {
+                self.expr(x)?
+            }
             ExprKind::Cast(_, to) => return Err(d.error(to.span, ALLOWED)),
             ExprKind::Name(n) => self.name(n, e)?,
             ExprKind::Binary(op, a, b) => {
@@ -38,7 +40,9 @@ impl Grid<'_> {
                     _ => return Err(d.error(e.span, ALLOWED)),
                 }
             }
-            ExprKind::If { cond, then, other: Some(other) } => format!("(if {} {{ {} }} else {{ {} }})", self.condition(cond)?, self.block(then)?, self.expr(other)?),
+            ExprKind::If { cond, then, other: Some(other) } => {
+                format!("(if {} {{ {} }} else {{ {} }})", self.condition(cond)?, self.block(then)?, self.expr(other)?)
+            }
             ExprKind::Block(b) => self.block(b)?,
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
@@ -48,8 +52,13 @@ impl Grid<'_> {
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
                 ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
                 ("dim", [x, axis]) => {
-                    let ExprKind::Int(axis, _) = axis.kind else { return Err(d.error(axis.span, "an axis is a literal")) };
-                    self.slot(x, |k| matches!(k, ParamKind::View { rank, .. } if axis >= 0 && axis < rank as i128).then_some(1 + axis as usize))?
+                    let ExprKind::Int(axis, _) = axis.kind else {
+                        return Err(d.error(axis.span, "an axis is a literal"));
+                    };
+                    self.slot(x, |k| {
+                        matches!(k, ParamKind::View { rank, .. } if axis >= 0 && axis < rank as i128)
+                            .then_some(1 + axis as usize)
+                    })?
                 }
                 _ => return Err(d.error(e.span, ALLOWED)),
             },
@@ -59,7 +68,9 @@ impl Grid<'_> {
 
     fn condition(&self, e: &Expr) -> Result<String> {
         match &e.kind {
-            ExprKind::Binary(op, a, b) if op.is_compare() => Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?)),
+            ExprKind::Binary(op, a, b) if op.is_compare() => {
+                Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?))
+            }
             _ => Err(self.d.error(e.span, ALLOWED)),
         }
     }
@@ -79,10 +90,14 @@ impl Grid<'_> {
             return self.expr(v);
         }
         let param = self.k.params.iter().position(|p| p.name == n && p.kind == ParamKind::Scalar);
-        let Some(i) = param else { return Err(self.d.error(e.span, format!("unknown name `{n}` in the grid: {ALLOWED}"))) };
+        let Some(i) = param else {
+            return Err(self.d.error(e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
+        };
         let p = &self.k.params[i];
         match crate::dtype::DType::parse(&p.elem.name) {
-            Some(t) if t.is_int() && t.is_signed() => Ok(format!("u64::try_from(g.slots[{}] as {}).unwrap_or(0)", self.first_slot(i), t.name())),
+            Some(t) if t.is_int() && t.is_signed() => {
+                Ok(format!("u64::try_from(g.slots[{}] as {}).unwrap_or(0)", self.first_slot(i), t.name()))
+            }
             Some(t) if t.is_int() => Ok(format!("(g.slots[{}] as {} as u64)", self.first_slot(i), t.name())),
             _ => Err(self.d.error(e.span, format!("`{n}` is no integer: {ALLOWED}"))),
         }

@@ -190,7 +190,17 @@ fn number(n: &Number) -> TokenStream {
 }
 
 /// The configuration's descriptor; its functions go to `code`.
-fn instance(k: &Kernel, func: &Func, types: &[(String, DType)], config: &ast::Config, cpu: TokenStream, emulated: bool, (t, c): (usize, usize), code: &mut Code, d: &Diagnostics) -> Result<TokenStream> {
+fn instance(
+    k: &Kernel,
+    func: &Func,
+    types: &[(String, DType)],
+    config: &ast::Config,
+    cpu: TokenStream,
+    emulated: bool,
+    (t, c): (usize, usize),
+    code: &mut Code,
+    d: &Diagnostics,
+) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
     let extents = parse(&grid::body(&k.ast, config, d)?);
     code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });

@@ -7,13 +7,13 @@ pub mod host;
 pub mod numbers;
 
 use crate::ast::Config;
-use crate::dtype::DType;
 use crate::diag::{Diagnostics, Result};
+use crate::dtype::DType;
 use crate::instance::Kernel;
 use crate::ir::Func;
 use crate::lower::{Variant, Way, pipeline};
-use crate::windows::{Transposed, describe};
 use crate::spread::{Refused, spread};
+use crate::windows::{Transposed, describe};
 
 /// One instance, of which there is code: a program that a configuration spreads over thread blocks can be.
 pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
@@ -31,7 +31,14 @@ fn spreads(f: &Func) -> std::result::Result<(), Refused> {
     let f = describe(f, Transposed::default()).expect("as it is written");
     let part = spread(&f)?;
     let fed = pipeline::plan(&part, &[]).is_some();
-    if fed { Ok(()) } else { Err(("its products are not those of warpgroups: of windows of matrices, of 64 rows at least for each block, copied by a producer", None)) }
+    if fed {
+        Ok(())
+    } else {
+        Err((
+            "its products are not those of warpgroups: of windows of matrices, of 64 rows at least for each block, copied by a producer",
+            None,
+        ))
+    }
 }
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.

@@ -45,11 +45,13 @@ pub fn share(texts: &[String]) -> Shared {
         }
         groups[g].push(i);
     }
-    let mut out = Shared { functions: vec![], uses: texts.iter().map(|_| Use { function: 0, numbers: vec![] }).collect() };
+    let mut out =
+        Shared { functions: vec![], uses: texts.iter().map(|_| Use { function: 0, numbers: vec![] }).collect() };
     for members in groups {
         let (text, columns) = function(&members.iter().map(|&i| &split[i][..]).collect::<Vec<_>>());
         for (row, &i) in members.iter().enumerate() {
-            out.uses[i] = Use { function: out.functions.len(), numbers: columns.iter().map(|c| c[row].to_string()).collect() };
+            out.uses[i] =
+                Use { function: out.functions.len(), numbers: columns.iter().map(|c| c[row].to_string()).collect() };
         }
         out.functions.push(text);
     }
@@ -94,7 +96,14 @@ mod tests {
     use super::*;
 
     fn text(block: i32, shape: usize, offset: i32) -> String {
-        format!("let b = {}; each(&[{}, {}], {}); f({})", number(format!("{block}u64")), number(shape), number(shape), number(7), number(format!("({offset}i32)")))
+        format!(
+            "let b = {}; each(&[{}, {}], {}); f({})",
+            number(format!("{block}u64")),
+            number(shape),
+            number(shape),
+            number(7),
+            number(format!("({offset}i32)"))
+        )
     }
 
     #[test]
@@ -102,7 +111,9 @@ mod tests {
         let shared = share(&[text(64, 128, -5), text(32, 256, -6)]);
         assert_eq!(
             shared.functions,
-            ["    let n0: u64 = p.numbers[0] as u64;\n    let n1: usize = p.numbers[1] as usize;\n    let n2: i32 = p.numbers[2] as i32;\nlet b = n0; each(&[n1, n1], 7); f(n2)"]
+            [
+                "    let n0: u64 = p.numbers[0] as u64;\n    let n1: usize = p.numbers[1] as usize;\n    let n2: i32 = p.numbers[2] as i32;\nlet b = n0; each(&[n1, n1], 7); f(n2)"
+            ]
         );
         assert_eq!(shared.uses[1], Use { function: 0, numbers: vec!["32u64".into(), "256".into(), "(-6i32)".into()] });
     }
@@ -112,6 +123,9 @@ mod tests {
         let other = format!("g({})", number("64u32"));
         let shared = share(&[text(64, 128, 5), other.clone(), text(64, 128, 5), other.replace("u32", "u64")]);
         assert_eq!(shared.functions, ["let b = 64u64; each(&[128, 128], 7); f((5i32))", "g(64u32)", "g(64u64)"]);
-        assert_eq!(shared.uses.iter().map(|u| (u.function, u.numbers.len())).collect::<Vec<_>>(), [(0, 0), (1, 0), (0, 0), (2, 0)]);
+        assert_eq!(
+            shared.uses.iter().map(|u| (u.function, u.numbers.len())).collect::<Vec<_>>(),
+            [(0, 0), (1, 0), (0, 0), (2, 0)]
+        );
     }
 }

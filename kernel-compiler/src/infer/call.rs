@@ -8,7 +8,14 @@ use proc_macro2::Ident;
 const MAX_DEPTH: usize = 32;
 
 impl Infer<'_> {
-    pub(super) fn call(&mut self, e: &Expr, name: &Ident, generics: &[Generic], args: &[Expr], method: bool) -> Result<Val> {
+    pub(super) fn call(
+        &mut self,
+        e: &Expr,
+        name: &Ident,
+        generics: &[Generic],
+        args: &[Expr],
+        method: bool,
+    ) -> Result<Val> {
         if method && memory::is_option(&name.to_string()) {
             return self.with_options(e);
         }
@@ -38,10 +45,22 @@ impl Infer<'_> {
             }
             let (access, dot) = (memory::is_access(&n), n == "dot");
             return match (&options.of_access, &options.precision) {
-                (_, Some((_, at))) if access => self.error(*at, format!("this is an option of `dot(a, b, acc)`, and `{n}` is none")),
-                (Some((option, at)), _) if dot => self.error(*at, format!("`.{option}` is for accesses; `dot` has `.tf32()` and `.tf32x3()`")),
-                (Some(_), _) if !access => self.error(name.span(), format!("`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic")),
-                _ if !access && !dot => self.error(name.span(), format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`")),
+                (_, Some((_, at))) if access => {
+                    self.error(*at, format!("this is an option of `dot(a, b, acc)`, and `{n}` is none"))
+                }
+                (Some((option, at)), _) if dot => {
+                    self.error(*at, format!("`.{option}` is for accesses; `dot` has `.tf32()` and `.tf32x3()`"))
+                }
+                (Some(_), _) if !access => self.error(
+                    name.span(),
+                    format!(
+                        "`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic"
+                    ),
+                ),
+                _ if !access && !dot => self.error(
+                    name.span(),
+                    format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
+                ),
                 _ => self.builtin(&ops::Call { name, generics, args, span: e.span, options }),
             };
         }
@@ -51,7 +70,8 @@ impl Infer<'_> {
         let n = name.to_string();
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
         if args.len() != wanted {
-            return self.error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
+            return self
+                .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
         }
         if let Some(p) = dot::precision(&n) {
             if o.precision.replace((p, name.span())).is_some() {
@@ -61,8 +81,18 @@ impl Infer<'_> {
         }
         // What stands later in the chain has been seen already.
         match (n.as_str(), &o.mask, &o.other) {
-            ("mask", Some((_, later)), _) => return self.error(*later, "a second mask would replace the first: one `.mask(..)`, of conditions joined with `&`"),
-            ("other", _, Some((_, later))) => return self.error(*later, "a second `.other(..)` would replace the first: one value stands for what is masked"),
+            ("mask", Some((_, later)), _) => {
+                return self.error(
+                    *later,
+                    "a second mask would replace the first: one `.mask(..)`, of conditions joined with `&`",
+                );
+            }
+            ("other", _, Some((_, later))) => {
+                return self.error(
+                    *later,
+                    "a second `.other(..)` would replace the first: one value stands for what is masked",
+                );
+            }
             _ => {}
         }
         o.of_access = Some((n.clone(), name.span()));
@@ -83,7 +113,13 @@ impl Infer<'_> {
 
     fn helper(&mut self, h: &Helper, generics: &[Generic], args: &[Expr], span: Span) -> Result<Val> {
         if self.depth >= MAX_DEPTH {
-            return self.error(span, format!("helpers nest deeper than {MAX_DEPTH}: `{}` is inlined and cannot call itself without end", h.name));
+            return self.error(
+                span,
+                format!(
+                    "helpers nest deeper than {MAX_DEPTH}: `{}` is inlined and cannot call itself without end",
+                    h.name
+                ),
+            );
         }
         if args.len() != h.params.len() {
             return self.error(span, format!("`{}` takes {} arguments, found {}", h.name, h.params.len(), args.len()));
@@ -113,7 +149,15 @@ impl Infer<'_> {
             };
             if !bound && let Generic::Type(t) = g {
                 let Some(name) = consts.next() else {
-                    return self.error(t.span, format!("`{}` takes {} type and {} const parameters", h.name, h.type_params.len(), h.consts.len()));
+                    return self.error(
+                        t.span,
+                        format!(
+                            "`{}` takes {} type and {} const parameters",
+                            h.name,
+                            h.type_params.len(),
+                            h.consts.len()
+                        ),
+                    );
                 };
                 let value = match self.lookup(&t.name) {
                     Some(local) => local.clone(),
@@ -127,7 +171,13 @@ impl Infer<'_> {
         result
     }
 
-    fn inlined(&mut self, h: &Helper, scope: HashMap<String, Binding>, args: Vec<(Val, Span)>, outer_types: usize) -> Result<Val> {
+    fn inlined(
+        &mut self,
+        h: &Helper,
+        scope: HashMap<String, Binding>,
+        args: Vec<(Val, Span)>,
+        outer_types: usize,
+    ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
             if let (Some(elem), Some(dtype)) = (&p.elem, self.elem_of(v))
@@ -164,7 +214,13 @@ impl Infer<'_> {
                 (None, Val::Unit) => Ok(Val::Unit),
                 (None, v) => {
                     let found = self.describe(&v);
-                    self.error(at, format!("`{}` returns {found}, and says no type: `-> Tile<f32>`, `-> f32`, a tuple of these", h.name))
+                    self.error(
+                        at,
+                        format!(
+                            "`{}` returns {found}, and says no type: `-> Tile<f32>`, `-> f32`, a tuple of these",
+                            h.name
+                        ),
+                    )
                 }
                 (Some(said), v) => self.as_said(v, said, at),
             }

@@ -48,7 +48,9 @@ impl Infer<'_> {
         match (said, v) {
             (Said::Nothing, v) => Ok(v),
             (Said::Parts(ps), Val::Unit) if ps.is_empty() => Ok(Val::Unit),
-            (Said::Parts(ps), Val::Tuple(vs)) if vs.len() == ps.len() => Ok(Val::Tuple(vs.into_iter().zip(ps).map(|(v, p)| self.as_said(v, p, span)).collect::<Result<_>>()?)),
+            (Said::Parts(ps), Val::Tuple(vs)) if vs.len() == ps.len() => {
+                Ok(Val::Tuple(vs.into_iter().zip(ps).map(|(v, p)| self.as_said(v, p, span)).collect::<Result<_>>()?))
+            }
             (Said::Parts(ps), other) => {
                 let found = self.describe(&other);
                 self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
@@ -72,7 +74,9 @@ impl Infer<'_> {
         match p {
             Pattern::Ignore => Ok(()),
             Pattern::Tuple(ps) => match v {
-                Val::Tuple(vs) if vs.len() == ps.len() => ps.iter().zip(vs).try_for_each(|(p, v)| self.bind_pattern(p, v, span)),
+                Val::Tuple(vs) if vs.len() == ps.len() => {
+                    ps.iter().zip(vs).try_for_each(|(p, v)| self.bind_pattern(p, v, span))
+                }
                 other => {
                     let found = self.describe(&other);
                     self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
@@ -124,7 +128,8 @@ impl Infer<'_> {
         if let ExprKind::Tuple(places) = &to.kind {
             let Val::Tuple(values) = v else { return self.error(span, "only a tuple can be assigned to a tuple") };
             if values.len() != places.len() {
-                return self.error(span, format!("a tuple of {} cannot be assigned to one of {}", values.len(), places.len()));
+                return self
+                    .error(span, format!("a tuple of {} cannot be assigned to one of {}", values.len(), places.len()));
             }
             for (to, v) in places.iter().zip(values) {
                 self.assign(to, v, span)?;
@@ -132,7 +137,10 @@ impl Infer<'_> {
             return Ok(Val::Unit);
         }
         let ExprKind::Name(name) = &to.kind else {
-            return self.error(to.span, "only a variable, or a tuple of such, can be assigned: `store(y, i, v)` writes memory");
+            return self.error(
+                to.span,
+                "only a variable, or a tuple of such, can be assigned: `store(y, i, v)` writes memory",
+            );
         };
         match (self.lookup(name).cloned(), v) {
             (Some(Binding::Var(var)), v) => {
@@ -167,7 +175,9 @@ impl Infer<'_> {
                 Ok(Val::Unit)
             }
             (Some(Binding::PtrVar(..)), _) => self.error(span, format!("`{name}` is a pointer")),
-            (Some(Binding::Val(_)), _) => self.error(to.span, format!("`{name}` is not mutable: declare it with `let mut {name}`")),
+            (Some(Binding::Val(_)), _) => {
+                self.error(to.span, format!("`{name}` is not mutable: declare it with `let mut {name}`"))
+            }
             (None, _) => self.error(to.span, format!("unknown name `{name}`")),
         }
     }
@@ -202,11 +212,23 @@ impl Infer<'_> {
     }
 
     /// Cells for the values of two branches.
-    fn merge(&mut self, a: Val, b: Val, then: &mut Vec<Stmt>, other: &mut Vec<Stmt>, sa: Span, span: Span) -> Result<Merged> {
+    fn merge(
+        &mut self,
+        a: Val,
+        b: Val,
+        then: &mut Vec<Stmt>,
+        other: &mut Vec<Stmt>,
+        sa: Span,
+        span: Span,
+    ) -> Result<Merged> {
         match (a, b) {
             (Val::Unit, _) | (_, Val::Unit) => Ok(Merged::Unit),
             (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => {
-                let list = x.into_iter().zip(y).map(|(x, y)| self.merge(x, y, then, other, sa, span)).collect::<Result<_>>()?;
+                let list = x
+                    .into_iter()
+                    .zip(y)
+                    .map(|(x, y)| self.merge(x, y, then, other, sa, span))
+                    .collect::<Result<_>>()?;
                 Ok(Merged::Tuple(list))
             }
             (a, b) => {
@@ -217,7 +239,8 @@ impl Infer<'_> {
                 let dtype = match (&a, &b) {
                     _ if open && self.literal_types.contains_key(&literal) => self.literal_types[&literal],
                     (Val::Run(v), _) | (_, Val::Run(v)) => self.ty(*v).dtype,
-                    (Val::Int(_, Some(t)) | Val::Float(_, Some(t)), _) | (_, Val::Int(_, Some(t)) | Val::Float(_, Some(t))) => *t,
+                    (Val::Int(_, Some(t)) | Val::Float(_, Some(t)), _)
+                    | (_, Val::Int(_, Some(t)) | Val::Float(_, Some(t))) => *t,
                     (Val::Bool(_), _) => DType::Bool,
                     (Val::Float(..), _) | (_, Val::Float(..)) => DType::F32,
                     _ => DType::I32,
@@ -251,13 +274,18 @@ impl Infer<'_> {
                 let ty = self.vars[v.0 as usize].ty.clone();
                 Val::Run(self.push(Op::ReadVar(v), ty, span))
             }
-            Merged::Tuple(list) => Val::Tuple(list.into_iter().map(|m| self.read_merged(m, span)).collect::<Result<_>>()?),
+            Merged::Tuple(list) => {
+                Val::Tuple(list.into_iter().map(|m| self.read_merged(m, span)).collect::<Result<_>>()?)
+            }
         })
     }
 
     pub(super) fn for_loop(&mut self, pattern: &Pattern, over: &Expr, body: &Block) -> Result<Val> {
         let Val::Range(r) = self.expr(over)? else {
-            return self.error(over.span, "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`");
+            return self.error(
+                over.span,
+                "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`",
+            );
         };
         if r.unrolled {
             return self.unrolled(pattern, &r, over.span, body);
@@ -303,7 +331,8 @@ impl Infer<'_> {
             return self.error(span, "a step is at least 1");
         }
         if (hi - lo) / step > MAX_UNROLL {
-            return self.error(span, format!("static_range unrolls {} iterations: at most {MAX_UNROLL}", (hi - lo) / step));
+            return self
+                .error(span, format!("static_range unrolls {} iterations: at most {MAX_UNROLL}", (hi - lo) / step));
         }
         // `break` would have to leave code that is already laid out in a row.
         let loops = std::mem::take(&mut self.loops);

@@ -22,14 +22,16 @@ impl Infer<'_> {
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
             if !(2..=3).contains(&t.shape.len()) {
-                return self.error(at, format!("`dot` multiplies tiles of rank 2, and batches of them of rank 3, found {t}"));
+                return self
+                    .error(at, format!("`dot` multiplies tiles of rank 2, and batches of them of rank 3, found {t}"));
             }
         }
         if ta.shape.len() != tb.shape.len() {
             return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; spread one over a batch with `.expand(0)` and `.broadcast(..)`"));
         }
         if ta.dtype != tb.dtype {
-            return self.error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
+            return self
+                .error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
         }
         let dtype = match ta.dtype {
             DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
@@ -38,14 +40,23 @@ impl Infer<'_> {
         };
         let ((of_a, [m, k]), (of_b, [l, n])) = (matrices(&ta.shape), matrices(&tb.shape));
         if of_a != of_b {
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: a batch of {} meets one of {}", ta.shape[0], tb.shape[0]));
+            return self.error(
+                at_b,
+                format!("`dot` of {ta} and {tb}: a batch of {} meets one of {}", ta.shape[0], tb.shape[0]),
+            );
         }
         if k != l {
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"));
+            return self.error(
+                at_b,
+                format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"),
+            );
         }
         let precision = match c.options.precision {
             Some((_, at)) if ta.dtype != DType::F32 => {
-                return self.error(at, format!("this rounds operands of f32, found {}, whose products are exact: leave it out", ta.dtype));
+                return self.error(
+                    at,
+                    format!("this rounds operands of f32, found {}, whose products are exact: leave it out", ta.dtype),
+                );
             }
             Some((p, _)) => p,
             None => Precision::Ieee,
@@ -61,12 +72,20 @@ impl Infer<'_> {
 
     /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
     /// of f32 are made of multiply-adds, of any number of them.
-    fn dot_extents(&self, [m, n, k]: [usize; 3], dtype: DType, precision: Precision, (at_a, at_b): (Span, Span)) -> Result<()> {
+    fn dot_extents(
+        &self,
+        [m, n, k]: [usize; 3],
+        dtype: DType,
+        precision: Precision,
+        (at_a, at_b): (Span, Span),
+    ) -> Result<()> {
         let least = match (dtype, precision) {
             (DType::F32, Precision::Ieee) => [1, 1, 1],
             _ => [16, 8, 32 / dtype.size()],
         };
-        for (letter, extent, least, at) in [("M", m, least[0], at_a), ("K", k, least[2], at_a), ("N", n, least[1], at_b)] {
+        for (letter, extent, least, at) in
+            [("M", m, least[0], at_a), ("K", k, least[2], at_a), ("N", n, least[1], at_b)]
+        {
             if extent < least {
                 let k = 32 / dtype.size();
                 return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
@@ -92,7 +111,9 @@ impl Infer<'_> {
         }
         let acc = self.run_as(acc, ty.dtype, at)?;
         let found = self.ty(acc).clone();
-        let fits = found.is_scalar() || (found.shape.len() == ty.shape.len() && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
+        let fits = found.is_scalar()
+            || (found.shape.len() == ty.shape.len()
+                && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
         }

@@ -41,7 +41,9 @@ impl Infer<'_> {
             }
             ExprKind::Field(x, i) => match self.expr(x)? {
                 Val::Tuple(list) if *i < list.len() => list[*i].clone(),
-                Val::Tuple(list) => return self.error(span, format!("no field `.{i}`: the tuple has {} fields", list.len())),
+                Val::Tuple(list) => {
+                    return self.error(span, format!("no field `.{i}`: the tuple has {} fields", list.len()));
+                }
                 other => {
                     let found = self.describe(&other);
                     return self.error(span, format!("only a tuple has fields, found {found}"));
@@ -49,9 +51,19 @@ impl Infer<'_> {
             },
             ExprKind::Range(lo, hi) => {
                 let (lo, hi) = (self.expr(lo)?, self.expr(hi)?);
-                Val::Range(Rc::new(Range { lo, hi, step: Val::Int(1, None), unrolled: false, options: LoopOptions::default() }))
+                Val::Range(Rc::new(Range {
+                    lo,
+                    hi,
+                    step: Val::Int(1, None),
+                    unrolled: false,
+                    options: LoopOptions::default(),
+                }))
             }
-            ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure { params: params.clone(), body: (**body).clone(), scopes: self.scopes.clone() })),
+            ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure {
+                params: params.clone(),
+                body: (**body).clone(),
+                scopes: self.scopes.clone(),
+            })),
             ExprKind::Block(b) => self.block(b)?,
             ExprKind::If { cond, then, other } => self.if_else(cond, then, other.as_deref())?,
             ExprKind::For { pattern, over, body } => self.for_loop(pattern, over, body)?,
@@ -105,7 +117,11 @@ impl Infer<'_> {
             let e = e.clone();
             return self.expr(&e);
         }
-        let hint = if ops::is_builtin(n) { ": it is an operation, call it" } else { ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses" };
+        let hint = if ops::is_builtin(n) {
+            ": it is an operation, call it"
+        } else {
+            ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
+        };
         self.error(span, format!("unknown name `{n}`{hint}"))
     }
 
@@ -146,7 +162,8 @@ impl Infer<'_> {
             return self.error(span, "bool has no constants");
         }
         let bits = d.size() as u32 * 8;
-        let (lo, hi) = if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+        let (lo, hi) =
+            if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
         match n {
             "MAX" => Ok(Val::Int(hi, Some(d))),
             "MIN" => Ok(Val::Int(lo, Some(d))),
@@ -226,7 +243,14 @@ impl Infer<'_> {
     }
 
     /// Two operands of one dtype. An open literal takes the dtype of the other.
-    pub(super) fn unify(&mut self, a: Val, b: Val, (sa, sb): (Span, Span), what: &str, span: Span) -> Result<(Value, Value)> {
+    pub(super) fn unify(
+        &mut self,
+        a: Val,
+        b: Val,
+        (sa, sb): (Span, Span),
+        what: &str,
+        span: Span,
+    ) -> Result<(Value, Value)> {
         let typed = |cx: &Self, v: &Val| match v {
             Val::Run(v) => Some(cx.ty(*v).dtype),
             Val::Int(_, t) | Val::Float(_, t) => *t,
@@ -244,7 +268,14 @@ impl Infer<'_> {
                     }
                 }
                 let (da, db) = (self.describe(&a), self.describe(&b));
-                self.error(span, format!("{what} of {da} and {db}: nothing converts by itself, use `.to::<{}>()` or `as {}`", x.name(), x.name()))
+                self.error(
+                    span,
+                    format!(
+                        "{what} of {da} and {db}: nothing converts by itself, use `.to::<{}>()` or `as {}`",
+                        x.name(),
+                        x.name()
+                    ),
+                )
             }
             (Some(t), _) | (_, Some(t)) => Ok((self.run_as(a, t, sa)?, self.run_as(b, t, sb)?)),
             (None, None) => {
@@ -255,7 +286,13 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn binary_op(&mut self, op: BinaryOp, (a, ea): (Val, &Expr), (b, eb): (Val, &Expr), span: Span) -> Result<Val> {
+    pub(super) fn binary_op(
+        &mut self,
+        op: BinaryOp,
+        (a, ea): (Val, &Expr),
+        (b, eb): (Val, &Expr),
+        span: Span,
+    ) -> Result<Val> {
         if let Some(v) = self.fold(op, &a, &b, span)? {
             return Ok(v);
         }
@@ -293,7 +330,9 @@ impl Infer<'_> {
             return self.error(span, format!("{what} takes {need}, found {dtype}"));
         }
         let contracted = match op {
-            BinaryOp::Add | BinaryOp::Sub if matches!(dtype, DType::F32 | DType::F64) => self.contract(op, (x, ea), (y, eb), span)?,
+            BinaryOp::Add | BinaryOp::Sub if matches!(dtype, DType::F32 | DType::F64) => {
+                self.contract(op, (x, ea), (y, eb), span)?
+            }
             _ => None,
         };
         match contracted {
@@ -320,7 +359,13 @@ impl Infer<'_> {
     }
 
     /// `a * b + c` is one fused multiply-add where the source writes it so.
-    fn contract(&mut self, op: BinaryOp, (x, ex): (Value, &Expr), (y, ey): (Value, &Expr), span: Span) -> Result<Option<Value>> {
+    fn contract(
+        &mut self,
+        op: BinaryOp,
+        (x, ex): (Value, &Expr),
+        (y, ey): (Value, &Expr),
+        span: Span,
+    ) -> Result<Option<Value>> {
         let factors = |cx: &Self, v: Value, e: &Expr| match (&e.kind, &cx.values[v.0 as usize].op) {
             (ExprKind::Binary(BinaryOp::Mul, ..), Op::Binary(Binary::Mul, a, b)) => Some((*a, *b)),
             _ => None,
@@ -356,7 +401,8 @@ impl Infer<'_> {
                 if let (Some(tx), Some(ty), false) = (tx, ty, shift)
                     && tx != ty
                 {
-                    return self.error(span, format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()));
+                    return self
+                        .error(span, format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()));
                 }
                 let t = if shift { *tx } else { tx.or(*ty) };
                 if op.is_compare() {
@@ -381,12 +427,20 @@ impl Infer<'_> {
                     _ => {
                         let width = t.map_or(64, |t| 8 * t.size() as u32);
                         let Some(by) = u32::try_from(*y).ok().filter(|s| *s < width) else {
-                            return self.error(span, format!("`{x} {} {y}` shifts a constant of {width} bits by no number below {width}", op.symbol()));
+                            return self.error(
+                                span,
+                                format!(
+                                    "`{x} {} {y}` shifts a constant of {width} bits by no number below {width}",
+                                    op.symbol()
+                                ),
+                            );
                         };
                         Some(if op == Shl { x << by } else { x >> by })
                     }
                 };
-                let Some(r) = r else { return self.error(span, format!("`{x} {} {y}` cannot be computed", op.symbol())) };
+                let Some(r) = r else {
+                    return self.error(span, format!("`{x} {} {y}` cannot be computed", op.symbol()));
+                };
                 if let Some(t) = t
                     && !t.holds(r)
                 {
@@ -394,13 +448,17 @@ impl Infer<'_> {
                 }
                 Val::Int(r, t)
             }
-            (Val::Float(x, tx), Val::Float(y, ty)) if !op.is_compare() && (tx.is_none() || ty.is_none() || tx == ty) => match op {
-                Add => Val::Float(x + y, tx.or(*ty)),
-                Sub => Val::Float(x - y, tx.or(*ty)),
-                Mul => Val::Float(x * y, tx.or(*ty)),
-                Div => Val::Float(x / y, tx.or(*ty)),
-                _ => return Ok(None),
-            },
+            (Val::Float(x, tx), Val::Float(y, ty))
+                if !op.is_compare() && (tx.is_none() || ty.is_none() || tx == ty) =>
+            {
+                match op {
+                    Add => Val::Float(x + y, tx.or(*ty)),
+                    Sub => Val::Float(x - y, tx.or(*ty)),
+                    Mul => Val::Float(x * y, tx.or(*ty)),
+                    Div => Val::Float(x / y, tx.or(*ty)),
+                    _ => return Ok(None),
+                }
+            }
             (Val::Bool(x), Val::Bool(y)) => match op {
                 And => Val::Bool(x & y),
                 Or => Val::Bool(x | y),

@@ -79,7 +79,8 @@ fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
 /// Removes assignments that another one in the same block follows, with no read and no way out between them.
 fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
     let reads = |s: &Stmt, var: Var| reads(f, std::slice::from_ref(s)).any(|r| r == var);
-    let leaves = |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Break | Stmt::Continue | Stmt::Return));
+    let leaves =
+        |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Break | Stmt::Continue | Stmt::Return));
     // From the end: reads that an assignment was kept for are still there.
     for i in (0..stmts.len()).rev() {
         let Stmt::Assign(var, _) = stmts[i] else {
@@ -91,7 +92,8 @@ fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
             }
             continue;
         };
-        let next = stmts[i + 1..].iter().find(|s| reads(s, var) || leaves(s) || matches!(s, Stmt::Assign(v, _) if *v == var));
+        let next =
+            stmts[i + 1..].iter().find(|s| reads(s, var) || leaves(s) || matches!(s, Stmt::Assign(v, _) if *v == var));
         if matches!(next, Some(Stmt::Assign(v, _)) if *v == var) {
             stmts.remove(i);
         }

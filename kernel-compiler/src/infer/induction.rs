@@ -56,7 +56,9 @@ fn moves(f: &Func, body: &[Stmt], var: Var) -> bool {
 /// Whether the assignment adds to what was read in the same block: then every time something else.
 fn steps(f: &Func, stmts: &[Stmt], var: Var) -> bool {
     stmts.iter().enumerate().any(|(i, s)| match s {
-        Stmt::Assign(to, v) if *to == var => step(f, *v, var).is_some_and(|(read, _)| stmts[..i].iter().any(|s| matches!(s, Stmt::Let(v) if *v == read))),
+        Stmt::Assign(to, v) if *to == var => {
+            step(f, *v, var).is_some_and(|(read, _)| stmts[..i].iter().any(|s| matches!(s, Stmt::Let(v) if *v == read)))
+        }
         Stmt::If { then, other, .. } => steps(f, then, var) || steps(f, other, var),
         Stmt::For { body, .. } | Stmt::Loop { body } => steps(f, body, var),
         _ => false,
@@ -101,7 +103,17 @@ fn moved_op(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Sp
 fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
     let mut out = Vec::with_capacity(stmts.len());
     // What the assignment reads is a sum once the read before it has been rewritten.
-    let steps: Vec<Option<Value>> = stmts.iter().map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then(|| step(f, *v, var).expect("a step").1) } else { None }).collect();
+    let steps: Vec<Option<Value>> =
+        stmts
+            .iter()
+            .map(|s| {
+                if let Stmt::Assign(to, v) = s {
+                    (*to == var).then(|| step(f, *v, var).expect("a step").1)
+                } else {
+                    None
+                }
+            })
+            .collect();
     for (mut s, step) in std::mem::take(stmts).into_iter().zip(steps) {
         match &mut s {
             Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var) => {

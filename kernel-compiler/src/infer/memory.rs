@@ -18,7 +18,8 @@ pub(super) struct Options {
 }
 
 pub(super) fn is_option(name: &str) -> bool {
-    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked") || dot::precision(name).is_some()
+    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked")
+        || dot::precision(name).is_some()
 }
 
 pub(super) fn is_access(name: &str) -> bool {
@@ -43,7 +44,9 @@ fn atomic_op(name: &str) -> Option<Atomic> {
 
 impl Infer<'_> {
     pub(super) fn access(&mut self, name: &str, c: &Call) -> Result<Val> {
-        let Some(first) = c.args.first() else { return self.error(c.span, format!("`{name}` needs a slice, a pointer or a view")) };
+        let Some(first) = c.args.first() else {
+            return self.error(c.span, format!("`{name}` needs a slice, a pointer or a view"));
+        };
         let base = self.expr(first)?;
         if let Val::Param(p) = base
             && let ParamKind::View { rank, .. } = self.params[p].kind
@@ -59,12 +62,21 @@ impl Infer<'_> {
             Val::Param(param) => {
                 if let ("store", 2) = (name, c.args.len()) {
                     let slice = &self.params[param].name;
-                    return self.error(c.span, format!("`store` on a slice needs an index and a value: `store({slice}, i, v)`"));
+                    return self.error(
+                        c.span,
+                        format!("`store` on a slice needs an index and a value: `store({slice}, i, v)`"),
+                    );
                 }
-                let Some(i) = c.args.get(1) else { return self.error(c.span, format!("`{name}` on a slice needs an index: `{name}({}, i, ..)`", self.params[param].name)) };
+                let Some(i) = c.args.get(1) else {
+                    return self.error(
+                        c.span,
+                        format!("`{name}` on a slice needs an index: `{name}({}, i, ..)`", self.params[param].name),
+                    );
+                };
                 let v = self.expr(i)?;
                 let index = self.index(v, i.span)?;
-                let place = if c.options.unchecked { Place::Raw { param, index } } else { Place::Slice { param, index } };
+                let place =
+                    if c.options.unchecked { Place::Raw { param, index } } else { Place::Slice { param, index } };
                 (param, place, &c.args[2..])
             }
             Val::Ptr(param, offset) => {
@@ -81,7 +93,10 @@ impl Infer<'_> {
         };
         if writes && !self.params[param].kind.is_mut() {
             let p = &self.params[param];
-            return self.error(first.span, format!("`{}` cannot be written: declare it as `{}: &mut [{}]`", p.name, p.name, p.dtype.name()));
+            return self.error(
+                first.span,
+                format!("`{}` cannot be written: declare it as `{}: &mut [{}]`", p.name, p.name, p.dtype.name()),
+            );
         }
         let dtype = self.params[param].dtype;
         let shape = self.ty(place.index()).shape.clone();
@@ -106,7 +121,11 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                Ok(Val::Run(self.push(Op::Load { place, mask, other, hint: c.options.hint, window: None }, Type { dtype, shape }, c.span)))
+                Ok(Val::Run(self.push(
+                    Op::Load { place, mask, other, hint: c.options.hint, window: None },
+                    Type { dtype, shape },
+                    c.span,
+                )))
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
@@ -116,14 +135,22 @@ impl Infer<'_> {
             (_, given) if atomic_op(name).is_some_and(|op| op.values().len() == given.len()) => {
                 self.atomic_dtype(name, dtype, c.span)?;
                 let op = atomic_op(name).expect("checked");
-                let values = given.iter().zip(op.values()).map(|(v, what)| value(self, v, what)).collect::<Result<_>>()?;
-                let old = self.push(Op::Atomic { op, place, values, mask, relaxed: c.options.relaxed }, Type { dtype, shape }, c.span);
+                let values =
+                    given.iter().zip(op.values()).map(|(v, what)| value(self, v, what)).collect::<Result<_>>()?;
+                let old = self.push(
+                    Op::Atomic { op, place, values, mask, relaxed: c.options.relaxed },
+                    Type { dtype, shape },
+                    c.span,
+                );
                 Ok(if op == Atomic::Store { Val::Unit } else { Val::Run(old) })
             }
             _ => {
                 let usage = ops::usage(name);
                 let pointer = match place {
-                    Place::Raw { .. } if !c.options.unchecked => format!("`{}` is a pointer, to which the index is added: `{name}({}.add(i), ..)`; ", self.params[param].name, self.params[param].name),
+                    Place::Raw { .. } if !c.options.unchecked => format!(
+                        "`{}` is a pointer, to which the index is added: `{name}({}.add(i), ..)`; ",
+                        self.params[param].name, self.params[param].name
+                    ),
                     _ => String::new(),
                 };
                 self.error(c.span, format!("wrong number of arguments: {pointer}{usage}"))
@@ -138,7 +165,17 @@ impl Infer<'_> {
             DType::F32 | DType::F64 => !bits,
             _ => false,
         };
-        if ok { Ok(()) } else { self.error(span, format!("`{name}` works on {}, found {dtype}", if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" })) }
+        if ok {
+            Ok(())
+        } else {
+            self.error(
+                span,
+                format!(
+                    "`{name}` works on {}, found {dtype}",
+                    if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" }
+                ),
+            )
+        }
     }
 
     /// An index: any integer, a literal becomes `usize`.
@@ -184,10 +221,14 @@ impl Infer<'_> {
     }
 
     pub(super) fn extent_of(&mut self, name: &str, c: &Call) -> Result<Val> {
-        let Some(first) = c.args.first() else { return self.error(c.span, format!("`.{name}` follows a slice or a view")) };
+        let Some(first) = c.args.first() else {
+            return self.error(c.span, format!("`.{name}` follows a slice or a view"));
+        };
         let base = self.expr(first)?;
         let slot = match (&base, name, c.args.len()) {
-            (Val::Param(p), "len", 1) if matches!(self.params[*p].kind, ParamKind::Slice { .. }) => self.params[*p].slot + 1,
+            (Val::Param(p), "len", 1) if matches!(self.params[*p].kind, ParamKind::Slice { .. }) => {
+                self.params[*p].slot + 1
+            }
             (Val::Param(p), "dim" | "stride", 2) if matches!(self.params[*p].kind, ParamKind::View { .. }) => {
                 let ParamKind::View { rank, .. } = self.params[*p].kind else { unreachable!() };
                 let axis = self.expr(&c.args[1])?;
@@ -200,7 +241,10 @@ impl Infer<'_> {
             }
             _ => {
                 let found = self.describe(&base);
-                return self.error(c.span, format!("`x.len()` is for slices, `v.dim(axis)` and `v.stride(axis)` for views; found {found}"));
+                return self.error(
+                    c.span,
+                    format!("`x.len()` is for slices, `v.dim(axis)` and `v.stride(axis)` for views; found {found}"),
+                );
             }
         };
         Ok(Val::Run(self.push(Op::Slot { slot }, Type::scalar(DType::U64), c.span)))
@@ -214,7 +258,15 @@ impl Infer<'_> {
             return self.error(c.span, usage);
         }
         if name == "store" && !p.kind.is_mut() {
-            return self.error(c.args[0].span, format!("`{}` cannot be written: declare it as `mut {}: ViewMut<{}, {rank}>`", p.name, p.name, p.dtype.name()));
+            return self.error(
+                c.args[0].span,
+                format!(
+                    "`{}` cannot be written: declare it as `mut {}: ViewMut<{}, {rank}>`",
+                    p.name,
+                    p.name,
+                    p.dtype.name()
+                ),
+            );
         }
         let offsets = match self.expr(&c.args[1])? {
             Val::Array(list) | Val::Tuple(list) if list.len() == rank => list,
@@ -267,7 +319,10 @@ impl Infer<'_> {
         let place = Place::Raw { param, index };
         // Extents are behind the address, strides behind them.
         let number = |k: usize| Number::slot(p.slot + 1 + k);
-        let whole = Window { dims: (0..rank).map(|d| Dim { extent: number(d), stride: number(rank + d) }).collect(), at: starts };
+        let whole = Window {
+            dims: (0..rank).map(|d| Dim { extent: number(d), stride: number(rank + d) }).collect(),
+            at: starts,
+        };
         match value {
             Some(value) => {
                 let window = c.options.mask.is_none().then_some(whole);
@@ -283,7 +338,11 @@ impl Infer<'_> {
                     None => None,
                 };
                 let window = (c.options.mask.is_none() && other.is_none()).then_some(whole);
-                Ok(Val::Run(self.push(Op::Load { place, mask: Some(mask), other, hint: c.options.hint, window }, Type { dtype: p.dtype, shape }, span)))
+                Ok(Val::Run(self.push(
+                    Op::Load { place, mask: Some(mask), other, hint: c.options.hint, window },
+                    Type { dtype: p.dtype, shape },
+                    span,
+                )))
             }
         }
     }

@@ -43,8 +43,22 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             continue;
         }
         done?;
-        let early = kernel.early.as_ref().map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
-        let mut func = Func { params: cx.params, values: cx.values, vars: cx.vars, body: cx.blocks.pop().expect("the body"), warps: config.warps, blocks_per_sm: config.blocks_per_sm, stages: config.stages, ctas: config.ctas, early, requires: vec![] };
+        let early = kernel
+            .early
+            .as_ref()
+            .map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
+        let mut func = Func {
+            params: cx.params,
+            values: cx.values,
+            vars: cx.vars,
+            body: cx.blocks.pop().expect("the body"),
+            warps: config.warps,
+            blocks_per_sm: config.blocks_per_sm,
+            stages: config.stages,
+            ctas: config.ctas,
+            early,
+            requires: vec![],
+        };
         induction::variables(&mut func);
         forward::variables(&mut func);
         prune::dead_values(&mut func);
@@ -124,7 +138,13 @@ struct Infer<'a> {
 }
 
 impl<'a> Infer<'a> {
-    fn new(kernel: &'a Kernel, types: &[(String, DType)], config: &'a Config, d: &'a Diagnostics, literal_types: HashMap<usize, DType>) -> Self {
+    fn new(
+        kernel: &'a Kernel,
+        types: &[(String, DType)],
+        config: &'a Config,
+        d: &'a Diagnostics,
+        literal_types: HashMap<usize, DType>,
+    ) -> Self {
         Infer {
             d,
             kernel,
@@ -240,7 +260,10 @@ impl<'a> Infer<'a> {
             Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
             _ => {
                 let found = self.describe(v);
-                return self.error(span, format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()));
+                return self.error(
+                    span,
+                    format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                );
             }
         };
         Ok(self.push(op, Type::scalar(dtype), span))
@@ -287,7 +310,10 @@ impl<'a> Infer<'a> {
                     if self.retype(x, dtype) {
                         return Err(Reported);
                     }
-                    return self.error(span, format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()));
+                    return self.error(
+                        span,
+                        format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                    );
                 }
                 Ok(x)
             }
@@ -299,7 +325,10 @@ impl<'a> Infer<'a> {
     fn retype(&mut self, v: Value, dtype: DType) -> bool {
         let Op::ReadVar(var) = self.values[v.0 as usize].op else { return false };
         let Some(&literal) = self.open_vars.get(&var) else { return false };
-        if self.ty(v).dtype.is_float() != dtype.is_float() || dtype == DType::Bool || self.literal_types.contains_key(&literal) {
+        if self.ty(v).dtype.is_float() != dtype.is_float()
+            || dtype == DType::Bool
+            || self.literal_types.contains_key(&literal)
+        {
             return false;
         }
         self.restart_with(literal, dtype);
@@ -391,15 +420,31 @@ impl<'a> Infer<'a> {
             return Ok(a.to_vec());
         }
         if a.len() != b.len() {
-            return self.error(span, format!("shapes {a:?} and {b:?} have different ranks: insert a dimension with `.expand(axis)`"));
+            return self.error(
+                span,
+                format!("shapes {a:?} and {b:?} have different ranks: insert a dimension with `.expand(axis)`"),
+            );
         }
-        let shape: Option<Shape> = a.iter().zip(b).map(|(&x, &y)| if x == y || y == 1 { Some(x) } else if x == 1 { Some(y) } else { None }).collect();
+        let shape: Option<Shape> = a
+            .iter()
+            .zip(b)
+            .map(|(&x, &y)| {
+                if x == y || y == 1 {
+                    Some(x)
+                } else if x == 1 {
+                    Some(y)
+                } else {
+                    None
+                }
+            })
+            .collect();
         match shape {
             Some(s) => {
                 self.check_size(&s, span)?;
                 Ok(s)
             }
-            None => self.error(span, format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be spread")),
+            None => self
+                .error(span, format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be spread")),
         }
     }
 
@@ -418,7 +463,8 @@ impl<'a> Infer<'a> {
     /// Spreads `v` to exactly `shape`, or reports that it does not fit.
     fn spread_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
         let found = self.ty(v).shape.clone();
-        let fits = found.is_empty() || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
+        let fits = found.is_empty()
+            || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(span, format!("{what} of shape {found:?} does not fit {shape:?}"));
         }

@@ -160,7 +160,15 @@ impl Infer<'_> {
                 let from = self.ty(x).clone();
                 let Some(to) = self.type_arg(c)? else { return self.error(c.span, "to which type? `bitcast::<T>(x)`") };
                 if to.size() != from.dtype.size() || to == DType::Bool || from.dtype == DType::Bool {
-                    return self.error(c.span, format!("bitcast keeps the size: {} has {} bytes, {to} has {}", from.dtype, from.dtype.size(), to.size()));
+                    return self.error(
+                        c.span,
+                        format!(
+                            "bitcast keeps the size: {} has {} bytes, {to} has {}",
+                            from.dtype,
+                            from.dtype.size(),
+                            to.size()
+                        ),
+                    );
                 }
                 Ok(Val::Run(self.push(Op::Bitcast(x), Type { dtype: to, shape: from.shape }, c.span)))
             }
@@ -176,7 +184,9 @@ impl Infer<'_> {
                 self.fma(a, b, x, c.span).map(Val::Run)
             }
             "expand" | "broadcast" | "reshape" | "trans" | "permute" => self.shape_op(&name, c),
-            "max" | "min" if !self.is_reduction(c)? => self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c),
+            "max" | "min" if !self.is_reduction(c)? => {
+                self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c)
+            }
             "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
             "dot" => self.dot(c),
             n if memory::is_access(n) => self.access(&name, c),
@@ -205,8 +215,11 @@ impl Infer<'_> {
             "tl" | "relu" => Some("write `maximum(x, 0.0)`"),
             "float" | "int" | "f32" => Some("convert with `.to::<T>()`"),
             "println" | "print" => Some("print with `device_print!(\"label\", v)`"),
-            "cumsum" | "associative_scan" | "scan" | "sort" | "flip" | "join" | "split" | "interleave" | "cat" | "rand" | "randn" | "randint" => Some("it is not offered yet"),
-            "gather" => Some("read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet"),
+            "cumsum" | "associative_scan" | "scan" | "sort" | "flip" | "join" | "split" | "interleave" | "cat"
+            | "rand" | "randn" | "randint" => Some("it is not offered yet"),
+            "gather" => {
+                Some("read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet")
+            }
             "mean" => Some("divide `sum(x, axis)` by the number of elements"),
             "all" | "any" => Some("use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`"),
             _ => None,
@@ -224,7 +237,10 @@ impl Infer<'_> {
         if c.args.len() != N {
             let name = c.name.to_string();
             let usage = usage(&name);
-            return self.error(c.span, format!("`{usage}` takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()));
+            return self.error(
+                c.span,
+                format!("`{usage}` takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
+            );
         }
         let vals = self.exprs(c.args)?;
         Ok(vals.try_into().expect("N of them"))
@@ -249,7 +265,11 @@ impl Infer<'_> {
 
     fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
         self.computes(v, &format!("`{what}`"), span)?;
-        if self.ty(v).dtype == DType::Bool { self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v))) } else { Ok(()) }
+        if self.ty(v).dtype == DType::Bool {
+            self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v)))
+        } else {
+            Ok(())
+        }
     }
 
     fn math(&mut self, op: Unary, c: &Call) -> Result<Val> {
@@ -259,7 +279,10 @@ impl Infer<'_> {
         self.computes(x, &format!("`{}`", op.name()), c.args[0].span)?;
         let ok = ty.dtype.is_float() || (op == Unary::Abs && ty.dtype.is_int());
         if !ok {
-            return self.error(c.args[0].span, format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()));
+            return self.error(
+                c.args[0].span,
+                format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()),
+            );
         }
         Ok(Val::Run(self.push(Op::Unary(op, x), ty, c.span)))
     }
@@ -289,9 +312,15 @@ impl Infer<'_> {
 
     fn arange(&mut self, c: &Call) -> Result<Val> {
         let (lo, hi) = match &self.exprs(c.args)?[..] {
-            [Val::Range(r)] => (self.const_int(&r.lo, c.span, "a bound of arange")?, self.const_int(&r.hi, c.span, "a bound of arange")?),
+            [Val::Range(r)] => (
+                self.const_int(&r.lo, c.span, "a bound of arange")?,
+                self.const_int(&r.hi, c.span, "a bound of arange")?,
+            ),
             [n] => (0, self.const_int(n, c.args[0].span, "the length of arange")?),
-            [lo, hi] => (self.const_int(lo, c.args[0].span, "a bound of arange")?, self.const_int(hi, c.args[1].span, "a bound of arange")?),
+            [lo, hi] => (
+                self.const_int(lo, c.args[0].span, "a bound of arange")?,
+                self.const_int(hi, c.args[1].span, "a bound of arange")?,
+            ),
             _ => return self.error(c.span, "`arange(N)` or `arange(A..B)`"),
         };
         if lo < 0 {
@@ -357,7 +386,9 @@ impl Infer<'_> {
                 self.reshape(t, &shape, c.span).map(Val::Run)
             }
             (_, Some((a, at))) => {
-                let (Val::Array(list) | Val::Tuple(list)) = &a else { return self.error(at, "a permutation is `[1, 0, 2]`") };
+                let (Val::Array(list) | Val::Tuple(list)) = &a else {
+                    return self.error(at, "a permutation is `[1, 0, 2]`");
+                };
                 let perm = list.iter().map(|v| self.axis(v, ty.shape.len(), at)).collect::<Result<Vec<_>>>()?;
                 let mut sorted = perm.clone();
                 sorted.sort_unstable();
@@ -377,7 +408,15 @@ impl Infer<'_> {
             return Ok(t);
         }
         if ty.shape.iter().product::<usize>() != shape.iter().product::<usize>() || ty.is_scalar() {
-            return self.error(span, format!("reshape keeps the number of elements: {:?} has {}, {shape:?} has {}", ty.shape, ty.shape.iter().product::<usize>(), shape.iter().product::<usize>()));
+            return self.error(
+                span,
+                format!(
+                    "reshape keeps the number of elements: {:?} has {}, {shape:?} has {}",
+                    ty.shape,
+                    ty.shape.iter().product::<usize>(),
+                    shape.iter().product::<usize>()
+                ),
+            );
         }
         let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
         let padded = ty.shape.iter().chain(shape).any(|e| !e.is_power_of_two());
@@ -416,10 +455,14 @@ impl Infer<'_> {
                 match self.expr(cond)? {
                     Val::Bool(true) => {}
                     Val::Bool(false) => {
-                        let config = self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
+                        let config =
+                            self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
                         return self.error(c.span, format!("static_assert: {text} (with {config})"));
                     }
-                    _ => return self.error(cond.span, "static_assert takes what is known at compile time: use device_assert!"),
+                    _ => {
+                        return self
+                            .error(cond.span, "static_assert takes what is known at compile time: use device_assert!");
+                    }
                 }
             }
             _ => {

@@ -27,7 +27,11 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
             Stmt::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
             Stmt::Let(_) | Stmt::Break | Stmt::Continue | Stmt::Return => {}
             Stmt::Assign(_, v) | Stmt::Print { value: v, .. } | Stmt::Assert { cond: v, .. } => mark(f, *v, live),
-            Stmt::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask].into_iter().flatten().chain(window.iter().flat_map(|w| w.at.iter().copied())).for_each(|v| mark(f, v, live)),
+            Stmt::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask]
+                .into_iter()
+                .flatten()
+                .chain(window.iter().flat_map(|w| w.at.iter().copied()))
+                .for_each(|v| mark(f, v, live)),
             Stmt::If { cond, then, other } => {
                 mark(f, *cond, live);
                 mark_effects(f, then, live);
@@ -47,8 +51,12 @@ fn sweep(stmts: Vec<Stmt>, live: &[bool]) -> Vec<Stmt> {
         .into_iter()
         .filter_map(|s| match s {
             Stmt::Let(v) if !live[v.0 as usize] => None,
-            Stmt::If { cond, then, other } => Some(Stmt::If { cond, then: sweep(then, live), other: sweep(other, live) }),
-            Stmt::For { iv, lo, hi, step, body, options } => Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live), options }),
+            Stmt::If { cond, then, other } => {
+                Some(Stmt::If { cond, then: sweep(then, live), other: sweep(other, live) })
+            }
+            Stmt::For { iv, lo, hi, step, body, options } => {
+                Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live), options })
+            }
             Stmt::Loop { body } => Some(Stmt::Loop { body: sweep(body, live) }),
             s => Some(s),
         })

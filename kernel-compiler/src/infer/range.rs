@@ -8,7 +8,13 @@ const MAX_STAGES: i128 = 16;
 
 impl Infer<'_> {
     pub(super) fn range(&mut self, name: &str, c: &Call) -> Result<Val> {
-        let range = |lo: &Val, hi: &Val, step: &Val, unrolled| Range { lo: lo.clone(), hi: hi.clone(), step: step.clone(), unrolled, options: LoopOptions::default() };
+        let range = |lo: &Val, hi: &Val, step: &Val, unrolled| Range {
+            lo: lo.clone(),
+            hi: hi.clone(),
+            step: step.clone(),
+            unrolled,
+            options: LoopOptions::default(),
+        };
         let (zero, one) = (Val::Int(0, None), Val::Int(1, None));
         let vals = self.exprs(c.args)?;
         let r = match (name, &vals[..]) {
@@ -30,15 +36,25 @@ impl Infer<'_> {
     pub(super) fn range_option(&mut self, name: &str, c: &Call) -> Result<Val> {
         let vals = self.exprs(c.args)?;
         let Some(Val::Range(r)) = vals.first() else {
-            return self.error(c.name.span(), format!("`.{name}` follows the range of a loop: `for k in range(0, n, BLOCK).{name}({})`", if name == "flatten" { "" } else { ".." }));
+            return self.error(
+                c.name.span(),
+                format!(
+                    "`.{name}` follows the range of a loop: `for k in range(0, n, BLOCK).{name}({})`",
+                    if name == "flatten" { "" } else { ".." }
+                ),
+            );
         };
         if r.unrolled {
-            return self.error(c.name.span(), format!("`static_range` leaves no loop for `.{name}`: use `range(a, b, step)`"));
+            return self
+                .error(c.name.span(), format!("`static_range` leaves no loop for `.{name}`: use `range(a, b, step)`"));
         }
         let wanted = if name == "flatten" { 1 } else { 2 };
         if vals.len() != wanted {
             let usage = ops::usage(name);
-            return self.error(c.name.span(), format!("`{usage}` takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }));
+            return self.error(
+                c.name.span(),
+                format!("`{usage}` takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }),
+            );
         }
         let mut options = r.options;
         match (name, vals.get(1)) {

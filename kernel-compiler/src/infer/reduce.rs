@@ -38,7 +38,9 @@ impl Infer<'_> {
         self.computes(t, &format!("`{name}`"), c.args[0].span)?;
         let (axis, closure) = match (custom, c.args.len()) {
             (true, n) => {
-                let Val::Closure(f) = self.expr(&c.args[n - 1])? else { return self.error(c.args[n - 1].span, "a closure is expected: `reduce(t, axis, |a, b| a + b)`") };
+                let Val::Closure(f) = self.expr(&c.args[n - 1])? else {
+                    return self.error(c.args[n - 1].span, "a closure is expected: `reduce(t, axis, |a, b| a + b)`");
+                };
                 (if n == 3 { Some(&c.args[1]) } else { None }, Some(f))
             }
             (false, 2) => (Some(&c.args[1]), None),
@@ -57,7 +59,8 @@ impl Infer<'_> {
         if matches!(name, "argmax" | "argmin") {
             return self.arg_reduction(t, axis, name == "argmax", c.span);
         }
-        if let (Some(_), Some(&e)) = (&closure, axis.map_or_else(|| ty.shape.iter().find(|e| !e.is_power_of_two()), |a| ty.shape.get(a)))
+        if let (Some(_), Some(&e)) =
+            (&closure, axis.map_or_else(|| ty.shape.iter().find(|e| !e.is_power_of_two()), |a| ty.shape.get(a)))
             && !e.is_power_of_two()
         {
             return self.error(c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: fill the rest with a neutral element"));
@@ -114,7 +117,10 @@ impl Infer<'_> {
             None => {
                 let flat = self.flatten(t, span)?;
                 if self.ty(flat).shape.len() > 1 {
-                    return self.error(span, format!("`{name}` of all elements needs extents that are powers of two; give an axis"));
+                    return self.error(
+                        span,
+                        format!("`{name}` of all elements needs extents that are powers of two; give an axis"),
+                    );
                 }
                 (flat, 0)
             }
@@ -140,7 +146,14 @@ impl Infer<'_> {
         let mut body = vec![];
         for s in stmts {
             match s {
-                Stmt::Let(v) if matches!(self.values[v.0 as usize].op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. }) || self.values[v.0 as usize].op.is_elementwise() => body.push(v),
+                Stmt::Let(v)
+                    if matches!(
+                        self.values[v.0 as usize].op,
+                        Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. }
+                    ) || self.values[v.0 as usize].op.is_elementwise() =>
+                {
+                    body.push(v)
+                }
                 _ => return self.error(f.body.span, "a reducer may only do arithmetic on its two arguments"),
             }
         }

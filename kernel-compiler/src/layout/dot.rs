@@ -118,7 +118,11 @@ impl Warps {
         // As square a part as may be: the operands of a warp are then the fewest.
         let (mut part_m, mut part_n, mut left) = (m, n, warps);
         while left > 1 && (part_m > 16 || part_n > 8) {
-            if part_m > 16 && (part_m >= part_n || part_n == 8) { part_m /= 2 } else { part_n /= 2 }
+            if part_m > 16 && (part_m >= part_n || part_n == 8) {
+                part_m /= 2
+            } else {
+                part_n /= 2
+            }
             left /= 2;
         }
         let (mb, nb, kb) = (bits(m), bits(n), bits(k));
@@ -156,7 +160,11 @@ impl Warps {
         let (mut of_m, mut of_n) = (0, 0);
         for _ in 0..threads {
             // Lanes where the most elements are left; none, and they repeat each other.
-            if mb - of_m >= nb - of_n && of_m < mb { of_m += 1 } else if of_n < nb { of_n += 1 }
+            if mb - of_m >= nb - of_n && of_m < mb {
+                of_m += 1
+            } else if of_n < nb {
+                of_n += 1
+            }
         }
         let (pm, pn) = (mb - of_m, nb - of_n);
         let rows = |low: u32| (pm..mb).map(move |i| 1u32 << (low + i)).collect::<Vec<_>>();
@@ -199,7 +207,12 @@ impl Warps {
             idle.iter().for_each(|&i| threads[i] = unused.next().unwrap_or(0));
             let regs = l.reg_bases().iter().copied().chain(unused).collect();
             let (lanes, warps) = threads.split_at(l.lane_bases().len());
-            Layout::new(&[&[batch], &l.shape()[..]].concat(), regs, lanes.try_into().expect("the lanes"), warps.to_vec())
+            Layout::new(
+                &[&[batch], &l.shape()[..]].concat(),
+                regs,
+                lanes.try_into().expect("the lanes"),
+                warps.to_vec(),
+            )
         };
         let acc = with(&self.acc);
         Warps { a: with(&self.a), b: with(&self.b), products: acc.regs() / self.acc.regs(), acc, ..*self }

@@ -88,7 +88,10 @@ impl Fetch {
             Side::B => {
                 let block = |n: usize, k: usize| (0..2 * per_word).map(move |i| ((n * steps + k) * 2 * per_word) + i);
                 let pair = |p: usize, k: usize| block(2 * p, k).chain(block((2 * p + 1).min(blocks - 1), k));
-                (0..blocks.div_ceil(2)).flat_map(|p| (0..steps).flat_map(move |k| pair(p, k))).map(|r| w.b.reg_index(r)).collect()
+                (0..blocks.div_ceil(2))
+                    .flat_map(|p| (0..steps).flat_map(move |k| pair(p, k)))
+                    .map(|r| w.b.reg_index(r))
+                    .collect()
             }
         };
         Fetch { way: Way::Elements { vec: 1 }, threads, slots, per: 4 * per_word, along_depth: false }

@@ -67,12 +67,24 @@ pub fn fastest(l: &Layout) -> Option<usize> {
 
 /// `products` are those that warpgroups make.
 pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Homes {
-    let mut cx = Assign { f, a, cheap: vec![false; f.values.len()], parent: (0..f.values.len() + f.vars.len()).collect(), anchors: vec![], dots: vec![] };
+    let mut cx = Assign {
+        f,
+        a,
+        cheap: vec![false; f.values.len()],
+        parent: (0..f.values.len() + f.vars.len()).collect(),
+        anchors: vec![],
+        dots: vec![],
+    };
     for s in walk(&f.body) {
         cx.statement(s);
     }
     let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
-    let mut homes = Homes { cheap: cx.cheap.clone(), layouts: vec![None; component.len()], component, accumulators: HashSet::new() };
+    let mut homes = Homes {
+        cheap: cx.cheap.clone(),
+        layouts: vec![None; component.len()],
+        component,
+        accumulators: HashSet::new(),
+    };
     // Accumulators lie as the instructions have them; everything joined to them follows.
     for &d in &cx.dots {
         let c = homes.component[d.0 as usize];
@@ -86,7 +98,8 @@ pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Hom
         if let Some(p) = products.get(&d)
             && matches!(p.a, Operand::Registers)
         {
-            homes.layouts[homes.component[a.0 as usize]].get_or_insert_with(|| p.groups.left(f.shape(a), f.ty(a).dtype.size()));
+            homes.layouts[homes.component[a.0 as usize]]
+                .get_or_insert_with(|| p.groups.left(f.shape(a), f.ty(a).dtype.size()));
         }
     }
     cx.anchored(&mut homes);
@@ -167,7 +180,9 @@ impl Assign<'_> {
         let f = self.f;
         match s {
             Stmt::Let(v) if !f.ty(*v).is_scalar() => self.value(*v),
-            Stmt::Assign(var, v) if !f.ty(*v).is_scalar() => self.join_values(f.values.len() + var.0 as usize, &[Some(*v)]),
+            Stmt::Assign(var, v) if !f.ty(*v).is_scalar() => {
+                self.join_values(f.values.len() + var.0 as usize, &[Some(*v)])
+            }
             Stmt::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
                 let index = place.index();
                 if self.housed(index) {
@@ -185,7 +200,8 @@ impl Assign<'_> {
         let i = v.0 as usize;
         let op = f.op(v);
         let transparent = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Arange { .. } | Op::Splat(_));
-        self.cheap[i] = transparent || ((op.is_elementwise() || op.is_view()) && op.operands().iter().all(|&o| !self.housed(o)));
+        self.cheap[i] =
+            transparent || ((op.is_elementwise() || op.is_view()) && op.operands().iter().all(|&o| !self.housed(o)));
         if self.cheap[i] {
             return;
         }
@@ -201,7 +217,9 @@ impl Assign<'_> {
                     self.anchor(i, place, true);
                 }
             }
-            op if op.is_elementwise() || op.has_effect() => self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>()),
+            op if op.is_elementwise() || op.has_effect() => {
+                self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>())
+            }
             _ => {}
         }
     }
@@ -228,7 +246,8 @@ impl Assign<'_> {
             // The first of the widest, not the last.
             let lead = mine.iter().find(|a| (a.is_load, a.vec) == (lead.is_load, lead.vec)).expect("the lead");
             let vec = mine.iter().filter(|a| a.order == lead.order).map(|a| a.vec).max().expect("the lead");
-            homes.layouts[c] = Some(Layout::blocked(&padded(&shape_of(anchor.component)), &lead.order, vec, self.f.warps as usize));
+            homes.layouts[c] =
+                Some(Layout::blocked(&padded(&shape_of(anchor.component)), &lead.order, vec, self.f.warps as usize));
         }
     }
 
@@ -240,7 +259,9 @@ impl Assign<'_> {
         let operand = |o: Value| homes.layouts[homes.component[o.0 as usize]].clone();
         let shape = padded(self.f.shape(v));
         let layout = match self.f.op(v) {
-            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !homes.is_cheap(*value) => operand(*value).map(|l| l.reduce(*axis).layout),
+            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !homes.is_cheap(*value) => {
+                operand(*value).map(|l| l.reduce(*axis).layout)
+            }
             Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
             Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),
             Op::Permute(x, perm) => operand(*x).map(|l| l.permute(perm).layout),

@@ -43,7 +43,8 @@ impl Layout {
         let bits = dims.iter().sum::<u32>() as usize;
         let (warp_bits, vec_bits) = (log2(warps) as usize, log2(vec) as usize);
         assert_eq!(order.len(), dims.len());
-        let mut unused = order.iter().flat_map(|&d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
+        let mut unused =
+            order.iter().flat_map(|&d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
 
         let fastest = order.first().map_or(0, |&d| dims[d] as usize);
         let vec_bits = vec_bits.min(fastest).min(bits.saturating_sub(LANE_BITS + warp_bits));
@@ -148,8 +149,9 @@ impl Layout {
     pub fn free_mask(&self) -> Free {
         let mut e = Echelon::default();
         // Threads are kept before registers: a register that is left out is work saved, an idle thread is not.
-        let mut dependent =
-            |bases: &[u32]| bases.iter().enumerate().filter(|&(_, &b)| !e.insert(b, 0)).fold(0, |mask, (i, _)| mask | 1 << i);
+        let mut dependent = |bases: &[u32]| {
+            bases.iter().enumerate().filter(|&(_, &b)| !e.insert(b, 0)).fold(0, |mask, (i, _)| mask | 1 << i)
+        };
         let threads = dependent(&self.thread_bases());
         Free { threads, regs: dependent(&self.regs) }
     }

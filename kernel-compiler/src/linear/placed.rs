@@ -32,10 +32,15 @@ pub fn place(shape: &[usize], fast: usize, size: usize, uses: &[Use]) -> Vec<u32
     let may = |from: usize, to: u32| to < row || from as u32 > to - row;
     let swapped = |from: usize, to: u32| {
         let mut p = plain.clone();
-        (from..slows.len()).zip(to..top).filter(|&(from, to)| may(from, to)).for_each(|(from, to)| p[slows[from] as usize] ^= 1 << to);
+        (from..slows.len())
+            .zip(to..top)
+            .filter(|&(from, to)| may(from, to))
+            .for_each(|(from, to)| p[slows[from] as usize] ^= 1 << to);
         p
     };
-    let choices = (0..slows.len()).flat_map(|from| (VECTOR_BITS..top).map(move |to| (from, to))).map(|(from, to)| swapped(from, to));
+    let choices = (0..slows.len())
+        .flat_map(|from| (VECTOR_BITS..top).map(move |to| (from, to)))
+        .map(|(from, to)| swapped(from, to));
     let passes = |p: &Vec<u32>| uses.iter().map(|u| passes(&u.lanes.map(|l| combine(p, l)), u.bytes)).sum::<usize>();
     std::iter::once(plain.clone()).chain(choices).min_by_key(passes).expect("at least one")
 }
@@ -44,7 +49,9 @@ pub fn place(shape: &[usize], fast: usize, size: usize, uses: &[Use]) -> Vec<u32
 fn passes(lanes: &[u32; LANE_BITS], bytes: usize) -> usize {
     let at_once = (ROW / bytes.max(4)).min(32);
     let of = |first: usize| {
-        let mut words: Vec<u32> = (first..first + at_once).flat_map(|lane| (0..bytes.div_ceil(4) as u32).map(move |w| combine(lanes, lane as u32) / 4 + w)).collect();
+        let mut words: Vec<u32> = (first..first + at_once)
+            .flat_map(|lane| (0..bytes.div_ceil(4) as u32).map(move |w| combine(lanes, lane as u32) / 4 + w))
+            .collect();
         words.sort_unstable();
         words.dedup();
         (0..32).map(|bank| words.iter().filter(|&&w| w % 32 == bank).count()).max().unwrap_or(0)

@@ -84,7 +84,8 @@ impl Layout {
         // The fastest dimension first, as everywhere.
         let new = (0..dims.len()).rev().filter(|&d| dims[d] != self.dims()[d]);
         let new = new.flat_map(|d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
-        let layout = layout.with_regs(self.reg_bases().iter().map(|&b| move_dims(b, self.dims(), &dims)).chain(new).collect());
+        let layout =
+            layout.with_regs(self.reg_bases().iter().map(|&b| move_dims(b, self.dims(), &dims)).chain(new).collect());
         let regs = (0..layout.regs()).map(|r| r % self.regs()).collect();
         Derived { layout, regs }
     }

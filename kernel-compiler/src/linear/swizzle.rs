@@ -65,7 +65,8 @@ impl Side {
     fn store(layout: &Layout) -> Self {
         let free = layout.free_mask();
         let used = |i: usize, mask: u32| mask >> i & 1 == 0;
-        let threads = layout.thread_bases().into_iter().enumerate().map(|(i, b)| if used(i, free.threads) { b } else { 0 });
+        let threads =
+            layout.thread_bases().into_iter().enumerate().map(|(i, b)| if used(i, free.threads) { b } else { 0 });
         let reg_bits = (0..layout.reg_bases().len()).filter(|&i| used(i, free.regs));
         Side::new(layout, reg_bits.collect(), threads.collect())
     }

@@ -114,7 +114,8 @@ fn inputs_of(shape: &[usize], warps: usize) -> (u32, usize) {
 }
 
 fn blocked(shape: Vec<usize>, warps: usize) -> impl Strategy<Value = Layout> {
-    (shuffled(shape.len()), 0..4usize).prop_map(move |(order, vec)| Layout::blocked(&shape, &order, 1usize << vec, warps))
+    (shuffled(shape.len()), 0..4usize)
+        .prop_map(move |(order, vec)| Layout::blocked(&shape, &order, 1usize << vec, warps))
 }
 
 /// Any assignment of index bits to registers, lanes and warps, with replicated bits.
@@ -157,19 +158,22 @@ fn two() -> impl Strategy<Value = (Layout, Layout)> {
 fn two_in_warps() -> impl Strategy<Value = (Layout, Layout)> {
     one().prop_flat_map(|src| {
         let inside = src.reg_bases().len() + LANE_BITS;
-        (Just(src), vec(0u32..1 << inside, inside), shuffled(inside), any::<bool>()).prop_map(|(src, random, order, simple)| {
-            let inputs: Vec<u32> = src.lane_bases().iter().chain(src.reg_bases()).copied().collect();
-            let mixed: Vec<u32> = if simple {
-                order.iter().map(|&i| inputs[i]).collect()
-            } else {
-                let missing = complement(&random, inputs.len() as u32);
-                let full = basis(&[random, missing].concat());
-                full.iter().map(|&x| combine(&inputs, x)).collect()
-            };
-            let (lanes, regs) = mixed.split_at(LANE_BITS);
-            let dst = Layout::new(&src.shape(), regs.to_vec(), lanes.try_into().unwrap(), src.warp_bases().to_vec());
-            (src, dst)
-        })
+        (Just(src), vec(0u32..1 << inside, inside), shuffled(inside), any::<bool>()).prop_map(
+            |(src, random, order, simple)| {
+                let inputs: Vec<u32> = src.lane_bases().iter().chain(src.reg_bases()).copied().collect();
+                let mixed: Vec<u32> = if simple {
+                    order.iter().map(|&i| inputs[i]).collect()
+                } else {
+                    let missing = complement(&random, inputs.len() as u32);
+                    let full = basis(&[random, missing].concat());
+                    full.iter().map(|&x| combine(&inputs, x)).collect()
+                };
+                let (lanes, regs) = mixed.split_at(LANE_BITS);
+                let dst =
+                    Layout::new(&src.shape(), regs.to_vec(), lanes.try_into().unwrap(), src.warp_bases().to_vec());
+                (src, dst)
+            },
+        )
     })
 }
 
@@ -440,8 +444,12 @@ fn common_vectors_are_used_on_both_sides() {
 
 #[test]
 fn conflicts_are_counted() {
-    let access =
-        |threads: [u32; 5], vec: usize| Access { vec, regs: vec![0; vec], offsets: vec![0; vec], threads: threads.to_vec() };
+    let access = |threads: [u32; 5], vec: usize| Access {
+        vec,
+        regs: vec![0; vec],
+        offsets: vec![0; vec],
+        threads: threads.to_vec(),
+    };
     assert_eq!(conflicts(&access([4, 8, 16, 32, 64], 1), 4), 1);
     assert_eq!(conflicts(&access([8, 16, 32, 64, 128], 1), 4), 2);
     assert_eq!(conflicts(&access([128, 256, 512, 1024, 2048], 1), 4), 32);

@@ -30,7 +30,11 @@ impl Affine {
 
     fn mapped(&self, regs: &[usize]) -> Affine {
         let pick = |v: &[i64]| regs.iter().map(|&r| v[r]).collect::<Vec<_>>();
-        Affine { base: self.base.clone(), consts: pick(&self.consts), strides: self.strides.iter().map(|(s, v)| (s.clone(), pick(v))).collect() }
+        Affine {
+            base: self.base.clone(),
+            consts: pick(&self.consts),
+            strides: self.strides.iter().map(|(s, v)| (s.clone(), pick(v))).collect(),
+        }
     }
 
     fn plus(mut self, base: String, o: (Vec<i64>, Vec<(String, Vec<i64>)>)) -> Affine {
@@ -70,7 +74,8 @@ impl Lower<'_> {
         match f.op(v).clone() {
             Op::Splat(s) => Some(Affine { base: scalar(s), consts: vec![0; n], strides: vec![] }),
             Op::Arange { start } => {
-                let (threads, regs) = (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
+                let (threads, regs) =
+                    (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
                 if threads & regs != 0 {
                     return None;
                 }
@@ -103,7 +108,9 @@ impl Lower<'_> {
                         Some(Affine { base, consts, strides })
                     }
                     _ if a.is_uniform() => Some(Affine { base, ..a }),
-                    _ if a.strides.is_empty() => Some(Affine { base, consts: vec![0; n], strides: vec![(scalar(b), a.consts)] }),
+                    _ if a.strides.is_empty() => {
+                        Some(Affine { base, consts: vec![0; n], strides: vec![(scalar(b), a.consts)] })
+                    }
                     _ => None,
                 }
             }

@@ -11,9 +11,9 @@ use super::operands::Boxes;
 use super::pipeline::{Operand, Product};
 use crate::analyse::{Analysis, values, walk, written};
 use crate::ir::*;
-use crate::layout::{Homes, is_padded};
 use crate::layout::dot::{self, Unit};
 use crate::layout::fetch::{Fetch, Side};
+use crate::layout::{Homes, is_padded};
 use crate::linear::placed::{Use, place};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -97,7 +97,9 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
         Op::Load { .. } => Some((v, false)),
         Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => source(f, *x).map(|(l, t)| (l, !t)),
         // What is transposed in three dimensions is another matrix in two.
-        Op::Reshape(x) if f.shape(v).len() == 2 && squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x).filter(|&(_, t)| !t || f.shape(*x).len() == 2),
+        Op::Reshape(x) if f.shape(v).len() == 2 && squeezed(f.shape(*x)) == squeezed(f.shape(v)) => {
+            source(f, *x).filter(|&(_, t)| !t || f.shape(*x).len() == 2)
+        }
         _ => None,
     }
 }
@@ -114,7 +116,9 @@ pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
 
 /// Shared memory for rings beside exchanges: by default, and at most.
 fn room(f: &Func, exchanges: usize, groups: bool) -> (usize, usize) {
-    let of = |bytes: usize| (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)));
+    let of = |bytes: usize| {
+        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)))
+    };
     if groups { (of(ROOM_OF_GROUPS), of(ROOM_OF_GROUPS)) } else { (of(ROOM), of(MOST)) }
 }
 
@@ -134,12 +138,23 @@ pub fn plan(f: &Func, a: &Analysis, homes: &Homes, products: HashMap<Value, Prod
             out.tiles.extend(tiles);
         }
     }
-    let loads = out.products.values().flat_map(|p| [p.a, p.b]).filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
+    let loads = out
+        .products
+        .values()
+        .flat_map(|p| [p.a, p.b])
+        .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
     let all = loads.into_iter().all(|l| out.tiles.contains_key(&l));
     all.then_some(out)
 }
 
-fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, body, options): (Value, &[Stmt], LoopOptions), all: &Ahead) -> Option<(Ring, HashMap<Value, Tile>)> {
+fn ring(
+    f: &Func,
+    a: &Analysis,
+    homes: &Homes,
+    written: &HashSet<usize>,
+    (iv, body, options): (Value, &[Stmt], LoopOptions),
+    all: &Ahead,
+) -> Option<(Ring, HashMap<Value, Tile>)> {
     let plain = |s: &Stmt| match s {
         Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => false,
         Stmt::Let(v) => !f.op(*v).has_effect(),
@@ -153,7 +168,15 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
     let (index, groups) = (all.rings.len(), all.by_groups());
     let late = copied::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
     let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
-    let mut ring = Ring { index, bytes: 0, stages: (asked.map_or(usual, |n| n as usize), asked.is_some()), asynchronous: false, late, needed: HashSet::new(), vars: BTreeSet::new() };
+    let mut ring = Ring {
+        index,
+        bytes: 0,
+        stages: (asked.map_or(usual, |n| n as usize), asked.is_some()),
+        asynchronous: false,
+        late,
+        needed: HashSet::new(),
+        vars: BTreeSet::new(),
+    };
     let mut tiles = HashMap::new();
     for v in body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }) {
         if !copyable(f, v, written) {
@@ -173,7 +196,8 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
         if groups && vec * size < 4 {
             return None;
         }
-        let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() }).chain(dots.iter().map(|d| used(f, v, fast, *d)));
+        let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
+            .chain(dots.iter().map(|d| used(f, v, fast, *d)));
         let (boxes, place) = match boxes {
             Some((boxes, place)) => (Some(boxes), place),
             None => (None, place(&layout.shape(), fast, size, &uses.collect::<Vec<_>>())),
@@ -192,7 +216,11 @@ fn ring(f: &Func, a: &Analysis, homes: &Homes, written: &HashSet<usize>, (iv, bo
 fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
     let Op::Load { place, other, .. } = f.op(v) else { return false };
     let shape = f.shape(v);
-    squeezed(shape).len() >= 2 && is_padded(shape) && f.ty(v).dtype.size() <= 4 && other.is_none_or(|v| f.is_zeros(v)) && !written.contains(&place.param())
+    squeezed(shape).len() >= 2
+        && is_padded(shape)
+        && f.ty(v).dtype.size() <= 4
+        && other.is_none_or(|v| f.is_zeros(v))
+        && !written.contains(&place.param())
 }
 
 /// The products that a load is an operand of; none if it is used by anything else.
@@ -214,7 +242,9 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
                 _ => false,
             },
             Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => carriers.contains(v),
-            Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].iter().flatten().any(|v| carriers.contains(v)),
+            Stmt::Store { place, value, mask, .. } => {
+                [Some(place.index()), Some(*value), *mask].iter().flatten().any(|v| carriers.contains(v))
+            }
             _ => false,
         };
         if bad {
@@ -263,7 +293,9 @@ impl<'a> Slice<'a> {
     fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
         let inside = values(body).chain([iv]).collect();
         let always = |s: &Stmt| body.iter().any(|t| std::ptr::eq(s, t));
-        let assigned = walk(body).filter_map(|s| if let Stmt::Assign(var, v) = s { Some((*var, *v, always(s))) } else { None }).collect();
+        let assigned = walk(body)
+            .filter_map(|s| if let Stmt::Assign(var, v) = s { Some((*var, *v, always(s))) } else { None })
+            .collect();
         Slice { f, inside, assigned }
     }
 
@@ -277,7 +309,10 @@ impl<'a> Slice<'a> {
                 continue;
             }
             let op = f.op(v);
-            if matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
+            if matches!(
+                op,
+                Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
+            ) {
                 return None;
             }
             if let Op::ReadVar(var) = op
@@ -306,7 +341,17 @@ impl Ahead {
         let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
         let stages = |r: &Ring| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
-        let consts = self.rings.values().map(|r| (r.index, format!("const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};", r.bytes, stages(r), i = r.index)));
+        let consts = self.rings.values().map(|r| {
+            (
+                r.index,
+                format!(
+                    "const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};",
+                    r.bytes,
+                    stages(r),
+                    i = r.index
+                ),
+            )
+        });
         let mut consts: Vec<(usize, String)> = consts.collect();
         consts.sort();
         let most = self.rings.values().map(|r| r.bytes * stages(r)).max();

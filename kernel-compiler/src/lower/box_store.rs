@@ -17,7 +17,12 @@ const CHUNKS: usize = 2;
 /// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole sectors without.
 pub(super) fn matrix(f: &Func, value: Value) -> Value {
     match f.op(value) {
-        Op::Reshape(x) if f.ty(value).dtype.size() == 2 && matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) => *x,
+        Op::Reshape(x)
+            if f.ty(value).dtype.size() == 2
+                && matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) =>
+        {
+            *x
+        }
         _ => value,
     }
 }
@@ -62,7 +67,13 @@ impl Lower<'_> {
         });
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
-        let group = Part { rows, cols, chunks, row: format!("((tid >> 7) & {})", g.rows - 1), col: format!("((tid >> 7) / {})", g.rows) };
+        let group = Part {
+            rows,
+            cols,
+            chunks,
+            row: format!("((tid >> 7) & {})", g.rows - 1),
+            col: format!("((tid >> 7) / {})", g.rows),
+        };
         let barrier = format!("d::group_barrier(2 + (tid >> 7), 128, {site});");
         if copied.is_none() {
             self.staging = groups * CHUNKS * CHUNK;
@@ -79,7 +90,11 @@ impl Lower<'_> {
             if copied.is_none() {
                 // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have been there.
                 let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
-                let read = if boxes || read == 0 { format!("d::tma_store_wait_read::<{read}>({site}); ") } else { String::new() };
+                let read = if boxes || read == 0 {
+                    format!("d::tma_store_wait_read::<{read}>({site}); ")
+                } else {
+                    String::new()
+                };
                 self.line(read + &barrier);
             }
             let len = CHUNK / size / 128;
@@ -87,7 +102,11 @@ impl Lower<'_> {
             let regs = self.piece(value, &piece);
             let (words, t) = (self.fresh(), dtype.rust());
             match size {
-                2 => self.line(format!("let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));", regs.at("(2 * r)"), regs.at("(2 * r + 1)"))),
+                2 => self.line(format!(
+                    "let {words}: [u32; 16] = d::each(|r| d::pair::<{t}>({}, {}));",
+                    regs.at("(2 * r)"),
+                    regs.at("(2 * r + 1)")
+                )),
                 _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
             }
             self.put_chunk(size, t, &words, &buffer, &at, site);
@@ -99,7 +118,11 @@ impl Lower<'_> {
         }
         if copied.is_some() {
             // Then the tile's place is given back, by one thread for all, to copies (see `release`).
-            self.line(if boxes { format!("d::tma_store_wait_read::<0>({site});") } else { format!("d::proxy_fence({site}); {barrier}") });
+            self.line(if boxes {
+                format!("d::tma_store_wait_read::<0>({site});")
+            } else {
+                format!("d::proxy_fence({site}); {barrier}")
+            });
         }
         true
     }
@@ -107,7 +130,8 @@ impl Lower<'_> {
     /// Before others are told what this program has stored.
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
-        let copies = |s: &Stmt| matches!(s, Stmt::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+        let copies =
+            |s: &Stmt| matches!(s, Stmt::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::analyse::walk(&f.body).any(copies) {
             self.line(format!("d::tma_store_wait({site});"));
         }
@@ -125,27 +149,53 @@ impl Lower<'_> {
         }
         let of_word = |w: usize| (w & 1) << 2 | (w >> 1 & 1) << 10 | w >> 2 << 5;
         let place_in = self.const_table("u32", (0..16).map(|w| of_word(w).to_string()).collect());
-        self.line(format!("d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[r], {site});"));
+        self.line(format!(
+            "d::shared_store::<{t}, 16, 2>(|r| {buffer} + ({at} ^ {place_in}[r]), |_| true, |r| {words}[r], {site});"
+        ));
     }
 
-    fn copy_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, q: usize, size: usize, buffer: &str, site: u32) {
+    fn copy_out(
+        &mut self,
+        (place, window, hint): (&Place, &Window, Hint),
+        group: &Part,
+        q: usize,
+        size: usize,
+        buffer: &str,
+        site: u32,
+    ) {
         let extents = of_matrix(window.dims.len(), GROUP_ROWS, ROW / size);
         let map = Map { param: place.param(), dims: window.dims.clone(), extents, swizzle: ROW, stores: true };
         let map = map.among(&mut self.maps);
-        self.line(format!("d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});", hint as u32, group.origin(&window.at, q, size).join(", ")));
+        self.line(format!(
+            "d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});",
+            hint as u32,
+            group.origin(&window.at, q, size).join(", ")
+        ));
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take begins at multiples of these.
-    fn write_out(&mut self, (place, window, hint): (&Place, &Window, Hint), group: &Part, (q, buffer): (usize, &str), lane: &str, site: u32) {
+    fn write_out(
+        &mut self,
+        (place, window, hint): (&Place, &Window, Hint),
+        group: &Part,
+        (q, buffer): (usize, &str),
+        lane: &str,
+        site: u32,
+    ) {
         const ROWS: usize = 16;
         let p = &self.f.params[place.param()];
         let (t, size, slot) = (p.dtype.rust(), p.dtype.size(), p.slot);
         let index = place.index();
         let most = 16 / size;
-        let vec = if self.a.vector(self.f, index, self.f.shape(index).len() - 1, size) == (most, false) { most } else { 1 };
+        let vec =
+            if self.a.vector(self.f, index, self.f.shape(index).len() - 1, size) == (most, false) { most } else { 1 };
         // Rows and columns that the lanes take at a time, and where in them a lane is.
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
-        let (in_rows, in_columns) = if vec > 1 { (format!("({lane} >> 3 & 3)"), format!("({lane} & 7) * {vec}")) } else { ("0".into(), format!("({lane} & 31)")) };
+        let (in_rows, in_columns) = if vec > 1 {
+            (format!("({lane} >> 3 & 3)"), format!("({lane} & 7) * {vec}"))
+        } else {
+            ("0".into(), format!("({lane} & 31)"))
+        };
         // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows would take the registers of what is
         // not stored yet.
         let tells = crate::analyse::walk(&self.f.body).any(|s| matches!(s, Stmt::Let(v) if self.f.op(*v).has_effect()));
@@ -162,11 +212,23 @@ impl Lower<'_> {
         let (below, left) = (self.fresh(), self.fresh());
         let (extent, stride) = (|d: usize| number(&window.dims[d].extent), |d: usize| number(&window.dims[d].stride));
         let limited = |d: usize| window.dims[d].extent != Number::constant(UNLIMITED);
-        let inside: Vec<String> = origin.iter().enumerate().filter(|&(d, _)| limited(d)).map(|(d, o)| format!("{o} < {}", extent(d))).collect();
-        let before: String = origin.iter().enumerate().map(|(d, o)| format!(".wrapping_add({o}.wrapping_mul({}))", stride(d))).collect();
-        let left_of = |d: usize, from: &str| if limited(d) { format!("d::limit({}, {from})", extent(d)) } else { "u32::MAX".into() };
+        let inside: Vec<String> = origin
+            .iter()
+            .enumerate()
+            .filter(|&(d, _)| limited(d))
+            .map(|(d, o)| format!("{o} < {}", extent(d)))
+            .collect();
+        let before: String =
+            origin.iter().enumerate().map(|(d, o)| format!(".wrapping_add({o}.wrapping_mul({}))", stride(d))).collect();
+        let left_of = |d: usize, from: &str| {
+            if limited(d) { format!("d::limit({}, {from})", extent(d)) } else { "u32::MAX".into() }
+        };
         let rows_left = left_of(rank - 2, &r0);
-        let rows_left = if inside.is_empty() { rows_left } else { format!("if {} {{ {rows_left} }} else {{ 0 }}", inside.join(" && ")) };
+        let rows_left = if inside.is_empty() {
+            rows_left
+        } else {
+            format!("if {} {{ {rows_left} }} else {{ 0 }}", inside.join(" && "))
+        };
         self.line(format!("let {below}: u32 = {rows_left}; let {left}: u32 = {};", left_of(rank - 1, &c0)));
         let pitch = stride(rank - 2);
         self.line(format!("let {base}: u64 = a{slot}.wrapping_add({r0}.wrapping_mul({pitch}).wrapping_add({c0}){before}.wrapping_mul({size}));"));
@@ -175,7 +237,8 @@ impl Lower<'_> {
         let swizzle = if size == 4 { format!("(({row} & 3) << 5)") } else { format!("(({row} & 7) << 4)") };
         let in_chunk = format!("(({in_columns} + {cols}[r]) * {size} ^ {swizzle})");
         let (last_row, last_col) = of(regs - 1);
-        let full = if vec > 1 { format!("({from} + {last_row} < {below}) & ({last_col} < {left})") } else { "false".into() };
+        let full =
+            if vec > 1 { format!("({from} + {last_row} < {below}) & ({last_col} < {left})") } else { "false".into() };
         let once = format!(
             "let {v} = d::shared_load::<{t}, {regs}, {vec}>(|r| {buffer} + (({lane} >> 5 & 3) * {ROWS} + {row}) * {ROW} + {in_chunk}, |_| true, {site}); \
              d::store::<{t}, {regs}, {vec}, false>(|r| {base}.wrapping_add((({from} + {rows}[r]) as u64).wrapping_mul({pitch}.wrapping_mul({size}))).wrapping_add({cols}[r] as u64 * {size}), {full}, |r| ({from} + {rows}[r] < {below}) & ({cols}[r] < {left}), |r| {v}[r], {}, {site});",
@@ -184,7 +247,10 @@ impl Lower<'_> {
         let text = match rounds {
             1 => once,
             // LLVM would lay out what it can count.
-            _ => format!("let mut {from}: u32 = 0; while {from} < d::opaque_word({ROWS}) {{ {once} {from} += {}; }}", ROWS / rounds),
+            _ => format!(
+                "let mut {from}: u32 = 0; while {from} < d::opaque_word({ROWS}) {{ {once} {from} += {}; }}",
+                ROWS / rounds
+            ),
         };
         self.access(place, Act::Write, None, true, site, text);
     }
@@ -203,7 +269,15 @@ impl Part {
     /// Where a chunk lies in a tile of that shape, in boxes side by side.
     fn in_tile(&self, base: &str, shape: &[usize], q: usize, size: usize) -> String {
         let (m, c) = (q / self.chunks, q % self.chunks);
-        format!("{base} + ({} * {} + {}) * {ROW} + ({} * {} + {c}) * {}", self.row, self.rows, m * GROUP_ROWS, self.col, self.cols * size / ROW, shape[0] * ROW)
+        format!(
+            "{base} + ({} * {} + {}) * {ROW} + ({} * {} + {c}) * {}",
+            self.row,
+            self.rows,
+            m * GROUP_ROWS,
+            self.col,
+            self.cols * size / ROW,
+            shape[0] * ROW
+        )
     }
 
     /// Where a chunk begins in the array.

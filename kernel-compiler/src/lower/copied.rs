@@ -54,7 +54,10 @@ pub fn placed(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, Vec<u32>)> 
 
 /// What a loop does nothing with but multiply: it is waited for one iteration late.
 pub fn late(f: &Func, products: &HashMap<Value, Product>, body: &[Stmt], options: LoopOptions) -> Option<InFlight> {
-    let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { products.contains_key(v).then_some(*v) } else { None }).collect();
+    let dots: Vec<Value> = body
+        .iter()
+        .filter_map(|s| if let Stmt::Let(v) = s { products.contains_key(v).then_some(*v) } else { None })
+        .collect();
     let straight = body.iter().all(|s| matches!(s, Stmt::Let(_) | Stmt::Assign(..)));
     if !straight || dots.len() != 1 || options.unroll > 1 {
         return None;

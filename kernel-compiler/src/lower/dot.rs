@@ -24,9 +24,17 @@ impl Lower<'_> {
     /// Before such a variable is read: by products as it is, for all else with its zeros.
     pub(super) fn read_fresh(&mut self, v: Value, var: Var) {
         let (f, name) = (self.f, self.var(var));
-        let dots = self.role.pipeline().expect("it is specialised").dots.keys().filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v)).count();
+        let dots = self
+            .role
+            .pipeline()
+            .expect("it is specialised")
+            .dots
+            .keys()
+            .filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v))
+            .count();
         if self.uses[v.0 as usize] as usize != dots {
-            let zero = format!("{name} = d::each(|_| <{} as s::Scalar>::ZERO); fresh_{name} = false;", f.ty(v).dtype.rust());
+            let zero =
+                format!("{name} = d::each(|_| <{} as s::Scalar>::ZERO); fresh_{name} = false;", f.ty(v).dtype.rust());
             self.node(Node::If { cond: format!("fresh_{name}"), then: vec![Node::Line(zero)], other: vec![] });
         }
         self.line(format!("let add_{} = !fresh_{name};", scalar(v)));
@@ -51,7 +59,8 @@ impl Lower<'_> {
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
         let regs = Regs(format!("{}[#]", scalar(v)));
         let home = self.homes.of(v).clone();
-        let at_home = self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
+        let at_home =
+            self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
         self.at_hand(v, layout, regs);
         self.at_hand(v, home, at_home);
     }
@@ -68,7 +77,9 @@ impl Lower<'_> {
         let layout = g.accumulator(f.shape(v));
         let steps = f.shape(a)[1] / depth(dtype);
         // Which part is this warpgroup's.
-        let group = |of: usize, above: usize| if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) };
+        let group = |of: usize, above: usize| {
+            if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) }
+        };
         let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
         let words = match p.a {
@@ -78,20 +89,40 @@ impl Lower<'_> {
         };
         let (acc, add) = match f.op(before) {
             _ if f.is_zeros(before) => ("d::unset()".to_string(), "false".to_string()),
-            Op::ReadVar(var) if self.is_fresh(*var) => (self.accumulator(v, &layout), format!("add_{}", scalar(before))),
+            Op::ReadVar(var) if self.is_fresh(*var) => {
+                (self.accumulator(v, &layout), format!("add_{}", scalar(before)))
+            }
             _ => (self.accumulator(v, &layout), "true".to_string()),
         };
         // Registers of A are written before each product.
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = format!("d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}", self.ends_at_once(v) && !fetched);
-        let of = format!("{}, {}, {}, {}, {}, {}, {steps}", dtype.rust(), f.ty(v).dtype.rust(), layout.regs(), g.n, g.row_blocks, g.col_blocks);
+        let chain = format!(
+            "d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}",
+            self.ends_at_once(v) && !fetched
+        );
+        let of = format!(
+            "{}, {}, {}, {}, {}, {}, {steps}",
+            dtype.rust(),
+            f.ty(v).dtype.rust(),
+            layout.regs(),
+            g.n,
+            g.row_blocks,
+            g.col_blocks
+        );
         let call = match words {
-            Some(words) => format!("d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})", p.b.lies_across()),
+            Some(words) => format!(
+                "d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})",
+                p.b.lies_across()
+            ),
             None => {
                 let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
-                format!("d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})", p.a.lies_across(), p.b.lies_across())
+                format!(
+                    "d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})",
+                    p.a.lies_across(),
+                    p.b.lies_across()
+                )
             }
         };
         self.begun(v, &layout, call);
@@ -109,10 +140,16 @@ impl Lower<'_> {
     fn matrix(&self, o: Operand) -> (Boxes, String, bool) {
         let p = || self.role.pipeline().expect("a pipeline");
         match o {
-            Operand::Buffer { channel, buffer, along_depth } => (p().channels[channel].buffers[buffer].boxes, buffer_name(channel, buffer), along_depth),
+            Operand::Buffer { channel, buffer, along_depth } => {
+                (p().channels[channel].buffers[buffer].boxes, buffer_name(channel, buffer), along_depth)
+            }
             Operand::Copied { load, along_depth } => {
                 let tile = &self.ahead.tiles[&load];
-                (tile.boxes.expect("a matrix of warpgroups"), format!("read{} + {}", tile.ring, tile.offset), along_depth)
+                (
+                    tile.boxes.expect("a matrix of warpgroups"),
+                    format!("read{} + {}", tile.ring, tile.offset),
+                    along_depth,
+                )
             }
             Operand::Written { matrix, along_depth } => (p().written[matrix], matrix_name(matrix), along_depth),
             Operand::Registers => unreachable!("it is not in shared memory"),
@@ -125,7 +162,9 @@ impl Lower<'_> {
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
         if along_depth {
             let per_row = row / 32;
-            let at = format!("{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32");
+            let at = format!(
+                "{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32"
+            );
             (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", 8 * row))
         } else {
             // Boxes follow each other along the rows or columns of the product; a step is as many rows of the box as it is deep.
@@ -147,37 +186,53 @@ impl Lower<'_> {
     fn fetched(&mut self, o: Operand, size: usize, group: &str, part: usize, site: u32) -> String {
         let (boxes, base, _) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
-        let across = format!("({group} * {part} + m as u32 * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i as u32 & 1) * 8) * {size}");
+        let across = format!(
+            "({group} * {part} + m as u32 * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i as u32 & 1) * 8) * {size}"
+        );
         let along = format!("(k as u32 * {} + (tid & 3) + (i as u32 >> 1) * 4)", 32 / size);
-        let at = format!("{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}");
+        let at = format!(
+            "{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}"
+        );
         format!("d::shared_load::<u32, 4, 1>(|i| {at}, |_| true, {site})")
     }
 
     /// A computed right operand goes to shared memory, for all warpgroups: once they are done with what was there.
     fn write_matrix(&mut self, b: Value, matrix: usize, along_depth: bool, site: u32) {
         let f = self.f;
-        let (boxes, t, size) = (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype.rust(), f.ty(b).dtype.size());
+        let (boxes, t, size) =
+            (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype.rust(), f.ty(b).dtype.size());
         let layout = self.any_layout(b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
         let vec = layout.contiguous(if along_depth { 0 } else { 1 }).min(16 / size);
-        let at = self.shared_place(&matrix_name(matrix), &boxes.place(size), &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), along_depth));
+        let at = self.shared_place(&matrix_name(matrix), &boxes.place(size), &layout.thread_bases(), &slots, |x| {
+            flat(x, f.shape(b), along_depth)
+        });
         let ok = acts(layout.free_mask().threads);
         self.node(Node::Barrier { site });
-        self.line(format!("d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); d::proxy_fence({site});", at.at("r"), regs.at("r")));
+        self.line(format!(
+            "d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); d::proxy_fence({site});",
+            at.at("r"),
+            regs.at("r")
+        ));
         self.node(Node::Barrier { site });
     }
 
     /// A tile that was copied, in a layout: from where it lies.
     pub(super) fn take_copied(&mut self, v: Value, (channel, buffer): (usize, usize), l: &Layout) -> Regs {
-        let (t, size, site) = (self.f.ty(v).dtype.rust(), self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
+        let (t, size, site) =
+            (self.f.ty(v).dtype.rust(), self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
         let boxes = self.role.pipeline().expect("a pipeline").channels[channel].buffers[buffer].boxes;
         let slots: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
         let vec = l.contiguous(l.rank() - 1).min(16 / size);
         let at = self.shared_place(&buffer_name(channel, buffer), &boxes.place(size), &l.thread_bases(), &slots, |x| x);
         let name = self.fresh();
-        self.line(format!("let {name}: [{t}; {n}] = d::shared_load::<{t}, {n}, {vec}>(|r| {}, |_| true, {site});", at.at("r"), n = l.regs()));
+        self.line(format!(
+            "let {name}: [{t}; {n}] = d::shared_load::<{t}, {n}, {vec}>(|r| {}, |_| true, {site});",
+            at.at("r"),
+            n = l.regs()
+        ));
         Regs(format!("{name}[#]"))
     }
 
@@ -196,9 +251,18 @@ impl Lower<'_> {
         let call = match unit {
             Unit::Fma => {
                 let deep = chunk(&w);
-                format!("d::fma_tile::<{from}, {to}, {}, {}, {n}, {rows}, {cols}, {deep}, {}, {a_deep}, {b_deep}>({acc}, {a}, {b})", rows * deep, cols * deep, steps / deep)
+                format!(
+                    "d::fma_tile::<{from}, {to}, {}, {}, {n}, {rows}, {cols}, {deep}, {}, {a_deep}, {b_deep}>({acc}, {a}, {b})",
+                    rows * deep,
+                    cols * deep,
+                    steps / deep
+                )
             }
-            _ => format!("d::mma_tile::<{from}, {to}, {n}, {rows}, {cols}, {}, {steps}, {}>({acc}, {a}, {b}, {site})", cols.div_ceil(2), precision == Precision::Tf32x3),
+            _ => format!(
+                "d::mma_tile::<{from}, {to}, {n}, {rows}, {cols}, {}, {steps}, {}>({acc}, {a}, {b}, {site})",
+                cols.div_ceil(2),
+                precision == Precision::Tf32x3
+            ),
         };
         let call = match all {
             Some(all) => format!("d::batch::<{to}, {}, {n}, {}>({all}, |p, acc| {call})", w.acc.regs(), w.products),

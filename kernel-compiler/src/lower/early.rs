@@ -20,7 +20,8 @@ impl Lower<'_> {
     /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they begin.
     pub(super) fn body(&mut self) {
         let f = self.f;
-        let at = f.early.as_ref().map(|early| if matches!(self.role, Role::Whole) { first_that_waits(f, early) } else { 0 });
+        let at =
+            f.early.as_ref().map(|early| if matches!(self.role, Role::Whole) { first_that_waits(f, early) } else { 0 });
         for (i, s) in f.body.iter().enumerate() {
             if at == Some(i) {
                 self.await_launch();

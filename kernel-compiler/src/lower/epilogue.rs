@@ -21,7 +21,11 @@ pub struct Fused<'a> {
 pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     let (uses, written, mut out) = (super::uses(f), written(f), vec![]);
     let copied = operands::sources(f).map(|s| operands::loads(f, &s, true)).unwrap_or_default();
-    let products: HashSet<Var> = walk(&f.body).filter_map(|s| if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }).collect();
+    let products: HashSet<Var> = walk(&f.body)
+        .filter_map(|s| {
+            if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }
+        })
+        .collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
             let Stmt::Store { value, window: Some(_), .. } = s else { continue };
@@ -29,9 +33,22 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
             if part(f, value).is_none() {
                 continue;
             }
-            let mut cx = Collect { f, uses: &uses, written: &written, copied: &copied, products: &products, block: &stmts[..at], values: HashSet::new(), meets_product: false };
+            let mut cx = Collect {
+                f,
+                uses: &uses,
+                written: &written,
+                copied: &copied,
+                products: &products,
+                block: &stmts[..at],
+                values: HashSet::new(),
+                meets_product: false,
+            };
             cx.visit(value);
-            let loads: Vec<Value> = stmts[..at].iter().filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None }).filter(|&v| matches!(f.op(v), Op::Load { .. })).collect();
+            let loads: Vec<Value> = stmts[..at]
+                .iter()
+                .filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None })
+                .filter(|&v| matches!(f.op(v), Op::Load { .. }))
+                .collect();
             // Nothing between may leave the block, or what was copied would not be used.
             let first = stmts.iter().position(|s| matches!(s, Stmt::Let(v) if loads.contains(v)));
             let straight = first.is_some_and(|first| stmts[first..at].iter().all(|s| matches!(s, Stmt::Let(_))));
@@ -46,7 +63,9 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
 /// Whether threads that load a fused tile themselves have no registers left for its addresses.
 pub fn crowded(f: &Func, fused: &[Fused]) -> bool {
     const ACCUMULATORS: usize = 128;
-    let many = |x: &Fused| x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize);
+    let many = |x: &Fused| {
+        x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize)
+    };
     fused.iter().any(many)
 }
 
@@ -88,7 +107,12 @@ impl Collect<'_> {
         let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
         let is_load = matches!(f.op(v), Op::Load { window: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
-        if f.ty(v).is_scalar() || !alone || takes_copied || self.copied.contains(&v) || !(is_load || f.op(v).is_elementwise()) {
+        if f.ty(v).is_scalar()
+            || !alone
+            || takes_copied
+            || self.copied.contains(&v)
+            || !(is_load || f.op(v).is_elementwise())
+        {
             return;
         }
         self.values.insert(v);
@@ -131,7 +155,12 @@ impl Lower<'_> {
         let (t, site, name) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span), self.fresh());
         if self.copied_tile(p.fused).is_some_and(|(copied, _)| copied == v) {
             for i in 0..4 {
-                self.line(format!("let {name}_{i} = d::ldmatrix::<false>({} + ({} ^ {}), {site});", p.buffer, p.at, i * 32));
+                self.line(format!(
+                    "let {name}_{i} = d::ldmatrix::<false>({} + ({} ^ {}), {site});",
+                    p.buffer,
+                    p.at,
+                    i * 32
+                ));
             }
             self.line(format!("let {name} = [{name}_0, {name}_1, {name}_2, {name}_3];"));
             return Regs(format!("d::of_pair::<{t}>({name}[# / 8][# / 2 % 4], #)"));

@@ -26,8 +26,12 @@ pub fn find(f: &Func, p: &Pipeline) -> HashMap<*const Stmt, Late> {
         return HashMap::new();
     }
     let uses = super::uses(f);
-    let loops = crate::analyse::walk(&f.body).filter_map(|s| if let Stmt::For { body, options, .. } = s { Some((s, body, options)) } else { None });
-    loops.filter(|(.., options)| options.unroll <= 1).filter_map(|(s, body, _)| Some((std::ptr::from_ref(s), of_loop(f, p, &uses, body)?))).collect()
+    let loops = crate::analyse::walk(&f.body)
+        .filter_map(|s| if let Stmt::For { body, options, .. } = s { Some((s, body, options)) } else { None });
+    loops
+        .filter(|(.., options)| options.unroll <= 1)
+        .filter_map(|(s, body, _)| Some((std::ptr::from_ref(s), of_loop(f, p, &uses, body)?)))
+        .collect()
 }
 
 fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> {
@@ -42,12 +46,16 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> 
     if !straight || buffers == 1 || c.by_threads || !c.fetched.is_empty() || !p.dots.contains_key(product) {
         return None;
     }
-    let dots: Vec<Value> = body.iter().filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None }).collect();
+    let dots: Vec<Value> = body
+        .iter()
+        .filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None })
+        .collect();
     // What an iteration computes for its products must not be needed any more when the next one does.
     if dots.iter().any(|d| p.dots[d].is_computed()) {
         return None;
     }
-    let chain = dots.windows(2).all(|w| accumulator(f, w[1]) == w[0] && p.chained.contains(&w[0])) && dots.last() == Some(product);
+    let chain = dots.windows(2).all(|w| accumulator(f, w[1]) == w[0] && p.chained.contains(&w[0]))
+        && dots.last() == Some(product);
     let of = in_flight(f, uses, body, &dots)?;
     chain.then_some(Late { of, channel })
 }
@@ -84,7 +92,11 @@ impl Lower<'_> {
         let outer = self.late.replace(late.of);
         self.rounds(s, |cx| cx.stmts(body));
         self.late = outer;
-        self.line(format!("{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site}); {}", p.dots[&late.of.product].groups.n, self.give_back(p, c)));
+        self.line(format!(
+            "{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site}); {}",
+            p.dots[&late.of.product].groups.n,
+            self.give_back(p, c)
+        ));
         true
     }
 

@@ -20,7 +20,9 @@ pub struct Limit {
 pub enum Comparison {
     One(Limit),
     /// Several limits, and whether all elements of the thread are inside, in as few comparisons as there are limits.
-    Several { whole: String },
+    Several {
+        whole: String,
+    },
 }
 
 impl Comparison {
@@ -99,7 +101,10 @@ impl Lower<'_> {
         match *self.f.op(mask) {
             Op::Binary(Binary::And, a, b) => {
                 let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
-                Some(Mask { all: format!("{} & {}", a.all, b.all), each: Regs(format!("({} & {})", a.each.0, b.each.0)) })
+                Some(Mask {
+                    all: format!("{} & {}", a.all, b.all),
+                    each: Regs(format!("({} & {})", a.each.0, b.each.0)),
+                })
             }
             Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
             _ => {
@@ -152,12 +157,17 @@ impl Lower<'_> {
         let ends = self.demand(end, &source.layout).at("r");
         let ends = if or_equal == 0 { ends } else { format!("({ends}).saturating_add({or_equal})") };
         let limits = self.fresh();
-        self.line(format!("let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));", source.layout.regs(), a.base));
+        self.line(format!(
+            "let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));",
+            source.layout.regs(),
+            a.base
+        ));
         let of = self.table(&source.regs);
         let index = self.const_table("u32", a.consts.iter().map(i64::to_string).collect());
         let each = Regs(format!("({index}[#] < {limits}[{of}])"));
         // The greatest index that each limit is for.
-        let most = (0..source.layout.regs()).map(|i| source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i).map(|(_, c)| *c).max().unwrap_or(0));
+        let most = (0..source.layout.regs())
+            .map(|i| source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i).map(|(_, c)| *c).max().unwrap_or(0));
         let most = self.const_table("u32", most.map(|c| c.to_string()).collect());
         let whole = format!("d::all::<{}>(|r| {most}[r] < {limits}[r])", source.layout.regs());
         self.comparisons.insert(each.0.clone(), Comparison::Several { whole });
@@ -193,17 +203,34 @@ impl Lower<'_> {
                 Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::Arange { .. } => {}
                 Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
                 Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
-                Op::Binary(Binary::Add | Binary::Mul | Binary::Div | Binary::Rem | Binary::Min | Binary::Max | Binary::And | Binary::Shr, a, b) | Op::Select(_, a, b) => todo.extend([a, b]),
+                Op::Binary(
+                    Binary::Add
+                    | Binary::Mul
+                    | Binary::Div
+                    | Binary::Rem
+                    | Binary::Min
+                    | Binary::Max
+                    | Binary::And
+                    | Binary::Shr,
+                    a,
+                    b,
+                )
+                | Op::Select(_, a, b) => todo.extend([a, b]),
                 Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
                     // `max(x, b) - b`
                     Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
                     _ => return false,
                 },
-                Op::LoopVar => match crate::analyse::walk(&f.body).find_map(|s| if let Stmt::For { iv, lo, step, .. } = s { (*iv == v).then_some([*lo, *step]) } else { None }) {
+                Op::LoopVar => match crate::analyse::walk(&f.body).find_map(|s| {
+                    if let Stmt::For { iv, lo, step, .. } = s { (*iv == v).then_some([*lo, *step]) } else { None }
+                }) {
                     Some(from) => todo.extend(from),
                     None => return false,
                 },
-                Op::ReadVar(x) => todo.extend(crate::analyse::walk(&f.body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == x).then_some(*v) } else { None })),
+                Op::ReadVar(x) => todo.extend(
+                    crate::analyse::walk(&f.body)
+                        .filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == x).then_some(*v) } else { None }),
+                ),
                 _ => return false,
             }
         }

@@ -27,7 +27,10 @@ impl Lower<'_> {
         if f.ty(v).is_scalar() {
             let ok = self.scalar_ok(&place, mask);
             let (addr, other) = (self.address(&place, &scalar(place.index())), other.map_or(zero, scalar));
-            let text = format!("let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];", scalar(v));
+            let text = format!(
+                "let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];",
+                scalar(v)
+            );
             self.access(&place, Act::Read, None, false, site, text);
             return;
         }
@@ -51,13 +54,23 @@ impl Lower<'_> {
         self.at_hand(v, layout, Regs(format!("{}[#]", scalar(v))));
     }
 
-    pub(super) fn store(&mut self, place: &Place, value: Value, mask: Option<Value>, hint: Hint, span: proc_macro2::Span) {
+    pub(super) fn store(
+        &mut self,
+        place: &Place,
+        value: Value,
+        mask: Option<Value>,
+        hint: Hint,
+        span: proc_macro2::Span,
+    ) {
         let f = self.f;
         let (t, site, hint) = (f.ty(value).dtype.rust(), self.site(span), hint as u32);
         if f.ty(value).is_scalar() {
             let ok = self.scalar_ok(place, mask);
             let addr = self.address(place, &scalar(place.index()));
-            let text = format!("d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});", scalar(value));
+            let text = format!(
+                "d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});",
+                scalar(value)
+            );
             self.access(place, Act::Write, None, true, site, text);
             return;
         }
@@ -113,9 +126,18 @@ impl Lower<'_> {
 
     /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or all load for
     /// themselves: then it is not the same thread that reaches the same element.
-    pub(super) fn access(&mut self, place: &Place, act: Act, layout: Option<&Layout>, once: bool, site: u32, text: String) {
+    pub(super) fn access(
+        &mut self,
+        place: &Place,
+        act: Act,
+        layout: Option<&Layout>,
+        once: bool,
+        site: u32,
+        text: String,
+    ) {
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let access = Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
+        let access =
+            Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
         self.node(Node::Access { text, access });
     }
 
@@ -185,7 +207,8 @@ impl Lower<'_> {
             _ => Some(Regs(format!("({} < a{})", self.as_u64(index, &regs.0), p.slot + 1))),
         };
         // The mask goes with the bounds if it says no more of an access than of its farthest element.
-        let ascends = affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
+        let ascends =
+            affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
         let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
         let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
         let addr = match &affine {
@@ -197,7 +220,10 @@ impl Lower<'_> {
             None => self.address(place, &regs.at("r")),
         };
         let inside = |r: &str| bound.as_ref().map(|b| b.at(r));
-        let ok = all_of([inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten(), "&");
+        let ok = all_of(
+            [inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten(),
+            "&",
+        );
         let full = if vec == 1 {
             "false".into()
         } else {
@@ -209,7 +235,8 @@ impl Lower<'_> {
             }
             let one_by_one = mask.as_ref().filter(|_| everywhere.is_none());
             tests.extend(everywhere);
-            let each_one: Vec<String> = [one_by_one.map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
+            let each_one: Vec<String> =
+                [one_by_one.map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
             if !each_one.is_empty() {
                 tests.push(format!("d::all::<{n}>(|g| {})", each_one.join(" & ")));
             }
@@ -236,7 +263,8 @@ impl Lower<'_> {
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
-            let (addr, ok) = (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
+            let (addr, ok) =
+                (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
             let act = call(1, &addr, &ok, &values.iter().map(|&v| scalar(v)).collect::<Vec<_>>());
             if before {
                 self.told(site);
@@ -250,7 +278,11 @@ impl Lower<'_> {
             let store = format!("d::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old_{name}[0], {site});\n");
             let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
             let exchange = Node::Exchange { bytes: 8, store, load, site };
-            if after { self.node(exchange) } else { self.owed.push((v, exchange)) }
+            if after {
+                self.node(exchange)
+            } else {
+                self.owed.push((v, exchange))
+            }
             return;
         }
         let layout = self.homes.of(v).clone();
@@ -260,7 +292,14 @@ impl Lower<'_> {
             self.told(site);
         }
         let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
-        self.access(&place, does, Some(&layout), true, site, format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()));
+        self.access(
+            &place,
+            does,
+            Some(&layout),
+            true,
+            site,
+            format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()),
+        );
         let mut regs = Regs(format!("{}[#]", scalar(v)));
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.
@@ -277,7 +316,8 @@ impl Lower<'_> {
         if self.owed.is_empty() {
             return;
         }
-        let taken: HashSet<Value> = crate::analyse::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
+        let taken: HashSet<Value> =
+            crate::analyse::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
         let (due, owed) = std::mem::take(&mut self.owed).into_iter().partition(|(v, _)| taken.contains(v));
         self.owed = owed;
         for (_, exchange) in due {
@@ -289,7 +329,10 @@ impl Lower<'_> {
         let (n, flat, bytes) = (layout.regs(), self.flat_index(layout).replace('#', "r"), dtype.size());
         let act = self.once(layout, &layout.shape()).map_or("true".into(), |r| r.at("r"));
         let (name, t) = (self.fresh(), dtype.rust());
-        let store = format!("d::shared_store::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |r| {act}, |r| {}, {site});\n", regs.at("r"));
+        let store = format!(
+            "d::shared_store::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |r| {act}, |r| {}, {site});\n",
+            regs.at("r")
+        );
         let load = format!("let {name} = d::shared_load::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |_| true, {site});\n");
         self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, site });
         Regs(format!("{name}[#]"))

@@ -34,10 +34,10 @@ use crate::linear::Layout;
 use crate::rotate::rotate;
 use crate::spread::spread;
 use crate::windows::{Transposed, describe};
-pub use program::{Access, Act, Lowered, Node};
-use roles::Role;
 use ahead::Ahead;
 use epilogue::{Fused, fused};
+pub use program::{Access, Act, Lowered, Node};
+use roles::Role;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use text::*;
@@ -111,28 +111,80 @@ fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let homes = assign(f, &a, &products);
     let ahead = if pipeline.is_none() { ahead::plan(f, &a, &homes, products)? } else { Ahead::default() };
     let lower = |role: Role| {
-        let mut cx = Lower { f, a: &a, homes: &homes, ahead: &ahead, fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] }, role, sites, blocks: vec![vec![]], memo: vec![HashMap::new()], affine_memo: vec![HashMap::new()], comparisons: HashMap::new(), layouts: vec![], consts: vec![], temporaries: 0, uses: uses(f), vectors: false, boxes: variant.aligned, maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(), staging: 0, owed: vec![], late: None, advanced: BTreeSet::new() };
+        let mut cx = Lower {
+            f,
+            a: &a,
+            homes: &homes,
+            ahead: &ahead,
+            fused: if matches!(role, Role::Consumer(_)) { &fused } else { &[] },
+            role,
+            sites,
+            blocks: vec![vec![]],
+            memo: vec![HashMap::new()],
+            affine_memo: vec![HashMap::new()],
+            comparisons: HashMap::new(),
+            layouts: vec![],
+            consts: vec![],
+            temporaries: 0,
+            uses: uses(f),
+            vectors: false,
+            boxes: variant.aligned,
+            maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
+            staging: 0,
+            owed: vec![],
+            late: None,
+            advanced: BTreeSet::new(),
+        };
         cx.body();
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
-        let layouts = cx.layouts.iter().enumerate().map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases()))).collect();
+        let layouts = cx
+            .layouts
+            .iter()
+            .enumerate()
+            .map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases())))
+            .collect();
         let (body, exchanges) = schedule::schedule(body);
         let (rings, shared_bytes) = ahead.consts(f, exchanges);
-        Lowered { consts: [rings, cx.consts].concat(), prologue: [layouts, vars].concat(), body, shared_bytes, threads: f.warps * 32, requires: a.requires.clone(), maps: cx.maps, vectors: cx.vectors, staging: cx.staging }
+        Lowered {
+            consts: [rings, cx.consts].concat(),
+            prologue: [layouts, vars].concat(),
+            body,
+            shared_bytes,
+            threads: f.warps * 32,
+            requires: a.requires.clone(),
+            maps: cx.maps,
+            vectors: cx.vectors,
+            staging: cx.staging,
+        }
     };
     let Some(p) = &pipeline else {
         let whole = lower(Role::Whole);
         // By warps it needs less.
         return (!ahead.by_groups() || whole.shared_bytes <= ahead::ROOM_OF_GROUPS).then_some(whole);
     };
-    let lines = |l: &mut Lowered| std::mem::take(&mut l.prologue).into_iter().map(Node::Line).chain(std::mem::take(&mut l.body)).collect::<Vec<_>>();
+    let lines = |l: &mut Lowered| {
+        std::mem::take(&mut l.prologue)
+            .into_iter()
+            .map(Node::Line)
+            .chain(std::mem::take(&mut l.body))
+            .collect::<Vec<_>>()
+    };
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     if out.maps.len() > pipeline::MAX_MAPS {
         return None;
     }
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let (consts, body, shared_bytes, threads) = roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
-    Some(Lowered { consts: [consts, out.consts].concat(), body, shared_bytes, threads, requires: pipeline::requires(f, &out.maps, out.requires), ..out })
+    let (consts, body, shared_bytes, threads) =
+        roles::specialise(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
+    Some(Lowered {
+        consts: [consts, out.consts].concat(),
+        body,
+        shared_bytes,
+        threads,
+        requires: pipeline::requires(f, &out.maps, out.requires),
+        ..out
+    })
 }
 
 /// The products that warpgroups make, of a function [as it is seen](Way::seen), and spread; for `tile show`.
@@ -268,7 +320,8 @@ impl Lower<'_> {
             }
         };
         let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
-        let fresh = (0..f.vars.len()).filter(|&i| self.is_fresh(Var(i as u32))).map(|i| format!("let mut fresh_m{i}: bool;"));
+        let fresh =
+            (0..f.vars.len()).filter(|&i| self.is_fresh(Var(i as u32))).map(|i| format!("let mut fresh_m{i}: bool;"));
         f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).chain(fresh).collect()
     }
 
@@ -296,7 +349,9 @@ impl Lower<'_> {
             Role::Producer(p) => self.produce(s, p),
             Role::Consumer(p) => {
                 match s {
-                    Stmt::Let(v) if let Some((channel, _)) = self.copied(*v) => self.arrived(*v, channel, &p.channels[channel]),
+                    Stmt::Let(v) if let Some((channel, _)) = self.copied(*v) => {
+                        self.arrived(*v, channel, &p.channels[channel])
+                    }
                     _ if p.waits.postponed.contains(&std::ptr::from_ref(s)) => {}
                     _ => self.plain(s),
                 }
@@ -322,8 +377,16 @@ impl Lower<'_> {
                     let home = self.homes.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
                     let (t, paired) = (f.ty(*v).dtype, paired(f.ty(*v).dtype, &home));
-                    let one = if paired { format!("d::pair::<{}>({}, {})", t.rust(), regs.at("(2 * r)"), regs.at("(2 * r + 1)")) } else { regs.at("r") };
-                    self.line(format!("{to} = {};{}", each(&one), if fresh { format!(" fresh_{to} = false;") } else { String::new() }));
+                    let one = if paired {
+                        format!("d::pair::<{}>({}, {})", t.rust(), regs.at("(2 * r)"), regs.at("(2 * r + 1)"))
+                    } else {
+                        regs.at("r")
+                    };
+                    self.line(format!(
+                        "{to} = {};{}",
+                        each(&one),
+                        if fresh { format!(" fresh_{to} = false;") } else { String::new() }
+                    ));
                 }
             }
             Stmt::Store { place, value, mask, hint, span, .. } => {
@@ -372,7 +435,11 @@ impl Lower<'_> {
                 }
                 self.line(format!("let {} = {};", scalar(v), self.var(*var)));
                 let (home, t) = (self.homes.of(v).clone(), f.ty(v).dtype);
-                let regs = if paired(t, &home) { format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v)) } else { format!("{}[#]", scalar(v)) };
+                let regs = if paired(t, &home) {
+                    format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v))
+                } else {
+                    format!("{}[#]", scalar(v))
+                };
                 self.at_hand(v, home, Regs(regs));
             }
             op if op.is_elementwise() && !self.homes.is_cheap(v) => {
@@ -416,6 +483,11 @@ impl Lower<'_> {
         let layout = self.any_layout(value);
         let regs = self.demand(value, &layout);
         let once = self.once(&layout, self.f.shape(value)).unwrap_or_else(|| Regs("true".into()));
-        self.line(format!("d::each::<(), {}>(|r| if {} {{ d::print({text}, {}, {site}) }});", layout.regs(), once.at("r"), regs.at("r")));
+        self.line(format!(
+            "d::each::<(), {}>(|r| if {} {{ d::print({text}, {}, {site}) }});",
+            layout.regs(),
+            once.at("r"),
+            regs.at("r")
+        ));
     }
 }

@@ -61,7 +61,10 @@ impl Boxes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A view's tile, and whether its contiguous dimension is the depth of the product.
-    Copied { load: Value, along_depth: bool },
+    Copied {
+        load: Value,
+        along_depth: bool,
+    },
     Computed,
 }
 
@@ -126,7 +129,8 @@ fn of_product(f: &Func, dot: Value) -> Option<Sources> {
     let copied = |v: Value, side_a: bool, part: usize| {
         let (load, flipped) = source(f, v)?;
         let along_depth = flipped != side_a;
-        (along_depth || across(side_a) && boxes(f, load).is_whole(part * dtype.size())).then_some(Source::Copied { load, along_depth })
+        (along_depth || across(side_a) && boxes(f, load).is_whole(part * dtype.size()))
+            .then_some(Source::Copied { load, along_depth })
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
@@ -205,7 +209,9 @@ impl Taken {
 
     /// The tiles that a statement, or one in it, takes elements of.
     pub fn by<'a>(&'a self, f: &'a Func, s: &'a Stmt) -> impl Iterator<Item = Value> + 'a {
-        walk(std::slice::from_ref(s)).flat_map(move |s| self.operands(f, s)).filter_map(|v| self.behind.get(&v).copied())
+        walk(std::slice::from_ref(s))
+            .flat_map(move |s| self.operands(f, s))
+            .filter_map(|v| self.behind.get(&v).copied())
     }
 
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
@@ -217,11 +223,16 @@ impl Taken {
 
     /// Tiles that some thread takes elements of itself, beside those that are operands as they lie.
     pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
-        let as_they_lie = |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
+        let as_they_lie =
+            |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
         let takes = |s: &Stmt| match s {
             Stmt::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
                 let direct = as_they_lie(v);
-                self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).filter(|l| !direct.contains(l)).collect::<Vec<_>>()
+                self.operands(f, s)
+                    .into_iter()
+                    .filter_map(|o| self.behind.get(&o).copied())
+                    .filter(|l| !direct.contains(l))
+                    .collect::<Vec<_>>()
             }
             s => self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).collect(),
         };

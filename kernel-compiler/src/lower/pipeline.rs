@@ -5,13 +5,13 @@
 //! *channel*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
+use super::epilogue::Fused;
+use super::late::Late;
+use super::operands::{self, Boxes, MAX_BOX, Source, Sources, Taken};
+use super::waits::Waits;
 use crate::analyse::walk;
 use crate::dtype::DType;
 use crate::ir::*;
-use super::epilogue::Fused;
-use super::late::Late;
-use super::waits::Waits;
-use super::operands::{self, Boxes, MAX_BOX, Source, Sources, Taken};
 use crate::layout::dot::Groups;
 use crate::layout::is_padded;
 use crate::spread::depends_on_rank;
@@ -116,7 +116,9 @@ impl Operand {
     pub fn lies_across(&self) -> bool {
         match self {
             Operand::Registers => false,
-            Operand::Buffer { along_depth, .. } | Operand::Copied { along_depth, .. } | Operand::Written { along_depth, .. } => !along_depth,
+            Operand::Buffer { along_depth, .. }
+            | Operand::Copied { along_depth, .. }
+            | Operand::Written { along_depth, .. } => !along_depth,
         }
     }
 
@@ -183,7 +185,23 @@ pub fn plan(f: &Func, fused: &[Fused]) -> Option<Pipeline> {
 }
 
 fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: HashSet<Value>) -> Option<Pipeline> {
-    let mut p = Pipeline { channels: vec![], rings: vec![], maps: vec![], dots: HashMap::new(), loads: HashMap::new(), written: vec![], release: HashMap::new(), waits: Waits::default(), chained: HashSet::new(), fresh: HashSet::new(), late: HashMap::new(), needed: HashSet::new(), needed_vars: HashSet::new(), around: vec![], blocks: 0 };
+    let mut p = Pipeline {
+        channels: vec![],
+        rings: vec![],
+        maps: vec![],
+        dots: HashMap::new(),
+        loads: HashMap::new(),
+        written: vec![],
+        release: HashMap::new(),
+        waits: Waits::default(),
+        chained: HashSet::new(),
+        fresh: HashSet::new(),
+        late: HashMap::new(),
+        needed: HashSet::new(),
+        needed_vars: HashSet::new(),
+        around: vec![],
+        blocks: 0,
+    };
     let taken = Taken::new(f, &loads);
     p.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
@@ -218,7 +236,13 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
 
 fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let accumulators = dots.keys().filter_map(|&d| match f.op(d) {
-        Op::Dot { acc, .. } => if let Op::ReadVar(var) = f.op(*acc) { Some(*var) } else { None },
+        Op::Dot { acc, .. } => {
+            if let Op::ReadVar(var) = f.op(*acc) {
+                Some(*var)
+            } else {
+                None
+            }
+        }
         _ => None,
     });
     let starts = |var: Var| walk(&f.body).any(|s| matches!(s, Stmt::Assign(to, v) if *to == var && f.is_zeros(*v)));
@@ -270,7 +294,14 @@ fn share(f: &Func, load: Value, boxes: &Boxes) -> Option<Share> {
 
 impl Pipeline {
     /// Channels of a block; none where one could not be released on every way.
-    fn block(&mut self, f: &Func, stmts: &[Stmt], loads: &HashSet<Value>, taken: &Taken, around: Option<LoopOptions>) -> Option<()> {
+    fn block(
+        &mut self,
+        f: &Func,
+        stmts: &[Stmt],
+        loads: &HashSet<Value>,
+        taken: &Taken,
+        around: Option<LoopOptions>,
+    ) -> Option<()> {
         self.blocks += 1;
         let block = self.blocks;
         // The channel that loads still join, and where it began: until something is taken from it, or the block branches.
@@ -325,7 +356,10 @@ impl Pipeline {
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
                 return None;
             }
-            let product = |s: &Stmt| matches!(s, Stmt::Let(d) if matches!(f.op(*d), Op::Dot { .. })) && taken.by(f, s).any(|l| mine.contains(&l));
+            let product = |s: &Stmt| {
+                matches!(s, Stmt::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
+                    && taken.by(f, s).any(|l| mine.contains(&l))
+            };
             self.channels[channel].meets = stmts[from..=last].iter().any(product);
             self.release.entry(&raw const stmts[last]).or_default().push(channel);
             self.around.push((block, from, last));
@@ -348,11 +382,15 @@ impl Pipeline {
         let last = buffers.last().expect("a channel has loads");
         let bytes = last.offset + last.boxes.bytes().next_multiple_of(ALIGN);
         let copiers = if buffers.iter().any(|b| b.share.is_some()) { f.ctas } else { 1 };
-        let fits = |r: &Ring| (r.bytes, r.copiers) == (bytes, copiers) && (r.stages == stages || !r.repeats || !repeats);
-        let ring = self.rings.iter().position(|r| fits(r) && r.spans.iter().all(|s| apart(s, &self.around))).unwrap_or_else(|| {
-            self.rings.push(Ring { bytes, repeats, stages, copiers, spans: vec![] });
-            self.rings.len() - 1
-        });
+        let fits =
+            |r: &Ring| (r.bytes, r.copiers) == (bytes, copiers) && (r.stages == stages || !r.repeats || !repeats);
+        let ring =
+            self.rings.iter().position(|r| fits(r) && r.spans.iter().all(|s| apart(s, &self.around))).unwrap_or_else(
+                || {
+                    self.rings.push(Ring { bytes, repeats, stages, copiers, spans: vec![] });
+                    self.rings.len() - 1
+                },
+            );
         let r = &mut self.rings[ring];
         (r.repeats, r.stages) = (r.repeats || repeats, r.stages.max(stages));
         r.spans.push(self.around.clone());
@@ -426,7 +464,9 @@ impl Pipeline {
         let value = super::box_store::matrix(f, *value);
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
-        let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else { return };
+        let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else {
+            return;
+        };
         // By barriers between the pieces.
         self.channels.push(Channel { meets: true, ..Channel::default() });
         let channel = self.channels.len() - 1;
@@ -441,7 +481,13 @@ impl Pipeline {
         let boxes = operands::boxes(f, load);
         let share = share(f, load, &boxes);
         let parts = if share == Some(Share::Rows) { f.ctas as usize } else { 1 };
-        let map = Map { param: place.param(), dims: dims.clone(), extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size), swizzle: boxes.row_bytes, stores: false };
+        let map = Map {
+            param: place.param(),
+            dims: dims.clone(),
+            extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size),
+            swizzle: boxes.row_bytes,
+            stores: false,
+        };
         let map = map.among(&mut self.maps);
         let c = &mut self.channels[channel];
         let offset = c.buffers.last().map_or(0, |b| b.offset + b.boxes.bytes().next_multiple_of(ALIGN));
@@ -452,20 +498,32 @@ impl Pipeline {
 
     /// What the producer must compute to say what is copied, and when; none where that depends on data.
     fn slice(&mut self, f: &Func) -> Option<()> {
-        let mut todo: Vec<Value> = self.loads.keys().flat_map(|l| if let Op::Load { window: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] }).collect();
+        let mut todo: Vec<Value> = self
+            .loads
+            .keys()
+            .flat_map(|l| if let Op::Load { window: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] })
+            .collect();
         loop {
             while let Some(v) = todo.pop() {
                 if !self.needed.insert(v) {
                     continue;
                 }
                 let op = f.op(v);
-                if !f.ty(v).is_scalar() || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }) {
+                if !f.ty(v).is_scalar()
+                    || matches!(
+                        op,
+                        Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
+                    )
+                {
                     return None;
                 }
                 if let Op::ReadVar(var) = op
                     && self.needed_vars.insert(*var)
                 {
-                    todo.extend(walk(&f.body).filter_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None }));
+                    todo.extend(
+                        walk(&f.body)
+                            .filter_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None }),
+                    );
                 }
                 todo.extend(op.operands());
             }

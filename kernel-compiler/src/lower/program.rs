@@ -8,14 +8,32 @@ use crate::ir::Require;
 pub enum Node {
     Line(String),
     /// An access to global memory, for the barriers that keep a program's accesses to one parameter in order.
-    Access { text: String, access: Access },
+    Access {
+        text: String,
+        access: Access,
+    },
     /// Threads exchange data: all run `store`, all wait, all run `load`. `@` in the texts is the buffer's offset.
-    Exchange { bytes: usize, store: String, load: String, site: u32 },
-    Barrier { site: u32 },
-    If { cond: String, then: Vec<Node>, other: Vec<Node> },
-    Loop { body: Vec<Node> },
+    Exchange {
+        bytes: usize,
+        store: String,
+        load: String,
+        site: u32,
+    },
+    Barrier {
+        site: u32,
+    },
+    If {
+        cond: String,
+        then: Vec<Node>,
+        other: Vec<Node>,
+    },
+    Loop {
+        body: Vec<Node>,
+    },
     /// Names of its own.
-    Block { body: Vec<Node> },
+    Block {
+        body: Vec<Node>,
+    },
     Break,
     Continue,
     Return,
@@ -72,7 +90,9 @@ fn print(nodes: &[Node], depth: usize, out: &mut String) {
     let pad = "    ".repeat(depth);
     for n in nodes {
         match n {
-            Node::Line(t) | Node::Access { text: t, .. } => t.lines().for_each(|l| out.push_str(&format!("{pad}{l}\n"))),
+            Node::Line(t) | Node::Access { text: t, .. } => {
+                t.lines().for_each(|l| out.push_str(&format!("{pad}{l}\n")))
+            }
             Node::Barrier { site } => out.push_str(&format!("{pad}d::barrier({site});\n")),
             Node::Exchange { .. } => unreachable!("scheduled before it is printed"),
             Node::If { cond, then, other } => {

@@ -58,13 +58,21 @@ impl Lower<'_> {
                             Binary::Min => format!("s::highest::<{t}>()"),
                             _ => format!("<{t} as s::Scalar>::ZERO"),
                         };
-                        (self.with_identity(&regs, padding.as_ref(), &identity, &layout, dtype), format!("(s::{}(a.0, b.0),)", op.name()))
+                        (
+                            self.with_identity(&regs, padding.as_ref(), &identity, &layout, dtype),
+                            format!("(s::{}(a.0, b.0),)", op.name()),
+                        )
                     }
                     Combine::Closure { a, b, body, result } => {
                         // No identity is known: `infer` has made sure that there is no padding.
                         let mut text = format!("let {} = a.0; let {} = b.0; ", scalar(a), scalar(b));
                         for v in body {
-                            text.push_str(&format!("let {}: {} = {}; ", scalar(v), f.ty(v).dtype.rust(), self.closure_op(v)));
+                            text.push_str(&format!(
+                                "let {}: {} = {}; ",
+                                scalar(v),
+                                f.ty(v).dtype.rust(),
+                                self.closure_op(v)
+                            ));
                         }
                         (regs, format!("{{ {text}({},) }}", scalar(result)))
                     }
@@ -83,7 +91,11 @@ impl Lower<'_> {
         let t = f.ty(v).dtype;
         self.line(format!("let {}: [{}; {}] = {};", scalar(v), t.rust(), reduction.result.regs(), each(&out.at("r"))));
         let at_result = Regs(format!("{}[#]", scalar(v)));
-        let at_home = if home == reduction.result { at_result.clone() } else { self.convert(&at_result, t, &reduction.result, &home, site) };
+        let at_home = if home == reduction.result {
+            at_result.clone()
+        } else {
+            self.convert(&at_result, t, &reduction.result, &home, site)
+        };
         self.at_hand(v, reduction.result, at_result);
         self.at_hand(v, home, at_home);
     }
@@ -99,16 +111,30 @@ impl Lower<'_> {
         }
     }
 
-    fn with_identity(&mut self, regs: &Regs, valid: Option<&Regs>, identity: &str, layout: &Layout, dtype: DType) -> Regs {
+    fn with_identity(
+        &mut self,
+        regs: &Regs,
+        valid: Option<&Regs>,
+        identity: &str,
+        layout: &Layout,
+        dtype: DType,
+    ) -> Regs {
         let Some(valid) = valid else { return regs.clone() };
         let name = self.fresh();
-        self.line(format!("let {name}: [{}; {}] = d::each(|r| if {} {{ {} }} else {{ {identity} }});", dtype.rust(), layout.regs(), valid.at("r"), regs.at("r")));
+        self.line(format!(
+            "let {name}: [{}; {}] = d::each(|r| if {} {{ {} }} else {{ {identity} }});",
+            dtype.rust(),
+            layout.regs(),
+            valid.at("r"),
+            regs.at("r")
+        ));
         Regs(format!("{name}[#]"))
     }
 
     fn steps(&mut self, items: Items, combine: &str, red: &Reduction, site: u32) -> Items {
         let tuple_type = format!("({},)", items.types.iter().map(|t| t.rust()).collect::<Vec<_>>().join(", "));
-        let tuple = |regs: &[Regs], r: &str| format!("({},)", regs.iter().map(|x| x.at(r)).collect::<Vec<_>>().join(", "));
+        let tuple =
+            |regs: &[Regs], r: &str| format!("({},)", regs.iter().map(|x| x.at(r)).collect::<Vec<_>>().join(", "));
         let fold = format!("|a: {tuple_type}, b: {tuple_type}| -> {tuple_type} {{ {combine} }}");
         let (n, per) = (red.groups.len(), red.groups.first().map_or(1, Vec::len));
         // In the thread.
@@ -116,12 +142,18 @@ impl Lower<'_> {
         let table = self.table(&order);
         let mut name = self.fresh();
         let first = tuple(&items.regs, &table.replace('#', &format!("(r * {per} + k)")));
-        self.line(format!("let {name}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {per}>(|k| {first}, {fold}));"));
+        self.line(format!(
+            "let {name}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {per}>(|k| {first}, {fold}));"
+        ));
         // In the warp.
         for mask in &red.lanes {
             let next = self.fresh();
-            let other: Vec<String> = (0..items.types.len()).map(|i| format!("d::shuffle_xor({name}[r].{i}, {mask}, {site})")).collect();
-            self.line(format!("let {next}: [{tuple_type}; {n}] = d::each(|r| ({fold})({name}[r], ({},)));", other.join(", ")));
+            let other: Vec<String> =
+                (0..items.types.len()).map(|i| format!("d::shuffle_xor({name}[r].{i}, {mask}, {site})")).collect();
+            self.line(format!(
+                "let {next}: [{tuple_type}; {n}] = d::each(|r| ({fold})({name}[r], ({},)));",
+                other.join(", ")
+            ));
             name = next;
         }
         let parts: Vec<Regs> = (0..items.types.len()).map(|i| Regs(format!("{name}[#].{i}"))).collect();
@@ -142,7 +174,10 @@ impl Lower<'_> {
         }
         let all = self.fresh();
         let item = tuple(&gathered, &format!("(r + k * {n})"));
-        self.line(format!("let {all}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {}>(|k| {item}, {fold}));", across.warps));
+        self.line(format!(
+            "let {all}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {}>(|k| {item}, {fold}));",
+            across.warps
+        ));
         Items { regs: (0..items.types.len()).map(|i| Regs(format!("{all}[#].{i}"))).collect(), types: items.types }
     }
 }

@@ -36,7 +36,15 @@ const PRODUCERS: u32 = WARPGROUP;
 const CLUSTER_SYNC: &str = "d::cluster_sync(0);";
 
 /// Puts the roles of a specialised program together.
-pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>, maps: &[Map], exchange_bytes: usize, staging: usize) -> (Vec<String>, Vec<Node>, usize, u32) {
+pub(super) fn specialise(
+    f: &Func,
+    p: &Pipeline,
+    producer: Vec<Node>,
+    consumer: Vec<Node>,
+    maps: &[Map],
+    exchange_bytes: usize,
+    staging: usize,
+) -> (Vec<String>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
@@ -47,10 +55,13 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
         consts.push(format!("const {}: u32 = {at};", matrix_name(i)));
         at += m.bytes().next_multiple_of(ALIGN);
     }
-    let room = (SHARED_BYTES / blocks - RESERVED_BYTES).min(MAX_SHARED_BYTES).saturating_sub(at + p.rings.len() * 16 * MAX_STAGES);
+    let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
+        .min(MAX_SHARED_BYTES)
+        .saturating_sub(at + p.rings.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
     for (i, (r, n)) in p.rings.iter().zip(&stages).enumerate() {
-        consts.push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", r.bytes));
+        consts
+            .push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", r.bytes));
         at += r.bytes * n;
     }
     for (i, n) in stages.iter().enumerate() {
@@ -63,19 +74,29 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
     // Where threads store what they have computed, addresses take the registers.
     let stores = maps.iter().any(|m| m.stores);
     let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
-    let mut body = vec![Node::Line(format!("if tid == {consumers} {{ {fetch}}}")), Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}"))];
+    let mut body = vec![
+        Node::Line(format!("if tid == {consumers} {{ {fetch}}}")),
+        Node::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")),
+    ];
     body.extend(both);
     body.push(Node::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into()));
     let registers = registers(consumers, threads, blocks as u32, p.rings.len());
     let set = |increase: bool, n: u32| Node::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
     let state: String = (0..p.rings.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
-    let with = |set: Option<Node>, nodes: Vec<Node>| set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>();
+    let with = |set: Option<Node>, nodes: Vec<Node>| {
+        set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
+    };
     let together = if f.ctas > 1 { CLUSTER_SYNC } else { "" };
-    let copies = Node::If { cond: format!("d::opaque(tid == {consumers})"), then: with(None, among(producer, consumers, together)), other: vec![] };
+    let copies = Node::If {
+        cond: format!("d::opaque(tid == {consumers})"),
+        then: with(None, among(producer, consumers, together)),
+        other: vec![],
+    };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
     let read = if stores { "d::tma_store_wait_read::<0>(0);" } else { "" };
-    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
+    let mut consume =
+        with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
     consume.push(Node::Line(read.into()));
     body.push(Node::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
     body.push(Node::Line(together.into()));
@@ -85,11 +106,13 @@ pub(super) fn specialise(f: &Func, p: &Pipeline, producer: Vec<Node>, consumer: 
 /// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are not in the
 /// way of the first copy.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
-    let declaration = |n: &Node| matches!(n, Node::Line(l) if l.starts_with("let mut m") || l.starts_with("let mut fresh_m"));
+    let declaration =
+        |n: &Node| matches!(n, Node::Line(l) if l.starts_with("let mut m") || l.starts_with("let mut fresh_m"));
     // Values of their own, up to the first statement that is none: what they are made of is among them, and variables are not written yet.
     let scalar = |n: &&Node| matches!(n, Node::Line(l) if l.strip_prefix("let v").is_some_and(|l| l.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(": ")));
     let line = |n: &Node| if let Node::Line(l) = n { l.clone() } else { String::new() };
-    let first = |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(scalar).map(line).collect::<Vec<_>>();
+    let first =
+        |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(scalar).map(line).collect::<Vec<_>>();
     let theirs = first(&consumer);
     let both: Vec<String> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
     let without = |nodes: Vec<Node>| nodes.into_iter().filter(|n| !both.contains(&line(n))).collect();
@@ -102,7 +125,9 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
 pub(super) fn empty(ring: usize, ctas: u32, stage: &str, when: &str) -> String {
     match ctas {
         1 => format!("d::mbarrier_arrive(EMPTY{ring} + 8 * {stage}, {when}(tid % {WARPGROUP} == 0), 0);"),
-        _ => format!("d::mbarrier_arrive_at(EMPTY{ring} + 8 * {stage}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"),
+        _ => format!(
+            "d::mbarrier_arrive_at(EMPTY{ring} + 8 * {stage}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"
+        ),
     }
 }
 
@@ -141,7 +166,9 @@ fn registers(consumers: u32, threads: u32, blocks: u32, rings: usize) -> Option<
 fn among(nodes: Vec<Node>, threads: u32, leave: &str) -> Vec<Node> {
     let each = |n: Node| match n {
         Node::Barrier { site } => vec![Node::Line(format!("d::group_barrier(1, {threads}, {site});"))],
-        Node::If { cond, then, other } => vec![Node::If { cond, then: among(then, threads, leave), other: among(other, threads, leave) }],
+        Node::If { cond, then, other } => {
+            vec![Node::If { cond, then: among(then, threads, leave), other: among(other, threads, leave) }]
+        }
         Node::Loop { body } => vec![Node::Loop { body: among(body, threads, leave) }],
         Node::Block { body } => vec![Node::Block { body: among(body, threads, leave) }],
         Node::Return => vec![Node::Line(leave.into()), Node::Return],
@@ -191,8 +218,17 @@ impl Lower<'_> {
                 at[d] = format!("s::add({}, {rank} * {elements})", at[d]);
                 dst = format!("{dst} + {rank} as u32 * {bytes}");
             }
-            let (copy, all) = if b.share.is_some() { ("copy_box_to", format!(", {}", (1 << ctas) - 1)) } else { ("copy_box", String::new()) };
-            self.line(format!("d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{ring} + 8 * s{ring}{all}, {site});", *hint as u32, b.map, at.join(", ")));
+            let (copy, all) = if b.share.is_some() {
+                ("copy_box_to", format!(", {}", (1 << ctas) - 1))
+            } else {
+                ("copy_box", String::new())
+            };
+            self.line(format!(
+                "d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{ring} + 8 * s{ring}{all}, {site});",
+                *hint as u32,
+                b.map,
+                at.join(", ")
+            ));
         }
         if buffer + 1 == c.buffers.len() {
             self.advance(ring);
@@ -218,7 +254,11 @@ impl Lower<'_> {
         let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
         self.line(format!("d::mbarrier_wait(FULL{ring} + 8 * s{ring}, p{ring}, {site});"));
         for (i, b) in c.buffers.iter().enumerate() {
-            self.line(format!("let {}: u32 = RING{ring} + s{ring} * BYTES{ring} + {};", buffer_name(channel, i), b.offset));
+            self.line(format!(
+                "let {}: u32 = RING{ring} + s{ring} * BYTES{ring} + {};",
+                buffer_name(channel, i),
+                b.offset
+            ));
         }
     }
 

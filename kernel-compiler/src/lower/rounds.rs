@@ -36,7 +36,13 @@ impl Lower<'_> {
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
         let none = format!("{i} = {};", scalar(*hi));
-        let place = |body: Vec<Node>| if continues { Node::Loop { body: [once(body, &none), vec![Node::Break]].concat() } } else { Node::Block { body } };
+        let place = |body: Vec<Node>| {
+            if continues {
+                Node::Loop { body: [once(body, &none), vec![Node::Break]].concat() }
+            } else {
+                Node::Block { body }
+            }
+        };
         if breaks {
             let end = all.then_some(Node::Break);
             let body = copies.into_iter().flat_map(|c| [done.clone(), place(c)]).chain(end).collect();
@@ -48,7 +54,8 @@ impl Lower<'_> {
         // Rounds for as long as their last iteration is one of the loop's; the rest goes one by one.
         let (unsigned, reach) = (ty.replace('i', "u"), format!("reach{}", iv.0));
         self.line(format!("let {reach} = ({} as {unsigned}).saturating_mul({});", scalar(*step), n - 1));
-        let whole = format!("{i} < {hi} && ({hi} as {unsigned}).wrapping_sub({i} as {unsigned}) > {reach}", hi = scalar(*hi));
+        let whole =
+            format!("{i} < {hi} && ({hi} as {unsigned}).wrapping_sub({i} as {unsigned}) > {reach}", hi = scalar(*hi));
         let short = Node::If { cond: format!("!({whole})"), then: vec![Node::Break], other: vec![] };
         self.node(Node::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
         if trips.is_none_or(|t| t % n as i128 != 0) {
@@ -60,7 +67,9 @@ impl Lower<'_> {
 
 /// How many iterations there are, where that is known.
 fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
-    let (Op::Int(lo), Op::Int(hi), Op::Int(step), dtype) = (f.op(lo), f.op(hi), f.op(step), f.ty(lo).dtype) else { return None };
+    let (Op::Int(lo), Op::Int(hi), Op::Int(step), dtype) = (f.op(lo), f.op(hi), f.op(step), f.ty(lo).dtype) else {
+        return None;
+    };
     if lo >= hi {
         return Some(0);
     }

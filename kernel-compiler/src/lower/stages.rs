@@ -19,7 +19,13 @@ impl Lower<'_> {
         let ring = &ahead.rings[&std::ptr::from_ref(s)];
         let Stmt::For { iv, lo, hi, step, body, .. } = s else { unreachable!("a loop") };
         let (n, j, ty) = (ring.index, format!("j{}", iv.0), f.ty(*iv).dtype.rust());
-        let first = |s: &Stmt| if let Stmt::Let(v) = s { ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span) } else { None };
+        let first = |s: &Stmt| {
+            if let Stmt::Let(v) = s {
+                ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span)
+            } else {
+                None
+            }
+        };
         let site = body.iter().find_map(first).map_or(0, |span| self.site(span));
         self.line(format!("let mut {j}: {ty} = {};", scalar(*lo)));
         self.line(format!("let mut read{n}: u32 = RING{n}; let mut write{n}: u32 = RING{n};"));
@@ -50,7 +56,10 @@ impl Lower<'_> {
         });
         if let Some(late) = ring.late {
             let m = self.var(late.var);
-            self.line(format!("{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site});", self.ahead.products[&late.product].groups.n));
+            self.line(format!(
+                "{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site});",
+                self.ahead.products[&late.product].groups.n
+            ));
         }
         // Others use the memory next.
         if ring.asynchronous {
@@ -64,7 +73,11 @@ impl Lower<'_> {
         self.advanced = ring.vars.clone();
         let block = self.nested(|cx| {
             let (j, v, ty) = (format!("j{}", iv.0), scalar(iv), cx.f.ty(iv).dtype.rust());
-            cx.line(format!("let {v}: {ty} = {j}; let live = {v} < {}; {j} = s::add({j}, {});", scalar(hi), scalar(step)));
+            cx.line(format!(
+                "let {v}: {ty} = {j}; let live = {v} < {}; {j} = s::add({j}, {});",
+                scalar(hi),
+                scalar(step)
+            ));
             for s in body {
                 match s {
                     Stmt::Let(v) if cx.ahead.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
@@ -87,17 +100,20 @@ impl Lower<'_> {
     fn copy_ahead(&mut self, v: Value, start: &mut Vec<Node>, finish: &mut Vec<Node>) {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let (tile, layout, site) = (&self.ahead.tiles[&v], self.homes.of(v).clone(), self.site(f.values[v.0 as usize].span));
+        let (tile, layout, site) =
+            (&self.ahead.tiles[&v], self.homes.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype.rust(), layout.regs());
         let plan = self.plan(&place, mask, &layout, false);
         let (full, ok) = (format!("live & {}", plan.full), format!("live & {}", plan.ok));
-        let (threads, slots): (Vec<u32>, Vec<u32>) = (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
+        let (threads, slots): (Vec<u32>, Vec<u32>) =
+            (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
         let to = self.stage_offset("write", tile, &threads, &slots, |flat| flat).at("r");
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
         let act = acts(copies);
         if let Some(vec) = tile.vec {
-            let copy = format!("d::copy_ahead::<{t}, {n}, {vec}>(|r| {to}, |r| {}, {full}, |r| {ok}, {site});", plan.addr);
+            let copy =
+                format!("d::copy_ahead::<{t}, {n}, {vec}>(|r| {to}, |r| {}, {full}, |r| {ok}, {site});", plan.addr);
             self.line(if copies == 0 { copy } else { format!("if {act} {{ {copy} }}") });
             return;
         }
@@ -105,16 +121,26 @@ impl Lower<'_> {
         start.push(Node::Line(format!("let {name}: [{t}; {n}];")));
         let (vec, hint) = (if plan.descending { 1 } else { plan.vec }, hint as u32);
         self.line(format!("{name} = d::load::<{t}, {n}, {}, {}>(|r| {}, {full}, |r| {ok}, |_| <{t} as s::Scalar>::ZERO, {hint}, {site});", plan.vec, plan.descending, plan.addr));
-        finish.push(Node::Line(format!("d::shared_store::<{t}, {n}, {vec}>(|r| {to}, |_| {act}, |r| {name}[r], {site});")));
+        finish.push(Node::Line(format!(
+            "d::shared_store::<{t}, {n}, {vec}>(|r| {to}, |_| {act}, |r| {name}[r], {site});"
+        )));
     }
 
     /// Offset in shared memory, from `base`, of slot `#`: elements lie at `place`, bases over the bits of their flat index. The
     /// constants that no bit of the thread reaches are added, to end up in instructions.
-    pub(super) fn shared_place(&mut self, base: &str, place: &[u32], threads: &[u32], slots: &[u32], element: impl Fn(u32) -> u32) -> Regs {
+    pub(super) fn shared_place(
+        &mut self,
+        base: &str,
+        place: &[u32],
+        threads: &[u32],
+        slots: &[u32],
+        element: impl Fn(u32) -> u32,
+    ) -> Regs {
         let of = |places: &[u32]| places.iter().map(|&p| combine(place, element(p))).collect::<Vec<u32>>();
         let (threads, slots) = (of(threads), of(slots));
         let reached = threads.iter().fold(0, |a, b| a | b);
-        let table = |cx: &mut Self, mask: u32| cx.const_table("u32", slots.iter().map(|s| (s & mask).to_string()).collect());
+        let table =
+            |cx: &mut Self, mask: u32| cx.const_table("u32", slots.iter().map(|s| (s & mask).to_string()).collect());
         let thread = thread_part(&threads);
         let thread = match slots.iter().any(|s| s & reached != 0) {
             true => format!("({thread} ^ {}[#])", table(self, reached)),
@@ -123,7 +149,14 @@ impl Lower<'_> {
         Regs(format!("({base} + {thread} + {}[#])", table(self, !reached)))
     }
 
-    fn stage_offset(&mut self, stage: &str, tile: &Tile, threads: &[u32], slots: &[u32], element: impl Fn(u32) -> u32) -> Regs {
+    fn stage_offset(
+        &mut self,
+        stage: &str,
+        tile: &Tile,
+        threads: &[u32],
+        slots: &[u32],
+        element: impl Fn(u32) -> u32,
+    ) -> Regs {
         self.shared_place(&format!("{stage}{} + {}", tile.ring, tile.offset), &tile.place, threads, slots, element)
     }
 
@@ -141,10 +174,19 @@ impl Lower<'_> {
         let at = self.stage_offset("read", tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
         let (per, product) = (fetch.per, product(w, fetch.slots.len()));
         let text = match (fetch.way, unit) {
-            (Way::Matrix { transposed }, _) => format!("|i, k| d::ldmatrix::<{transposed}>({}, {site})", at.at(&format!("{product}i * {} + k", w.steps))),
-            (Way::Elements { vec }, Unit::Fma) => format!("|c| d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("{product}c * {per} + r"))),
+            (Way::Matrix { transposed }, _) => format!(
+                "|i, k| d::ldmatrix::<{transposed}>({}, {site})",
+                at.at(&format!("{product}i * {} + k", w.steps))
+            ),
+            (Way::Elements { vec }, Unit::Fma) => format!(
+                "|c| d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})",
+                at.at(&format!("{product}c * {per} + r"))
+            ),
             (Way::Elements { vec }, _) => {
-                let load = format!("d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})", at.at(&format!("{product}(i * {} + k) * {per} + r", w.steps)));
+                let load = format!(
+                    "d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})",
+                    at.at(&format!("{product}(i * {} + k) * {per} + r", w.steps))
+                );
                 format!("|i, k| {{ let x = {load}; d::words::<{t}, 4>(|e| x[e]) }}")
             }
         };
@@ -159,12 +201,29 @@ impl Lower<'_> {
         let (steps, deep, across, product) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
         let word = 4 / size.min(4);
         match (unit, side) {
-            (Unit::Fma, Side::A) => (format!("|c| d::each::<{t}, {}>(|r| {name}[{product}r / {deep} * {steps} + c * {deep} + r % {deep}])", w.row_blocks * deep), true),
-            (Unit::Fma, Side::B) => (format!("|c| d::each::<{t}, {n}>(|r| {name}[{product}c * {n} + r])", n = across * deep), false),
-            (_, Side::A) => (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}(i * {steps} + k) * {} + e])", 4 * word), true),
+            (Unit::Fma, Side::A) => (
+                format!(
+                    "|c| d::each::<{t}, {}>(|r| {name}[{product}r / {deep} * {steps} + c * {deep} + r % {deep}])",
+                    w.row_blocks * deep
+                ),
+                true,
+            ),
+            (Unit::Fma, Side::B) => {
+                (format!("|c| d::each::<{t}, {n}>(|r| {name}[{product}c * {n} + r])", n = across * deep), false)
+            }
+            (_, Side::A) => {
+                (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}(i * {steps} + k) * {} + e])", 4 * word), true)
+            }
             (_, Side::B) => {
                 let block = if across == 1 { "0".to_string() } else { format!("(2 * i + e / {})", 2 * word) };
-                (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}({block} * {steps} + k) * {} + e % {}])", 2 * word, 2 * word), true)
+                (
+                    format!(
+                        "|i, k| d::words::<{t}, 4>(|e| {name}[{product}({block} * {steps} + k) * {} + e % {}])",
+                        2 * word,
+                        2 * word
+                    ),
+                    true,
+                )
             }
         }
     }

@@ -56,7 +56,9 @@ pub fn float_literal(v: f64, d: DType) -> String {
     match d {
         DType::F64 => special("f64").unwrap_or_else(|| format!("({v:?}f64)")),
         // A double that overflows a float must not become a literal that rustc refuses.
-        DType::F32 => special("f32").unwrap_or_else(|| format!("f32::from_bits({:#x}u32 /* {v:?} */)", (v as f32).to_bits())),
+        DType::F32 => {
+            special("f32").unwrap_or_else(|| format!("f32::from_bits({:#x}u32 /* {v:?} */)", (v as f32).to_bits()))
+        }
         d => format!("s::cast::<f64, {}>({})", d.rust(), special("f64").unwrap_or_else(|| format!("({v:?}f64)"))),
     }
 }

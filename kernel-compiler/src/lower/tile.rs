@@ -97,7 +97,14 @@ impl Lower<'_> {
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
             // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else; where memory is the limit it is no gain.
-            (Op::Cast(_), Some(from)) if (self.homes.is_accumulator(v) || from.size() == 1) && to.is_float() && to.size() <= 2 && len % 2 == 0 => format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0]),
+            (Op::Cast(_), Some(from))
+                if (self.homes.is_accumulator(v) || from.size() == 1)
+                    && to.is_float()
+                    && to.size() <= 2
+                    && len % 2 == 0 =>
+            {
+                format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0])
+            }
             _ => each(&op_text(f.op(v), to, from, args)),
         }
     }
@@ -115,7 +122,8 @@ impl Lower<'_> {
             return t;
         }
         let table = self.const_table("u32", values.iter().map(|v| v.to_string()).collect());
-        let (threads, regs) = (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
+        let (threads, regs) =
+            (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
         // Disjoint bits: an addition, whose constants fold into the offset of an access.
         let op = if threads & regs == 0 { '+' } else { '^' };
         format!("({t} {op} {table}[#])")
@@ -131,7 +139,10 @@ impl Lower<'_> {
 
     /// Whether register `#` holds an element and no padding; nothing where all do.
     pub(super) fn valid(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
-        let tests: Vec<String> = (0..shape.len()).filter(|&d| !shape[d].is_power_of_two()).map(|d| format!("({} < {})", self.coordinate(l, d), shape[d])).collect();
+        let tests: Vec<String> = (0..shape.len())
+            .filter(|&d| !shape[d].is_power_of_two())
+            .map(|d| format!("({} < {})", self.coordinate(l, d), shape[d]))
+            .collect();
         (!tests.is_empty()).then(|| Regs(tests.join(" & ")))
     }
 
@@ -203,7 +214,9 @@ impl Lower<'_> {
         let regs = self.const_table("usize", s.rounds.iter().map(|r| r.reg.to_string()).collect());
         let lanes = self.const_table("u32", s.rounds.iter().map(|r| r.lane.to_string()).collect());
         let step = match s.is_xor() {
-            true => format!("if {lanes}[r] == 0 {{ {name}[{regs}[r]] }} else {{ d::shuffle_xor({name}[{regs}[r]], {lanes}[r], {site}) }}"),
+            true => format!(
+                "if {lanes}[r] == 0 {{ {name}[{regs}[r]] }} else {{ d::shuffle_xor({name}[{regs}[r]], {lanes}[r], {site}) }}"
+            ),
             false => format!("d::shuffle({name}[{regs}[r]], ({lane}) ^ {lanes}[r], {site})"),
         };
         self.line(format!("let {received}: [{t}; {}] = {};", s.rounds.len(), each(&step)));
@@ -228,7 +241,11 @@ impl Lower<'_> {
             ));
             let name = self.fresh();
             let (n, offset) = (s.load.offsets.len(), self.shared_offset(&s.load, base));
-            load.push_str(&format!("let {name} = d::shared_load::<{}, {n}, {}>(|r| {offset}, |_| true, {site});\n", dtype.rust(), s.load.vec));
+            load.push_str(&format!(
+                "let {name} = d::shared_load::<{}, {n}, {}>(|r| {offset}, |_| true, {site});\n",
+                dtype.rust(),
+                s.load.vec
+            ));
             let place = self.table(&s.place);
             out.push(Regs(format!("{name}[{place}]")));
             base += s.bytes.next_multiple_of(16);
@@ -253,7 +270,12 @@ impl Lower<'_> {
             Op::Int(n) => int_literal(*n, t),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => b.to_string(),
-            Op::Slot { slot } if t == DType::U64 && let Some(n) = self.a.known(*slot) => int_literal(i128::from(n), t),
+            Op::Slot { slot }
+                if t == DType::U64
+                    && let Some(n) = self.a.known(*slot) =>
+            {
+                int_literal(i128::from(n), t)
+            }
             Op::Slot { slot } if t == DType::U64 => format!("a{slot}"),
             Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a{slot})", t.rust()),
             Op::ProgramId(axis) => format!("d::{}({axis})", if f.ctas > 1 { "cluster_id" } else { "program_id" }),

@@ -88,11 +88,18 @@ impl Plan<'_> {
     /// The products of a block, in the order in which they are waited for.
     fn ends(&self, stmts: &[Stmt]) -> Vec<End> {
         let late = |d: &Value| self.p.late.values().any(|l| l.of.product == *d);
-        let ends = stmts.iter().enumerate().filter_map(|(i, s)| if let Stmt::Let(d) = s { (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d)) } else { None });
+        let ends = stmts.iter().enumerate().filter_map(|(i, s)| {
+            if let Stmt::Let(d) = s {
+                (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d))
+            } else {
+                None
+            }
+        });
         let mut ends: Vec<End> = ends.map(|(i, d)| self.end(stmts, i, d)).collect();
         // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each instruction.
         for e in &mut ends {
-            let later = (e.begun + 1..stmts.len()).filter(|&i| matches!(stmts[i], Stmt::Let(d) if self.p.dots.contains_key(&d)));
+            let later = (e.begun + 1..stmts.len())
+                .filter(|&i| matches!(stmts[i], Stmt::Let(d) if self.p.dots.contains_key(&d)));
             let written = later.filter_map(|i| self.written(stmts, e.begun, i)).min();
             e.waited = e.waited.min(written.map_or(stmts.len(), |i| i - 1));
         }
@@ -105,7 +112,8 @@ impl Plan<'_> {
 
     fn end(&self, stmts: &[Stmt], begun: usize, product: Value) -> End {
         let f = self.f;
-        let assigned = (begun + 1..stmts.len()).find_map(|i| if let Stmt::Assign(var, v) = stmts[i] { (v == product).then_some((i, var)) } else { None });
+        let assigned = (begun + 1..stmts.len())
+            .find_map(|i| if let Stmt::Assign(var, v) = stmts[i] { (v == product).then_some((i, var)) } else { None });
         let touches = |s: &Stmt| match (s, assigned) {
             (Stmt::Let(v), Some((_, var))) => matches!(f.op(*v), Op::ReadVar(of) if *of == var),
             (Stmt::Assign(to, _), Some((_, var))) => *to == var,
@@ -117,13 +125,20 @@ impl Plan<'_> {
             Op::ReadVar(var) if matches!(self.p.dots[&product].a, Operand::Registers) => Some(*var),
             _ => None,
         };
-        let next = stmts[begun..].iter().find_map(|s| if let Stmt::Assign(var, v) = s { (Some(*var) == left).then(|| behind(f, *v)) } else { None });
+        let next = stmts[begun..].iter().find_map(|s| {
+            if let Stmt::Assign(var, v) = s { (Some(*var) == left).then(|| behind(f, *v)) } else { None }
+        });
         let takes = |i: usize| {
             let s = &stmts[i];
-            if next.is_some() && matches!(s, Stmt::Let(v) if Some(*v) == next) || matches!(s, Stmt::Assign(var, _) if Some(*var) == left) {
+            if next.is_some() && matches!(s, Stmt::Let(v) if Some(*v) == next)
+                || matches!(s, Stmt::Assign(var, _) if Some(*var) == left)
+            {
                 return true;
             }
-            let branches = matches!(s, Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return);
+            let branches = matches!(
+                s,
+                Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return
+            );
             // Before it is assigned, the variable is the one before.
             let touched = assigned.is_some_and(|(at, _)| i > at) && touches(s);
             branches || touched || assigned.is_none_or(|(at, _)| at != i) && self.taken.by(f, s).any(|v| v == product)
@@ -162,7 +177,9 @@ impl Plan<'_> {
     /// What takes a while: not index tiles, nor what is asked of them.
     fn is_work(&self, v: Value) -> bool {
         let (op, ty) = (self.f.op(v), self.f.ty(v));
-        !ty.is_scalar() && !matches!(ty.dtype, DType::U64 | DType::Bool) && (op.is_elementwise() || matches!(op, Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. }))
+        !ty.is_scalar()
+            && !matches!(ty.dtype, DType::U64 | DType::Bool)
+            && (op.is_elementwise() || matches!(op, Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. }))
     }
 
     /// Whether a chain of products, of which this is the last, takes operands from a channel.
@@ -186,7 +203,10 @@ impl Lower<'_> {
             match *step {
                 Step::Wait { product, later, to } => {
                     let (name, site) = (scalar(product), self.site(self.f.values[product.0 as usize].span));
-                    self.line(format!("let {name} = d::wgmma_done::<_, _, {later}, {}>({name}, {site});", p.dots[&product].groups.n));
+                    self.line(format!(
+                        "let {name} = d::wgmma_done::<_, _, {later}, {}>({name}, {site});",
+                        p.dots[&product].groups.n
+                    ));
                     self.landed(product, p.dots[&product].groups.accumulator(self.f.shape(product)));
                     if let Some(var) = to {
                         self.plain(&Stmt::Assign(var, product));

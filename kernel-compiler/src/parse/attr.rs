@@ -122,7 +122,8 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
         } else if input.peek(Ident::peek_any) {
             out.types.push((name, vec![input.parse()?]));
         } else {
-            return Err(input.error("a const parameter is given an integer, a type parameter an element type or a list of them"));
+            return Err(input
+                .error("a const parameter is given an integer, a type parameter an element type or a list of them"));
         }
     }
     Ok(out)
@@ -161,7 +162,12 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Early(bracketed_list(input)?))
             }
-            other => Err(syn::Error::new(key.span(), format!("unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], emulate = [..] and early = [..]"))),
+            other => Err(syn::Error::new(
+                key.span(),
+                format!(
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], emulate = [..] and early = [..]"
+                ),
+            )),
         }
     }
 }
@@ -186,7 +192,9 @@ pub fn kernels(attr: TokenStream) -> Vec<Named> {
 pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ident], d: &Diagnostics) -> Result<Attr> {
     let (kernels, items) = items(attr).map_err(|e| d.syn(e))?;
     check(&kernels, types, consts, d)?;
-    let left = |names: &[Ident]| -> Vec<Ident> { names.iter().filter(|n| !kernels.first().is_some_and(|k| k.gives(n))).cloned().collect() };
+    let left = |names: &[Ident]| -> Vec<Ident> {
+        names.iter().filter(|n| !kernels.first().is_some_and(|k| k.gives(n))).cloned().collect()
+    };
     let (types, consts) = (&left(types)[..], &left(consts)[..]);
     let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate: None, early: None };
     for item in items {
@@ -219,7 +227,10 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
         }
     }
     if let Some(t) = types.iter().find(|t| !out.types.iter().any(|p| p.name == **t)) {
-        return Err(d.error(t.span(), format!("type parameter `{t}` has no list of types: add types({t} = [f32, ..]) to the attribute")));
+        return Err(d.error(
+            t.span(),
+            format!("type parameter `{t}` has no list of types: add types({t} = [f32, ..]) to the attribute"),
+        ));
     }
     if let Some(c) = consts.first().filter(|_| out.tunes.is_empty()) {
         return Err(d.error(c.span(), format!("const `{c}` has no values: add tune({c} = [..]) to the attribute")));
@@ -240,7 +251,9 @@ fn check(kernels: &[Named], types: &[Ident], consts: &[Ident], d: &Diagnostics) 
             return Err(d.error(n.span(), format!("the function has no type or const parameter `{n}`")));
         }
         if let Some((n, _)) = k.consts.iter().find(|(n, _)| !consts.contains(n)) {
-            return Err(d.error(n.span(), format!("`{n}` is a type parameter: give it an element type, or a list of them")));
+            return Err(
+                d.error(n.span(), format!("`{n}` is a type parameter: give it an element type, or a list of them"))
+            );
         }
         if let Some((n, _)) = k.types.iter().find(|(n, _)| !types.contains(n)) {
             return Err(d.error(n.span(), format!("`{n}` is a const parameter: give it an integer")));
@@ -269,7 +282,13 @@ pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<Typ
     if let Some((_, t)) = dtypes.iter().enumerate().find(|(i, t)| dtypes[..*i].contains(t)) {
         return Err(d.error(t.span(), format!("`{t}` is in the list of `{name}` already")));
     }
-    let types = dtypes.iter().map(|t| DType::parse(&t.to_string()).ok_or_else(|| d.error(t.span(), format!("unknown element type `{t}`: one of {}", DType::NAMES)))).collect::<Result<_>>()?;
+    let types = dtypes
+        .iter()
+        .map(|t| {
+            DType::parse(&t.to_string())
+                .ok_or_else(|| d.error(t.span(), format!("unknown element type `{t}`: one of {}", DType::NAMES)))
+        })
+        .collect::<Result<_>>()?;
     Ok(TypeParam { name: name.clone(), types })
 }
 
@@ -284,7 +303,13 @@ impl Attr {
                 }
             }
             if out.len() > MAX_CONFIGS {
-                return Err(d.error(t.span, format!("{} configurations: at most {MAX_CONFIGS}; split the product into several tune(..)", out.len())));
+                return Err(d.error(
+                    t.span,
+                    format!(
+                        "{} configurations: at most {MAX_CONFIGS}; split the product into several tune(..)",
+                        out.len()
+                    ),
+                ));
             }
         }
         if out.is_empty() {
@@ -301,7 +326,13 @@ impl Attr {
 pub fn emulated(list: &[syn::LitInt], kernel: &Ident, configs: &[Config], d: &Diagnostics) -> Result<Vec<usize>> {
     let index = |i: &syn::LitInt| match i.base10_parse() {
         Ok(n) if n < configs.len() => Ok(n),
-        Ok(_) => Err(d.error(i.span(), format!("`{kernel}` has {} configurations: emulate takes their indices from 0, in the order of the tune(..)", configs.len()))),
+        Ok(_) => Err(d.error(
+            i.span(),
+            format!(
+                "`{kernel}` has {} configurations: emulate takes their indices from 0, in the order of the tune(..)",
+                configs.len()
+            ),
+        )),
         Err(e) => Err(d.syn(e)),
     };
     list.iter().map(index).collect()
@@ -311,7 +342,8 @@ pub fn emulated(list: &[syn::LitInt], kernel: &Ident, configs: &[Config], d: &Di
 fn product(Tune { span, lists, kernels }: Tune, consts: &[Ident], d: &Diagnostics) -> Result<Tuned> {
     let mut product = vec![DEFAULT];
     for (name, values) in &lists {
-        let is_setting = name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "ctas" || name == "arch";
+        let is_setting =
+            name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "ctas" || name == "arch";
         if !is_setting && !consts.contains(name) {
             return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
         }
@@ -354,8 +386,13 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[Ident], d: &Diagnostic
     if let Some(c) = consts.iter().find(|c| !lists.iter().any(|(n, _)| n == *c)) {
         return Err(missing_const(c, span, d));
     }
-    if let Some((name, _)) = lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90)) {
-        return Err(d.error(name.span(), "clusters of thread blocks are for compute capability 9.0: add arch = [90] to this tune(..)"));
+    if let Some((name, _)) =
+        lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90))
+    {
+        return Err(d.error(
+            name.span(),
+            "clusters of thread blocks are for compute capability 9.0: add arch = [90] to this tune(..)",
+        ));
     }
     for c in &mut product {
         c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c == n));

@@ -50,7 +50,12 @@ fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Opt
             let parsed = macro_call(&m.mac, d)?;
             (Some(Stmt::Expr(parsed)), None)
         }
-        syn::Stmt::Item(i) => return Err(d.error(i.span(), "no items inside a kernel: put helpers and constants beside it, in a `#[tile_module]`")),
+        syn::Stmt::Item(i) => {
+            return Err(d.error(
+                i.span(),
+                "no items inside a kernel: put helpers and constants beside it, in a `#[tile_module]`",
+            ));
+        }
     })
 }
 
@@ -66,7 +71,9 @@ fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
 
 pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
     match p {
-        syn::Pat::Ident(i) if i.subpat.is_none() && i.by_ref.is_none() => Ok(Pattern::Name { name: i.ident.clone(), mutable: i.mutability.is_some() }),
+        syn::Pat::Ident(i) if i.subpat.is_none() && i.by_ref.is_none() => {
+            Ok(Pattern::Name { name: i.ident.clone(), mutable: i.mutability.is_some() })
+        }
         syn::Pat::Tuple(t) => Ok(Pattern::Tuple(t.elems.iter().map(|e| pattern(e, d)).collect::<Result<_>>()?)),
         syn::Pat::Wild(_) => Ok(Pattern::Ignore),
         syn::Pat::Type(t) => pattern(&t.pat, d),
@@ -107,16 +114,28 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
         syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d)?, boxed(&a.right, d)?),
         syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d)?, super::type_name(&c.ty, d)?),
         syn::Expr::Call(c) => {
-            let syn::Expr::Path(p) = &*c.func else { return Err(d.error(c.func.span(), "call a function by its name")) };
+            let syn::Expr::Path(p) = &*c.func else {
+                return Err(d.error(c.func.span(), "call a function by its name"));
+            };
             let last = p.path.segments.last().expect("a path has a segment");
-            ExprKind::Call { name: last.ident.clone(), generics: generics(&last.arguments, d)?, args: exprs(c.args.iter(), d)?, method: false }
+            ExprKind::Call {
+                name: last.ident.clone(),
+                generics: generics(&last.arguments, d)?,
+                args: exprs(c.args.iter(), d)?,
+                method: false,
+            }
         }
         syn::Expr::MethodCall(m) => {
             let generics = match &m.turbofish {
                 Some(t) => angle(t, d)?,
                 None => vec![],
             };
-            ExprKind::Call { name: m.method.clone(), generics, args: exprs(std::iter::once(&*m.receiver).chain(m.args.iter()), d)?, method: true }
+            ExprKind::Call {
+                name: m.method.clone(),
+                generics,
+                args: exprs(std::iter::once(&*m.receiver).chain(m.args.iter()), d)?,
+                method: true,
+            }
         }
         syn::Expr::Macro(m) => return macro_call(&m.mac, d),
         syn::Expr::Tuple(t) => ExprKind::Tuple(exprs(t.elems.iter(), d)?),
@@ -124,7 +143,9 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
         syn::Expr::Repeat(r) => ExprKind::Repeat(boxed(&r.expr, d)?, boxed(&r.len, d)?),
         syn::Expr::Field(f) => match &f.member {
             syn::Member::Unnamed(i) => ExprKind::Field(boxed(&f.base, d)?, i.index as usize),
-            syn::Member::Named(n) => return Err(d.error(n.span(), format!("no field `{n}`: only tuples have fields, `.0`, `.1`, .."))),
+            syn::Member::Named(n) => {
+                return Err(d.error(n.span(), format!("no field `{n}`: only tuples have fields, `.0`, `.1`, ..")));
+            }
         },
         syn::Expr::Range(r) => {
             let (Some(lo), Some(hi), syn::RangeLimits::HalfOpen(_)) = (&r.start, &r.end, &r.limits) else {
@@ -132,7 +153,10 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             };
             ExprKind::Range(boxed(lo, d)?, boxed(hi, d)?)
         }
-        syn::Expr::Closure(c) => ExprKind::Closure { params: c.inputs.iter().map(|p| pattern(p, d)).collect::<Result<_>>()?, body: boxed(&c.body, d)? },
+        syn::Expr::Closure(c) => ExprKind::Closure {
+            params: c.inputs.iter().map(|p| pattern(p, d)).collect::<Result<_>>()?,
+            body: boxed(&c.body, d)?,
+        },
         syn::Expr::If(i) => {
             if let syn::Expr::Let(l) = &*i.cond {
                 return Err(d.error(l.span(), "`if let` is not part of the tile language"));
@@ -143,7 +167,9 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             };
             ExprKind::If { cond: boxed(&i.cond, d)?, then: block(&i.then_branch, d)?, other }
         }
-        syn::Expr::ForLoop(f) => ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d)?, body: block(&f.body, d)? },
+        syn::Expr::ForLoop(f) => {
+            ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d)?, body: block(&f.body, d)? }
+        }
         syn::Expr::While(w) => {
             if let syn::Expr::Let(l) = &*w.cond {
                 return Err(d.error(l.span(), "`while let` is not part of the tile language"));
@@ -153,13 +179,24 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
         syn::Expr::Loop(l) => ExprKind::Loop { body: block(&l.body, d)? },
         syn::Expr::Break(b) if b.label.is_none() && b.expr.is_none() => ExprKind::Break,
         syn::Expr::Continue(c) if c.label.is_none() => ExprKind::Continue,
-        syn::Expr::Break(_) | syn::Expr::Continue(_) => return Err(d.error(span, "`break` and `continue` take no label and no value")),
+        syn::Expr::Break(_) | syn::Expr::Continue(_) => {
+            return Err(d.error(span, "`break` and `continue` take no label and no value"));
+        }
         syn::Expr::Return(r) if r.expr.is_none() => ExprKind::Return,
         syn::Expr::Return(r) => return Err(d.error(r.span(), "`return` takes no value: end a helper with its value")),
         syn::Expr::Reference(r) => return expr(&r.expr, d),
-        syn::Expr::Index(i) => return Err(d.error(i.span(), "no indexing: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `.0` takes a tuple's field")),
-        syn::Expr::Match(m) => return Err(d.error(m.match_token.span, "`match` is not part of the tile language: use `if`, or `where_` on tiles")),
-        syn::Expr::Try(t) => return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail")),
+        syn::Expr::Index(i) => return Err(d.error(
+            i.span(),
+            "no indexing: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `.0` takes a tuple's field",
+        )),
+        syn::Expr::Match(m) => {
+            return Err(
+                d.error(m.match_token.span, "`match` is not part of the tile language: use `if`, or `where_` on tiles")
+            );
+        }
+        syn::Expr::Try(t) => {
+            return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail"));
+        }
         _ => return Err(d.error(span, "this syntax is not part of the tile language (docs/language.md)")),
     };
     Ok(Expr { kind, span })
@@ -195,8 +232,13 @@ fn path(p: &syn::Path, d: &Diagnostics) -> Result<ExprKind> {
         [name] => Ok(ExprKind::Name(name.to_string())),
         // f32::INFINITY, core::f32::consts::PI
         [ty, name] => Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span() }, name.to_string())),
-        [.., ty, module, name] if module == "consts" => Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span() }, name.to_string())),
-        _ => Err(d.error(p.span(), "unknown path: a kernel sees its parameters, its constants and `f32::INFINITY`-like constants")),
+        [.., ty, module, name] if module == "consts" => {
+            Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span() }, name.to_string()))
+        }
+        _ => Err(d.error(
+            p.span(),
+            "unknown path: a kernel sees its parameters, its constants and `f32::INFINITY`-like constants",
+        )),
     }
 }
 
@@ -244,7 +286,19 @@ fn binary(b: &syn::ExprBinary, d: &Diagnostics) -> Result<ExprKind> {
         Or(_) => return Ok(ExprKind::Or(l, r)),
         _ => return Err(d.error(b.op.span(), "unknown operator")),
     };
-    let assigns = matches!(b.op, AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitAndAssign(_) | BitOrAssign(_) | BitXorAssign(_) | ShlAssign(_) | ShrAssign(_));
+    let assigns = matches!(
+        b.op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | BitXorAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    );
     Ok(if assigns { ExprKind::AssignOp(op, l, r) } else { ExprKind::Binary(op, l, r) })
 }
 
@@ -252,8 +306,16 @@ fn binary(b: &syn::ExprBinary, d: &Diagnostics) -> Result<ExprKind> {
 fn macro_call(m: &syn::Macro, d: &Diagnostics) -> Result<Expr> {
     let name = m.path.segments.last().expect("a path has a segment").ident.clone();
     if !["static_assert", "device_assert", "device_print"].contains(&name.to_string().as_str()) {
-        return Err(d.error(m.path.span(), format!("unknown macro `{name}!`: a kernel has static_assert!, device_assert! and device_print!")));
+        return Err(d.error(
+            m.path.span(),
+            format!("unknown macro `{name}!`: a kernel has static_assert!, device_assert! and device_print!"),
+        ));
     }
-    let args = m.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated).map_err(|e| d.syn(e))?;
-    Ok(Expr { kind: ExprKind::Call { name, generics: vec![], args: exprs(args.iter(), d)?, method: false }, span: m.span() })
+    let args = m
+        .parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated)
+        .map_err(|e| d.syn(e))?;
+    Ok(Expr {
+        kind: ExprKind::Call { name, generics: vec![], args: exprs(args.iter(), d)?, method: false },
+        span: m.span(),
+    })
 }

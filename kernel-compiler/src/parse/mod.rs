@@ -4,9 +4,9 @@ mod attr;
 mod body;
 
 use crate::ast::*;
-use attr::{Attr, Named};
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
+use attr::{Attr, Named};
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
@@ -46,7 +46,15 @@ pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> 
     if kernels.is_empty() {
         return vec![(item.sig.ident.clone(), types)];
     }
-    kernels.iter().map(|k| (k.name.clone(), types.iter().filter(|t| !k.types.iter().any(|(n, list)| n == *t && list.len() == 1)).cloned().collect())).collect()
+    kernels
+        .iter()
+        .map(|k| {
+            (
+                k.name.clone(),
+                types.iter().filter(|t| !k.types.iter().any(|(n, list)| n == *t && list.len() == 1)).cloned().collect(),
+            )
+        })
+        .collect()
 }
 
 /// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
@@ -59,7 +67,9 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     let (types, consts) = signature(sig, d)?;
     let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
     let named = match std::mem::take(&mut attr.kernels) {
-        none if none.is_empty() => vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![], emulate: None }],
+        none if none.is_empty() => {
+            vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![], emulate: None }]
+        }
         some => some,
     };
     let params = params(sig, d);
@@ -71,7 +81,13 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         // Before those of the module that have the same names.
         for (name, list) in &k.types {
             match &list[..] {
-                [one] => scope.aliases.insert(0, (name.to_string(), TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() })),
+                [one] => scope.aliases.insert(
+                    0,
+                    (
+                        name.to_string(),
+                        TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() },
+                    ),
+                ),
                 _ => type_params.push(attr::type_param(name, list, d)?),
             }
         }
@@ -87,7 +103,12 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             }
         }
         let configs = attr.configs(&k.name, d)?;
-        let emulate = k.emulate.as_ref().or(attr.emulate.as_ref()).map(|list| attr::emulated(list, &k.name, &configs, d)).transpose()?;
+        let emulate = k
+            .emulate
+            .as_ref()
+            .or(attr.emulate.as_ref())
+            .map(|list| attr::emulated(list, &k.name, &configs, d))
+            .transpose()?;
         let mut item = item.clone();
         if !k.docs.is_empty() {
             // A paragraph of its own.
@@ -113,13 +134,19 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
 
 /// The type and const parameters of a kernel's function.
 fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<Ident>)> {
-    for (there, what) in [(sig.asyncness.map(|t| t.span()), "async"), (sig.constness.map(|t| t.span()), "const"), (sig.abi.as_ref().map(|t| t.span()), "extern")] {
+    for (there, what) in [
+        (sig.asyncness.map(|t| t.span()), "async"),
+        (sig.constness.map(|t| t.span()), "const"),
+        (sig.abi.as_ref().map(|t| t.span()), "extern"),
+    ] {
         if let Some(span) = there {
             return Err(d.error(span, format!("a tile kernel cannot be `{what}`")));
         }
     }
     if let syn::ReturnType::Type(_, ty) = &sig.output {
-        return Err(d.error(ty.span(), "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`"));
+        return Err(
+            d.error(ty.span(), "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`")
+        );
     }
     if let Some(w) = &sig.generics.where_clause {
         return Err(d.error(w.span(), "no where clause: the `types(..)` list in the attribute bounds a type parameter"));
@@ -132,7 +159,9 @@ fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<I
                 syn::Type::Path(p) if p.path.is_ident("usize") => consts.push(c.ident.clone()),
                 ty => return Err(d.error(ty.span(), "a const parameter of a kernel is a `usize`")),
             },
-            syn::GenericParam::Lifetime(l) => return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch")),
+            syn::GenericParam::Lifetime(l) => {
+                return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch"));
+            }
         }
     }
     Ok((types, consts))
@@ -144,9 +173,14 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     let mut failed = None;
     for input in &sig.inputs {
         match param(input, d) {
-            Ok(p) if params.iter().any(|q| q.name == p.name) => failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name))),
+            Ok(p) if params.iter().any(|q| q.name == p.name) => {
+                failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name)))
+            }
             Ok(p) if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() => {
-                failed = Some(d.error(input.span(), "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`"));
+                failed = Some(d.error(
+                    input.span(),
+                    "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`",
+                ));
             }
             Ok(p) => params.push(p),
             Err(r) => failed = Some(r),
@@ -155,7 +189,10 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     if let Some(r) = failed {
         return Err(r);
     }
-    let (slots, arrays) = (params.iter().map(|p| p.kind.slots()).sum::<usize>(), params.iter().filter(|p| p.kind != ParamKind::Scalar).count());
+    let (slots, arrays) = (
+        params.iter().map(|p| p.kind.slots()).sum::<usize>(),
+        params.iter().filter(|p| p.kind != ParamKind::Scalar).count(),
+    );
     if slots > MOST_SLOTS || arrays > MOST_ARRAYS {
         let why = format!(
             "a kernel takes {MOST_ARRAYS} arrays and {MOST_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
@@ -202,7 +239,9 @@ fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
     }
     let mut params = vec![];
     for input in &f.sig.inputs {
-        let syn::FnArg::Typed(p) = input else { return Err(d.error(input.span(), "a helper is a plain function: no `self`")) };
+        let syn::FnArg::Typed(p) = input else {
+            return Err(d.error(input.span(), "a helper is a plain function: no `self`"));
+        };
         params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, elem: helper_elem(&p.ty, d) });
     }
     let returns = match &f.sig.output {
@@ -234,7 +273,9 @@ fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
                     syn::GenericArgument::Type(t) => type_name(t, d).ok(),
                     _ => None,
                 },
-                (_, syn::PathArguments::None) if p.path.segments.len() == 1 => Some(TypeName { name: last.ident.to_string(), span: last.ident.span() }),
+                (_, syn::PathArguments::None) if p.path.segments.len() == 1 => {
+                    Some(TypeName { name: last.ident.to_string(), span: last.ident.span() })
+                }
                 _ => None,
             }
         }
@@ -243,9 +284,14 @@ fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
 }
 
 fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
-    const ALLOWED: &str = "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
-    let syn::FnArg::Typed(p) = input else { return Err(d.error(input.span(), "a kernel is a plain function: no `self`")) };
-    let syn::Pat::Ident(name) = &*p.pat else { return Err(d.error(p.pat.span(), "a kernel's parameter is a plain name")) };
+    const ALLOWED: &str =
+        "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
+    let syn::FnArg::Typed(p) = input else {
+        return Err(d.error(input.span(), "a kernel is a plain function: no `self`"));
+    };
+    let syn::Pat::Ident(name) = &*p.pat else {
+        return Err(d.error(p.pat.span(), "a kernel's parameter is a plain name"));
+    };
     let name = name.ident.clone();
     let (kind, elem) = match &*p.ty {
         syn::Type::Reference(r) => match &*r.elem {
@@ -259,8 +305,14 @@ fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
                 syn::PathArguments::None => (ParamKind::Scalar, type_name(&p.ty, d)?),
                 syn::PathArguments::AngleBracketed(a) if last.ident == "View" || last.ident == "ViewMut" => {
                     let args: Vec<_> = a.args.iter().collect();
-                    let [syn::GenericArgument::Type(t), syn::GenericArgument::Const(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(r), .. }))] = args[..] else {
-                        return Err(d.error(a.span(), "a view is `View<T, R>` with an element type and a rank from 1 to 3"));
+                    let [
+                        syn::GenericArgument::Type(t),
+                        syn::GenericArgument::Const(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(r), .. })),
+                    ] = args[..]
+                    else {
+                        return Err(
+                            d.error(a.span(), "a view is `View<T, R>` with an element type and a rank from 1 to 3")
+                        );
                     };
                     let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
                     if !(1..=3).contains(&rank) {
@@ -293,10 +345,23 @@ pub fn resolve(t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option
         .iter()
         .find(|(n, _)| *n == t.name)
         .map(|b| b.1)
-        .or_else(|| scope.aliases.iter().find(|(n, _)| *n == t.name).and_then(|(_, to)| if to.name == t.name { None } else { resolve(to, bound, scope) }))
+        .or_else(|| {
+            scope
+                .aliases
+                .iter()
+                .find(|(n, _)| *n == t.name)
+                .and_then(|(_, to)| if to.name == t.name { None } else { resolve(to, bound, scope) })
+        })
         .or_else(|| DType::parse(&t.name))
 }
 
 pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> crate::diag::Reported {
-    d.error(t.span, format!("unknown element type `{}`: a tile holds {}, or a type parameter listed in `types(..)`", t.name, DType::NAMES))
+    d.error(
+        t.span,
+        format!(
+            "unknown element type `{}`: a tile holds {}, or a type parameter listed in `types(..)`",
+            t.name,
+            DType::NAMES
+        ),
+    )
 }

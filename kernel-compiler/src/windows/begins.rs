@@ -38,7 +38,10 @@ impl<'a> Begins<'a> {
             for a in sum.atoms() {
                 match a {
                     Atom::Slot(slot) => {
-                        let signed = self.f.params.iter().find(|p| p.slot == slot && p.kind == crate::ast::ParamKind::Scalar && p.dtype.is_signed());
+                        let signed =
+                            self.f.params.iter().find(|p| {
+                                p.slot == slot && p.kind == crate::ast::ParamKind::Scalar && p.dtype.is_signed()
+                            });
                         if let Some(p) = signed {
                             self.ask(slot, Test::Within(0, most(p.dtype)));
                         }
@@ -89,7 +92,10 @@ impl<'a> Begins<'a> {
         match *f.op(v) {
             Op::Int(n) => (0..1 << 31).contains(&n),
             Op::Slot { slot } if f.ty(v).dtype.is_int() => {
-                self.ask(slot, Test::Within(0, if f.ty(v).dtype.is_signed() { most(f.ty(v).dtype) } else { i32::MAX as u64 }));
+                self.ask(
+                    slot,
+                    Test::Within(0, if f.ty(v).dtype.is_signed() { most(f.ty(v).dtype) } else { i32::MAX as u64 }),
+                );
                 true
             }
             Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank => true,
@@ -100,7 +106,9 @@ impl<'a> Begins<'a> {
                 DType::U64 => self.scalar(x, seen),
                 t => t.is_int() && matches!(f.op(x), Op::Slot { .. }) && self.scalar(x, seen),
             },
-            Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => self.scalar(a, seen) && self.scalar(b, seen),
+            Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => {
+                self.scalar(a, seen) && self.scalar(b, seen)
+            }
             Op::Binary(Binary::Div | Binary::Shr, a, _) => self.scalar(a, seen),
             Op::Binary(Binary::Rem | Binary::Min | Binary::And, a, b) => self.scalar(a, seen) || self.scalar(b, seen),
             Op::Select(_, a, b) => self.scalar(a, seen) && self.scalar(b, seen),

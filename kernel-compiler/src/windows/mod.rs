@@ -26,7 +26,12 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    pub const ALL: [Transposed; 4] = [Transposed { a: false, b: false }, Transposed { a: false, b: true }, Transposed { a: true, b: false }, Transposed { a: true, b: true }];
+    pub const ALL: [Transposed; 4] = [
+        Transposed { a: false, b: false },
+        Transposed { a: false, b: true },
+        Transposed { a: true, b: false },
+        Transposed { a: true, b: true },
+    ];
 }
 
 /// The function with the windows that there are; none where nothing is transposed that should be.
@@ -62,7 +67,12 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
     }
     let all = || loads.values().chain(stores.iter().flatten());
     let requires: BTreeSet<Require> = all().flat_map(|found| found.requires.iter().cloned()).collect();
-    let wraps = all().flat_map(|found| &found.at).flat_map(Sum::atoms).filter_map(Atom::wrapped).map(|v| (v, sums.wrap(v))).collect();
+    let wraps = all()
+        .flat_map(|found| &found.at)
+        .flat_map(Sum::atoms)
+        .filter_map(Atom::wrapped)
+        .map(|v| (v, sums.wrap(v)))
+        .collect();
     let mut out = Rewrite { f: f.clone(), loads, stores: stores.into_iter(), wraps, begins: HashMap::new() };
     out.f.requires.extend(requires);
     let body = std::mem::take(&mut out.f.body);
@@ -147,7 +157,8 @@ impl Rewrite {
         };
         let shape = [ty.shape[1], ty.shape[0]];
         // Zeros are what there is without.
-        let load = self.f.push(Op::Load { place, mask, other: None, hint, window }, Type::tile(ty.dtype, shape), span, out);
+        let load =
+            self.f.push(Op::Load { place, mask, other: None, hint, window }, Type::tile(ty.dtype, shape), span, out);
         self.f.values[v.0 as usize].op = Op::Permute(load, vec![1, 0]);
     }
 
@@ -167,7 +178,10 @@ impl Rewrite {
             if n.abs() != 1 || factors.is_empty() {
                 factors.push(self.scalar(Op::Int(i128::from(n.unsigned_abs() as u64)), span, out));
             }
-            let product = factors.into_iter().reduce(|a, b| self.scalar(Op::Binary(Binary::Mul, a, b), span, out)).expect("a factor");
+            let product = factors
+                .into_iter()
+                .reduce(|a, b| self.scalar(Op::Binary(Binary::Mul, a, b), span, out))
+                .expect("a factor");
             let op = if n < 0 { Binary::Sub } else { Binary::Add };
             total = match (total, n < 0) {
                 (None, false) => Some(product),

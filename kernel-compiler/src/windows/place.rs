@@ -46,7 +46,8 @@ pub fn find(f: &Func, sums: &Sums, place: &Place, mask: Option<Value>, flipped: 
     // From here on that stride is 1.
     let known = |s: &Sum| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
     let rows = 1 - unit;
-    let stride = known(&Sum::of(&strides[rows])).number().filter(|s| *s != Number::constant(1) && is_stride(s, size))?;
+    let stride =
+        known(&Sum::of(&strides[rows])).number().filter(|s| *s != Number::constant(1) && is_stride(s, size))?;
     let mut limits = vec![];
     for (a, b) in compared(f, sums, mask)? {
         begins.signs(&[&a, &b]);
@@ -66,7 +67,9 @@ pub fn find(f: &Func, sums: &Sums, place: &Place, mask: Option<Value>, flipped: 
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
         match begins.wrap(begin) {
             // All of the tile is inside, or none of it wraps around.
-            Some((w, true)) if w.length == shape[d] && extents[d].is_none() => extents[d] = Some(Number::slot(w.extent)),
+            Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
+                extents[d] = Some(Number::slot(w.extent))
+            }
             Some(_) => return None,
             // Without a limit an index below the first one is in memory, too.
             None if extents[d].is_none() && !begins.counts_up(begin) => return None,
@@ -78,15 +81,23 @@ pub fn find(f: &Func, sums: &Sums, place: &Place, mask: Option<Value>, flipped: 
     }
     let limited = extents.iter().all(Option::is_some);
     let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
-    let mut requires: Vec<Require> = slot.map(|s| Require::slot(s, Test::Equal(1))).into_iter().chain(begins.requires).collect();
+    let mut requires: Vec<Require> =
+        slot.map(|s| Require::slot(s, Test::Equal(1))).into_iter().chain(begins.requires).collect();
     if let Place::Slice { param, .. } = place {
         if !limited || !at.before.is_empty() {
             return None;
         }
         requires.extend(inside(&rows, &columns, &stride, f.params[*param].slot + 1)?);
     }
-    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Sum>) = at.before.into_iter().map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin)).unzip();
-    dims.extend([Dim { extent: rows, stride }, Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) }]);
+    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Sum>) = at
+        .before
+        .into_iter()
+        .map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin))
+        .unzip();
+    dims.extend([
+        Dim { extent: rows, stride },
+        Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) },
+    ]);
     at_dims.extend([at.row, at.column]);
     (dims.len() <= MAX_RANK).then_some(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), requires })
 }
@@ -106,7 +117,8 @@ fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usi
 
 /// Whether a tensor map takes it; of slots the launcher sees to that.
 fn is_stride(stride: &Number, size: u64) -> bool {
-    !stride.slots.is_empty() || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
+    !stride.slots.is_empty()
+        || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
 }
 
 /// Elements from one index to the next, in either dimension.
@@ -139,10 +151,19 @@ impl Origin {
     /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what has no slots along the columns,
     /// unless their mask knows nothing of it, or it is more than a tile's width; all else, such as a batch's number times its stride, moves along a
     /// dimension of its own. `masks` have where those of rows and columns begin.
-    fn of(sums: &Sums, index: &Sum, stride: &Number, [row, column]: [Option<&Sum>; 2], width: usize, size: u64) -> Option<Origin> {
+    fn of(
+        sums: &Sums,
+        index: &Sum,
+        stride: &Number,
+        [row, column]: [Option<&Sum>; 2],
+        width: usize,
+        size: u64,
+    ) -> Option<Origin> {
         let mut at = Origin { row: Sum::default(), column: Sum::default(), before: vec![] };
         // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
-        let belongs = |mask: &Sum, t: &[Atom], n: i128| mask.0.get(t) == Some(&n) || matches!(t, [Atom::Scalar(v)] if sums.end(*v).is_some());
+        let belongs = |mask: &Sum, t: &[Atom], n: i128| {
+            mask.0.get(t) == Some(&n) || matches!(t, [Atom::Scalar(v)] if sums.end(*v).is_some())
+        };
         for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
             let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
             let others: Vec<Atom> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
@@ -154,7 +175,10 @@ impl Origin {
                     at.row = at.row.add(&term(rest, n / times));
                     continue;
                 }
-            } else if others.is_empty() || slots.is_empty() && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n))) {
+            } else if others.is_empty()
+                || slots.is_empty()
+                    && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n)))
+            {
                 at.column = at.column.add(&term(t.clone(), n));
                 continue;
             }
@@ -214,7 +238,8 @@ fn compared(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum)
 /// The extent of a dimension by a mask, of a tile that begins at `at`.
 fn extent(f: &Func, sums: &Sums, limit: &Limit, at: &Sum, begins: &mut Begins) -> Option<Number> {
     let ahead = at.sub(&limit.begin);
-    let extent = limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
+    let extent =
+        limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
     // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
     let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Sum::of(&extent));
     (ahead.0.is_empty() || counted() && begins.counts_up(&limit.begin)).then_some(extent)
@@ -233,7 +258,8 @@ fn reaches(f: &Func, sums: &Sums, counted: &Sum, extent: &Sum) -> bool {
 
 /// Whether a number is an extent, or the smaller one of that and another.
 fn at_most(f: &Func, sums: &Sums, v: Value, extent: &Sum) -> bool {
-    sums.of(v).as_ref() == Some(extent) || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
+    sums.of(v).as_ref() == Some(extent)
+        || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
 }
 
 /// `cdiv(n, of)`: in parts of so many, how many there are.
@@ -260,7 +286,9 @@ fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Optio
     let narrow = match (columns == stride, stride.as_slot()) {
         (true, _) => vec![],
         (false, Some(slot)) => vec![Require { of: columns.clone(), test: Test::AtMost(slot) }],
-        (false, None) if stride.slots.is_empty() => vec![Require { of: columns.clone(), test: Test::Within(0, stride.times) }],
+        (false, None) if stride.slots.is_empty() => {
+            vec![Require { of: columns.clone(), test: Test::Within(0, stride.times) }]
+        }
         _ => return None,
     };
     Some([narrow, vec![Require { of: rows.times(stride)?, test: Test::AtMost(len) }]].concat())

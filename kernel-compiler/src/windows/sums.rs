@@ -183,7 +183,13 @@ pub struct Sums<'a> {
 
 impl<'a> Sums<'a> {
     pub fn new(f: &'a Func) -> Sums<'a> {
-        let mut sums = Sums { f, loops: HashMap::new(), counters: HashMap::new(), memo: RefCell::default(), wraps: RefCell::default() };
+        let mut sums = Sums {
+            f,
+            loops: HashMap::new(),
+            counters: HashMap::new(),
+            memo: RefCell::default(),
+            wraps: RefCell::default(),
+        };
         sums.block(&f.body);
         sums
     }
@@ -219,7 +225,10 @@ impl<'a> Sums<'a> {
                 Op::Binary(Binary::Add, a, b) if is_read(b) => a,
                 _ => continue,
             };
-            let first = before.iter().rev().find_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None });
+            let first = before
+                .iter()
+                .rev()
+                .find_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None });
             let (Some(before), 2) = (first, assigned(&f.body, *var).len()) else { continue };
             let reads = values(&body[..j]).filter(|&v| is_read(v)).collect();
             self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body).collect() });
@@ -244,7 +253,8 @@ impl<'a> Sums<'a> {
         // What depends on itself, by a variable, is none while it is looked at.
         self.memo.borrow_mut().insert(v, None);
         let scalar = self.f.ty(v).is_scalar() && self.f.ty(v).dtype == DType::U64;
-        let sum = self.make(v).filter(|s| s.0.len() <= MAX_TERMS).or_else(|| scalar.then(|| Sum::atom(Atom::Scalar(v))));
+        let sum =
+            self.make(v).filter(|s| s.0.len() <= MAX_TERMS).or_else(|| scalar.then(|| Sum::atom(Atom::Scalar(v))));
         self.memo.borrow_mut().insert(v, sum.clone());
         sum
     }
@@ -263,10 +273,24 @@ impl<'a> Sums<'a> {
             Op::Arange { start } if f.shape(v)[0] == 1 => Some(Sum::constant(start)),
             Op::Arange { start } => Some(Sum::constant(start).add(&Sum::atom(Atom::Lane(0)))),
             Op::Splat(x) | Op::Broadcast(x) => self.of(x),
-            Op::Expand(x, axis) => Some(self.of(x)?.mapped(|a| if let Atom::Lane(d) = a { Atom::Lane(d + usize::from(d >= axis)) } else { a })),
-            Op::Permute(x, ref perm) => Some(self.of(x)?.mapped(|a| if let Atom::Lane(d) = a { Atom::Lane(perm.iter().position(|&p| p == d).expect("a permutation")) } else { a })),
+            Op::Expand(x, axis) => Some(
+                self.of(x)?.mapped(|a| if let Atom::Lane(d) = a { Atom::Lane(d + usize::from(d >= axis)) } else { a }),
+            ),
+            Op::Permute(x, ref perm) => Some(self.of(x)?.mapped(|a| {
+                if let Atom::Lane(d) = a {
+                    Atom::Lane(perm.iter().position(|&p| p == d).expect("a permutation"))
+                } else {
+                    a
+                }
+            })),
             // An argument that is no negative number, which is asked for where it matters.
-            Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => if let Op::Slot { slot } = *f.op(x) { Some(Sum::atom(Atom::Slot(slot))) } else { None },
+            Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
+                if let Op::Slot { slot } = *f.op(x) {
+                    Some(Sum::atom(Atom::Slot(slot)))
+                } else {
+                    None
+                }
+            }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
             Op::Binary(Binary::Sub, a, b) => Some(self.of(a)?.sub(&self.of(b)?)),
             Op::Binary(Binary::Mul, a, b) => self.of(a)?.mul(&self.of(b)?),

@@ -107,7 +107,8 @@ impl<'a> Bundle<'a> {
     }
 
     fn unpack(&self, i: &Stored<'a>, with_cubin: bool) -> Result<Image<'a>, BundleError> {
-        let ptx = String::from_utf8(self.plain(i.ptx)?).map_err(|_| BundleError::Damaged { what: "PTX is not text" })?;
+        let ptx =
+            String::from_utf8(self.plain(i.ptx)?).map_err(|_| BundleError::Damaged { what: "PTX is not text" })?;
         let cubin = i.cubin.filter(|_| with_cubin).map(|c| self.plain(c)).transpose()?;
         Ok(Image { target: i.name, ptx: Cow::Owned(ptx), cubin: cubin.map(Cow::Owned), usage: i.usage })
     }

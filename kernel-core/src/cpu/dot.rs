@@ -71,9 +71,16 @@ fn products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision:
             product([m, n, k], a.as_slice(), b.as_slice(), acc.as_slice(), precision)
         }
         (&[batch, m, k], &[of_b, l, n], &[of_acc, i, j]) => {
-            assert!(k == l && k > 0 && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2], "batches that do not meet in a dot");
+            assert!(
+                k == l && k > 0 && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2],
+                "batches that do not meet in a dot"
+            );
             let mut out = Buffer::new(batch * m * n);
-            let parts = a.as_slice().chunks_exact(m * k).zip(b.as_slice().chunks_exact(k * n)).zip(acc.as_slice().chunks_exact(m * n));
+            let parts = a
+                .as_slice()
+                .chunks_exact(m * k)
+                .zip(b.as_slice().chunks_exact(k * n))
+                .zip(acc.as_slice().chunks_exact(m * n));
             for (((a, b), acc), out) in parts.zip(out.uninit().chunks_exact_mut(m * n)) {
                 let part = product([m, n, k], a, b, acc, precision);
                 fill(out, |i| part.as_slice()[i]);

@@ -41,7 +41,8 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
             return;
         }
         let i = i as u64;
-        let program = Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
+        let program =
+            Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
         // SAFETY: the caller's.
         let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));

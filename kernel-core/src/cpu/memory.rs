@@ -161,7 +161,8 @@ pub unsafe fn atomic_cas<T: Mem>(
     expected: impl Fn(usize) -> T,
     new: impl Fn(usize) -> T,
 ) -> Tile<T> {
-    let one = |i| T::from_bits64(cas::<T>(addr(i), expected(i).to_bits64(), new(i).to_bits64()).unwrap_or_else(|old| old));
+    let one =
+        |i| T::from_bits64(cas::<T>(addr(i), expected(i).to_bits64(), new(i).to_bits64()).unwrap_or_else(|old| old));
     super::each(shape, |i| if ok(i) { one(i) } else { T::ZERO })
 }
 

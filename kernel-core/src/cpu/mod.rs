@@ -11,9 +11,9 @@ mod panels;
 mod pool;
 mod reduce;
 mod shape;
-mod tile;
 #[cfg(test)]
 mod tests;
+mod tile;
 
 pub use crate::scalar::Scalar as Mem;
 pub use dot::{Operand, Precision, dot};

@@ -107,6 +107,6 @@ macro_rules! number {
 type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
 
 number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);
-    "avx2,fma" _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
+"avx2,fma" _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
 number! { i32 i32_rows i32_avx2 std::convert::identity, i32::wrapping_sub, i32::wrapping_add, |a, b, c| c.wrapping_add(a.wrapping_mul(b));
-    "avx2" _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }
+"avx2" _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }

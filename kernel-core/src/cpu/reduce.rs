@@ -36,7 +36,13 @@ pub fn reduce_all<T: Copy>(t: &Tile<T>, f: impl Fn(T, T) -> T) -> T {
 /// Combines rows of `width` elements into `out`: the lower half with the upper half, until one row is left. `scratch`
 /// has room for the lower half, rounded up.
 #[inline(always)]
-fn tree<T: Copy>(rows: &[T], width: usize, scratch: &mut [MaybeUninit<T>], out: &mut [MaybeUninit<T>], f: &impl Fn(T, T) -> T) {
+fn tree<T: Copy>(
+    rows: &[T],
+    width: usize,
+    scratch: &mut [MaybeUninit<T>],
+    out: &mut [MaybeUninit<T>],
+    f: &impl Fn(T, T) -> T,
+) {
     let len = rows.len();
     let mut left = (len / width).div_ceil(2) * width;
     let (low, high) = rows.split_at(left);
@@ -98,7 +104,12 @@ pub fn arg_reduce_all<T: Copy>(t: &Tile<T>, better: impl Fn(T, T) -> bool) -> i3
 }
 
 #[inline(always)]
-fn best_of_columns<T: Copy>(rows: &[T], best: &mut [MaybeUninit<T>], out: &mut [MaybeUninit<i32>], better: &impl Fn(T, T) -> bool) {
+fn best_of_columns<T: Copy>(
+    rows: &[T],
+    best: &mut [MaybeUninit<T>],
+    out: &mut [MaybeUninit<i32>],
+    better: &impl Fn(T, T) -> bool,
+) {
     for (k, row) in rows.chunks_exact(out.len()).enumerate() {
         for ((o, b), &v) in out.iter_mut().zip(best.iter_mut()).zip(row) {
             // SAFETY: the first row has initialised both.

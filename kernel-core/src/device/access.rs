@@ -5,10 +5,10 @@
 use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
+use super::Mem;
 use super::each;
 use super::hw::{self, Global, Shared, Space};
 use super::mem::{self, Words};
-use super::Mem;
 
 /// Bytes of one access in a group of `V`.
 const fn access_bytes<T: Mem, const V: usize>() -> usize {
@@ -107,7 +107,14 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
     // One group after the other, so that this rare way takes few registers.
     each_group::<R, V>(|g| {
         hw::in_order();
-        let values: [T; V] = load::<T, V, 1, false>(|e| addr(g).wrapping_add((e * T::BYTES) as u64), false, |e| ok(g + e), |_| T::ZERO, 0, site);
+        let values: [T; V] = load::<T, V, 1, false>(
+            |e| addr(g).wrapping_add((e * T::BYTES) as u64),
+            false,
+            |e| ok(g + e),
+            |_| T::ZERO,
+            0,
+            site,
+        );
         shared_store::<T, V, V>(|_| off(g), |_| true, |e| values[e], site);
     });
 }

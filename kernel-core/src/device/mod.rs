@@ -19,6 +19,11 @@ mod mem;
 mod product;
 mod tensor;
 
+use crate::scalar::Cast;
+/// What registers and memory hold.
+pub use crate::scalar::Scalar as Mem;
+/// The operations of [`atomic()`].
+pub use crate::scalar::atomic_op as atomic;
 pub use access::{copy_ahead, load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas};
 pub use debug::{assert, print};
@@ -27,11 +32,6 @@ pub use fold::{all, fold, limit};
 pub(crate) use product::by_lanes;
 pub use product::{batch, fma_tile, mma_tile, words};
 pub use tensor::*;
-/// What registers and memory hold.
-pub use crate::scalar::Scalar as Mem;
-use crate::scalar::Cast;
-/// The operations of [`atomic()`].
-pub use crate::scalar::atomic_op as atomic;
 
 /// Cache hints of [`load`] and [`store`].
 pub mod hint {

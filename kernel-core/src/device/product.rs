@@ -10,7 +10,16 @@ use crate::scalar::{Cast, F16, Num};
 /// f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left out. Where tensor cores do not take
 /// the operands, products are multiply-adds of f32, and X3 needs no splitting; floats of 8 bits are multiplied as f16.
 #[inline(always)]
-pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize, const KB: usize, const X3: bool>(
+pub fn mma_tile<
+    A: Mem,
+    D: Mem,
+    const RD: usize,
+    const MB: usize,
+    const NB: usize,
+    const NP: usize,
+    const KB: usize,
+    const X3: bool,
+>(
     mut acc: [D; RD],
     a: impl Fn(usize, usize) -> [u32; 4],
     b: impl Fn(usize, usize) -> [u32; 4],
@@ -26,7 +35,11 @@ pub fn mma_tile<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
         }
         let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, nearest)), b.map(|x| round::<A, 4>(x, nearest)));
         if !const { hw::multiplies::<A>() } {
-            acc = if X3 { by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site) } else { by_lanes::<A, D, RD, MB, NB, NP>(acc, high_a, high_b, site) };
+            acc = if X3 {
+                by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site)
+            } else {
+                by_lanes::<A, D, RD, MB, NB, NP>(acc, high_a, high_b, site)
+            };
             k += 1;
             continue;
         }
@@ -100,7 +113,8 @@ pub fn by_lanes<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usiz
         let mut half = 0;
         while half < 2 {
             let rows: [[u32; 2]; MB] = each(|m| each(|r| hw::shuffle(a[m][2 * half + r], lane & !3 | t, site)));
-            let columns: [[u32; 2]; NB] = each(|n| each(|c| hw::shuffle(b[n / 2][n % 2 * 2 + half], (lane & 3) * 8 + 4 * c as u32 + t, site)));
+            let columns: [[u32; 2]; NB] =
+                each(|n| each(|c| hw::shuffle(b[n / 2][n % 2 * 2 + half], (lane & 3) * 8 + 4 * c as u32 + t, site)));
             let mut e = 0;
             while e < 4 / A::BYTES {
                 let mut i = 0;
@@ -130,7 +144,10 @@ fn float<A: Mem>(word: u32, e: usize) -> f32 {
 
 /// P products, one after another: `f(p, acc)` of the `p`-th R of all RD accumulators.
 #[inline(always)]
-pub fn batch<D: Mem, const RD: usize, const R: usize, const P: usize>(acc: [D; RD], f: impl Fn(usize, [D; R]) -> [D; R]) -> [D; RD] {
+pub fn batch<D: Mem, const RD: usize, const R: usize, const P: usize>(
+    acc: [D; RD],
+    f: impl Fn(usize, [D; R]) -> [D; R],
+) -> [D; RD] {
     const { assert!(P * R == RD, "products have all accumulators") };
     by_parts(acc, f)
 }
@@ -239,7 +256,10 @@ mod tests {
             let check = |[x, y]: [u32; 2], of: fn(u8) -> f32| {
                 let found = [x as u16, (x >> 16) as u16, y as u16, (y >> 16) as u16].map(|h| F16(h).to_f32());
                 for (found, wanted) in found.into_iter().zip([byte, !byte, byte, 0x7F].map(of)) {
-                    assert!(found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(), "{byte:#x}: {found} instead of {wanted}");
+                    assert!(
+                        found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(),
+                        "{byte:#x}: {found} instead of {wanted}"
+                    );
                 }
             };
             check(widened::<F8E4M3>(word), |b| F8E4M3(b).to_f32());

@@ -1,11 +1,12 @@
 //! Products of warpgroups, and the copies that feed products.
 
-pub use super::hw::{
-    cluster_sync, cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive, mbarrier_arrive_at, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready,
-    opaque, opaque_word, prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait, tma_store_wait_read, wgmma_wait_previous,
-};
 use super::Mem;
 use super::hw::{self, Shared};
+pub use super::hw::{
+    cluster_sync, cp_async, cp_async_commit, cp_async_wait, group_barrier, ldmatrix, mbarrier_arrive,
+    mbarrier_arrive_at, mbarrier_expect, mbarrier_init, mbarrier_wait, mbarriers_ready, opaque, opaque_word,
+    prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait, tma_store_wait_read, wgmma_wait_previous,
+};
 
 /// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros. `HINT` as of
 /// [`load`](super::load): no copy goes through the L1 cache.
@@ -22,7 +23,14 @@ pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, a
 /// # Safety
 /// As of [`copy_box`], and none of the blocks has ended.
 #[inline(always)]
-pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, ctas: u16, site: u32) {
+pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(
+    dst: u32,
+    map: u64,
+    at: [u64; RANK],
+    bar: u32,
+    ctas: u16,
+    site: u32,
+) {
     hw::tma_load_multicast::<RANK, HINT>(dst, map, coordinates(at), bar, ctas, site)
 }
 
@@ -115,7 +123,17 @@ pub struct Chain {
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
 #[inline(always)]
-pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TA: bool, const TB: bool>(
+pub unsafe fn wgmma<
+    A: Mem,
+    D: Mem,
+    const R: usize,
+    const N: usize,
+    const MB: usize,
+    const NB: usize,
+    const KB: usize,
+    const TA: bool,
+    const TB: bool,
+>(
     acc: [D; R],
     a: impl Fn(u32, u32) -> u32,
     b: impl Fn(u32, u32) -> u32,
@@ -126,7 +144,9 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const R: usize, const N: usize, const MB: us
     site: u32,
 ) -> [D; R] {
     let (a, b) = (of_a.steps(a), of_b.steps(b));
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site))
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
+        hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site)
+    })
 }
 
 /// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain.
@@ -167,7 +187,16 @@ unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const N
 /// # Safety
 /// As [`wgmma`].
 #[inline(always)]
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const TB: bool>(
+pub unsafe fn wgmma_ra<
+    A: Mem,
+    D: Mem,
+    const R: usize,
+    const N: usize,
+    const MB: usize,
+    const NB: usize,
+    const KB: usize,
+    const TB: bool,
+>(
     acc: [D; R],
     a: impl Fn(usize, usize) -> [u32; 4],
     b: impl Fn(u32, u32) -> u32,
@@ -176,9 +205,12 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const R: usize, const N: usize, const MB:
     add: bool,
     site: u32,
 ) -> [D; R] {
-    let words: [[[u32; 4]; KB]; MB] = super::each(|m| super::each(|k| a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
+    let words: [[[u32; 4]; KB]; MB] =
+        super::each(|m| super::each(|k| a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
     let b = of_b.steps(b);
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site))
+    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
+        hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site)
+    })
 }
 
 /// Two 16-bit elements in a word, the first in the low half.

@@ -22,7 +22,16 @@ pub struct Asynchronous {
 
 impl Asynchronous {
     fn request<'a>(&'a self, order: &'a Order, touch: Touch, bytes: usize) -> Request<'a> {
-        Request { order, touch, now: self.now, by: &self.by, name: Some(self.name), proxy: self.proxy, bytes, value: None }
+        Request {
+            order,
+            touch,
+            now: self.now,
+            by: &self.by,
+            name: Some(self.name),
+            proxy: self.proxy,
+            bytes,
+            value: None,
+        }
     }
 }
 
@@ -36,7 +45,8 @@ impl Machine {
         }
         let now = self.order.stamp(touch.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
-        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request =
+            Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.global.check(addr, &request) {
             Ok(()) => true,
             Err(fault) => {
@@ -66,7 +76,11 @@ impl Machine {
 
     /// As [`shared`](Self::shared), for a part of an asynchronous step.
     pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, at: Place, bytes: usize) -> Option<*mut u8> {
-        match self.shared[at.cta as usize].check(at.off, &step.request(&self.order, touch, bytes), self.order.program_start()) {
+        match self.shared[at.cta as usize].check(
+            at.off,
+            &step.request(&self.order, touch, bytes),
+            self.order.program_start(),
+        ) {
             Ok(place) => Some(place),
             Err(fault) => {
                 self.fault(fault, step.now.site());
@@ -81,7 +95,13 @@ impl Machine {
     }
 
     /// An asynchronous step of an agent that `threads` from `first` on take.
-    pub fn asynchronous(&mut self, name: &'static str, agent: Agent, (first, threads): (u32, u32), site: u32) -> Asynchronous {
+    pub fn asynchronous(
+        &mut self,
+        name: &'static str,
+        agent: Agent,
+        (first, threads): (u32, u32),
+        site: u32,
+    ) -> Asynchronous {
         let agent = self.order.agent(agent);
         Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
@@ -96,7 +116,10 @@ impl Machine {
         let times = self.asked.entry((self.current, addr)).or_default();
         *times += 1;
         if *times == MOST_ASKED {
-            let message = format!("thread {} has loaded {addr:#x} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it", self.name(self.current));
+            let message = format!(
+                "thread {} has loaded {addr:#x} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                self.name(self.current)
+            );
             self.fail_at(Kind::EndlessWait, site, None, vec![self.current], message);
             return false;
         }
@@ -113,7 +136,8 @@ impl Machine {
     pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
         let now = self.order.stamp(false, self.current, site);
         let by = &Observer::new(self.current, 1);
-        let request = Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request =
+            Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.shared[self.rank as usize].check(off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {

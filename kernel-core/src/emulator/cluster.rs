@@ -143,7 +143,10 @@ impl Machine {
     }
 
     fn reached_after_end(&mut self, cta: u32, access: Stamp, by: u32) {
-        let message = format!("thread {}: nothing orders this before the end of CTA {cta}, such as a cluster_sync after it", self.name(by));
+        let message = format!(
+            "thread {}: nothing orders this before the end of CTA {cta}, such as a cluster_sync after it",
+            self.name(by)
+        );
         self.fail_at(Kind::EndedCta, access.site(), None, vec![by], message);
     }
 }

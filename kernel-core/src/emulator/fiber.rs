@@ -36,7 +36,11 @@ thread_local! {
 
 impl Fibers {
     /// `body(thread, suspend)` runs one program's part of a thread; it is told first how to suspend.
-    pub fn new(threads: u32, stack_bytes: usize, body: impl Fn(u32, *const Suspend) + Copy + 'static) -> std::io::Result<Self> {
+    pub fn new(
+        threads: u32,
+        stack_bytes: usize,
+        body: impl Fn(u32, *const Suspend) + Copy + 'static,
+    ) -> std::io::Result<Self> {
         let stack = || match POOL.with_borrow_mut(|p| if p.bytes == stack_bytes { p.free.pop() } else { None }) {
             Some(stack) => Ok(stack),
             None => DefaultStack::new(stack_bytes),

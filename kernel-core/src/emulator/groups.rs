@@ -57,7 +57,8 @@ impl Machine {
             }
         }
         // These copies are no part of the asynchronous proxy.
-        let step = Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
+        let step =
+            Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
         let Some(place) = self.shared_async(&step, Touch::Write, self.here(dst), bytes) else { return false };
         match src {
             Some(src) => std::ptr::copy_nonoverlapping(src as *const u8, place, bytes),

@@ -93,10 +93,16 @@ impl Flights {
     ///
     /// # Safety
     /// Each thread's accumulators can be read and written.
-    unsafe fn of(&mut self, operands: &[Operands], threads: Range<u32>, Product { kind, n, .. }: Product) -> Result<usize, (u32, u32)> {
+    unsafe fn of(
+        &mut self,
+        operands: &[Operands],
+        threads: Range<u32>,
+        Product { kind, n, .. }: Product,
+    ) -> Result<usize, (u32, u32)> {
         let registers = |t: u32| (0..n / 2).map(move |i| operands[t as usize].acc.wrapping_add(i));
         let leads = *operands[threads.start as usize].acc;
-        let known = self.list.iter().position(|f| f.concerns(threads.start) && (f.kind, f.n, f.first) == (kind, n, leads));
+        let known =
+            self.list.iter().position(|f| f.concerns(threads.start) && (f.kind, f.n, f.first) == (kind, n, leads));
         let wrong = threads.clone().find_map(|t| {
             let mut words = registers(t).map(|register| *register).zip(0..);
             match known.map(|at| &self.list[at]) {
@@ -128,7 +134,13 @@ impl Machine {
     ///
     /// # Safety
     /// Each thread's accumulators can be read and written.
-    pub unsafe fn take_off(&mut self, threads: Range<u32>, product: Product, time: u64, site: u32) -> Option<&mut Vec<u32>> {
+    pub unsafe fn take_off(
+        &mut self,
+        threads: Range<u32>,
+        product: Product,
+        time: u64,
+        site: u32,
+    ) -> Option<&mut Vec<u32>> {
         let add = self.tensor.operands[self.current as usize].add;
         let flight = match self.tensor.flights.of(&self.tensor.operands, threads, product) {
             Ok(at) => &mut self.tensor.flights.list[at],
@@ -168,7 +180,10 @@ impl Machine {
         self.tensor.flights.list.retain(|f| f.waited != u128::MAX);
         let Some((i, copied, product)) = wrong else { return true };
         let how = if copied { "was copied into another of them" } else { "was changed, or is not among those given," };
-        let message = format!("thread {}: accumulator {i} of the wgmma of line {product} {how} before this wgmma_wait", self.name(thread));
+        let message = format!(
+            "thread {}: accumulator {i} of the wgmma of line {product} {how} before this wgmma_wait",
+            self.name(thread)
+        );
         self.fail_at(Kind::RegistersInFlight, site, Some(product), vec![thread], message);
         false
     }
@@ -183,7 +198,10 @@ impl Machine {
         let mut words = (0..bytes / 4).map(|i| (value >> (32 * i)) as u32);
         let Some((f, i)) = words.find_map(|word| self.tensor.flights.find(self.current, word)) else { return true };
         let earlier = f.site;
-        let message = format!("thread {}: accumulator {i} of the wgmma of line {earlier} was read: no wgmma_wait that covers it comes before", self.name(self.current));
+        let message = format!(
+            "thread {}: accumulator {i} of the wgmma of line {earlier} was read: no wgmma_wait that covers it comes before",
+            self.name(self.current)
+        );
         self.fail_at(Kind::RegistersInFlight, site, Some(earlier), vec![self.current], message);
         false
     }

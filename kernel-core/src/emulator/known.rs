@@ -157,7 +157,10 @@ impl Order {
         let agents = &mut self.clocks.agents;
         let at = agents.iter().position(|&a| a == agent).unwrap_or_else(|| {
             agents.push(agent);
-            assert!(agents.len() as u32 <= ACTORS - ASYNC, "more asynchronous steps than the emulated SM can tell apart");
+            assert!(
+                agents.len() as u32 <= ACTORS - ASYNC,
+                "more asynchronous steps than the emulated SM can tell apart"
+            );
             self.clocks.completions.push(Vec::new());
             agents.len() - 1
         });

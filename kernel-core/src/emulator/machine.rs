@@ -226,7 +226,9 @@ impl Machine {
         let Some(other) = all.find(|&t| self.states[t as usize].site() != site) else { return true };
         let other_site = self.states[other as usize].site();
         let (here, there) = (self.name(one), self.name(other));
-        let message = format!("threads meet at different barriers: thread {here} on line {site}, thread {there} on line {other_site}");
+        let message = format!(
+            "threads meet at different barriers: thread {here} on line {site}, thread {there} on line {other_site}"
+        );
         self.fail_at(Kind::Divergence, site, Some(other_site), vec![one, other], message);
         false
     }
@@ -299,11 +301,16 @@ impl Machine {
 
     fn panicked(&mut self, panic: Box<dyn Any + Send>) {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        self.fail(Kind::Panic, 0, format!("thread {}: {}", self.name(self.current), text.unwrap_or("a panic without a message")));
+        self.fail(
+            Kind::Panic,
+            0,
+            format!("thread {}: {}", self.name(self.current), text.unwrap_or("a panic without a message")),
+        );
     }
 
     fn finish(mut self) -> Result<Report, Failure> {
-        self.report.same_value_stores = self.global.same_value_stores + self.shared.iter().map(|s| s.same_value_stores).sum::<u64>();
+        self.report.same_value_stores =
+            self.global.same_value_stores + self.shared.iter().map(|s| s.same_value_stores).sum::<u64>();
         self.report.shared_sites = self.banks.into_sites();
         let conflict = self.report.bank_conflicts().max_by_key(|s| s.wavefronts - s.ideal);
         match conflict {

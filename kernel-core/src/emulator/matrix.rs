@@ -59,7 +59,11 @@ impl Machine {
                     let row = self.tensor.operands[first + 8 * matrix + row].row;
                     (row >> (16 * column)) as u32 & 0xffff
                 };
-                let [low, high] = if transposed { [at(column, row), at(column + 1, row)] } else { [at(row, column), at(row, column + 1)] };
+                let [low, high] = if transposed {
+                    [at(column, row), at(column + 1, row)]
+                } else {
+                    [at(row, column), at(row, column + 1)]
+                };
                 low | high << 16
             });
         }

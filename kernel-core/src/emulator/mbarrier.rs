@@ -100,7 +100,11 @@ impl Machine {
                 None => return true,
             },
         };
-        self.fail(Kind::Mbarrier, site, format!("thread {}: the mbarrier at {} {trouble}", self.name(self.current), self.cluster.place(at)));
+        self.fail(
+            Kind::Mbarrier,
+            site,
+            format!("thread {}: the mbarrier at {} {trouble}", self.name(self.current), self.cluster.place(at)),
+        );
         false
     }
 
@@ -128,7 +132,11 @@ impl Machine {
             self.complete_phase(at);
             return true;
         };
-        self.fail(Kind::Mbarrier, site, format!("thread {}: {trouble} the mbarrier at {}", self.name(self.current), self.cluster.place(at)));
+        self.fail(
+            Kind::Mbarrier,
+            site,
+            format!("thread {}: {trouble} the mbarrier at {}", self.name(self.current), self.cluster.place(at)),
+        );
         false
     }
 
@@ -179,7 +187,8 @@ impl Machine {
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         bar.loading = Some(site);
         if !bar.ready {
-            let message = format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.place(at));
+            let message =
+                format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.place(at));
             self.fail(Kind::Mbarrier, site, message);
             return false;
         }

@@ -28,13 +28,21 @@ impl Fault {
                     (true, _) => "store",
                     (false, _) => "load",
                 };
-                format!("{what} is not ordered with the {verb} by thread {} on line {}", r.order.cluster.name(earlier.thread()), earlier.site())
+                format!(
+                    "{what} is not ordered with the {verb} by thread {} on line {}",
+                    r.order.cluster.name(earlier.thread()),
+                    earlier.site()
+                )
             }
             Some(agent) => {
                 let doing = if wrote { "write" } else { "read" };
                 let (name, wait) = match agent {
-                    Agent::Load { bar } => ("tma load", format!("no wait on its mbarrier ({}) comes before", r.order.cluster.place(bar))),
-                    Agent::StoreRead { .. } => ("tma store", "no tma_store_wait_read that covers it comes before".into()),
+                    Agent::Load { bar } => {
+                        ("tma load", format!("no wait on its mbarrier ({}) comes before", r.order.cluster.place(bar)))
+                    }
+                    Agent::StoreRead { .. } => {
+                        ("tma store", "no tma_store_wait_read that covers it comes before".into())
+                    }
                     Agent::StoreWrite { .. } => ("tma store", "nothing waits for its writes".into()),
                     Agent::Wgmma { .. } => ("wgmma", "no wgmma_wait that covers it comes before".into()),
                     Agent::Copy { .. } => ("cp_async", "no cp_async_wait that covers it comes before".into()),
@@ -73,7 +81,15 @@ impl Request<'_> {
 
     /// The rules it is checked against, given since when memory has been used and, unless it always is, defined.
     fn check(&self, epoch: u64, written_since: Option<u64>) -> Check<'_> {
-        Check { order: self.order, touch: self.touch, now: self.now, by: self.by, proxy: self.proxy, epoch, written_since }
+        Check {
+            order: self.order,
+            touch: self.touch,
+            now: self.now,
+            by: self.by,
+            proxy: self.proxy,
+            epoch,
+            written_since,
+        }
     }
 }
 
@@ -100,7 +116,8 @@ impl Global {
     pub fn new(regions: &[Region], options: &Options) -> Self {
         let known = |r: &&Region| r.bytes != Region::UNKNOWN;
         let unknown = || regions.iter().filter(|r| !known(r));
-        let mut bounds: Vec<(u64, u64)> = regions.iter().filter(known).map(|r| (r.start & !15, r.start + r.bytes)).collect();
+        let mut bounds: Vec<(u64, u64)> =
+            regions.iter().filter(known).map(|r| (r.start & !15, r.start + r.bytes)).collect();
         bounds.sort_unstable();
         bounds.dedup_by(|next, kept| {
             let joins = next.0 < kept.1 || next.0 == kept.0;
@@ -153,7 +170,8 @@ impl Global {
     #[inline]
     fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
         let writes = r.touch.writes();
-        let holds = |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
+        let holds =
+            |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
         if let Some((g, span)) = self.regions.get(self.last)
             && holds(g)
             && (g.mutable || !writes)
@@ -283,8 +301,16 @@ impl Shared {
             Err(Trouble::Unfenced { earlier, wrote }) => Err(Fault {
                 kind: Kind::MissingProxyFence,
                 message: match wrote {
-                    true => format!("{} may not see the store of line {}: no proxy_fence by the thread that stored comes between", what(), earlier.site()),
-                    false => format!("{} may come before the load of line {}: no proxy_fence by the thread that loaded comes between", what(), earlier.site()),
+                    true => format!(
+                        "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
+                        what(),
+                        earlier.site()
+                    ),
+                    false => format!(
+                        "{} may come before the load of line {}: no proxy_fence by the thread that loaded comes between",
+                        what(),
+                        earlier.site()
+                    ),
                 },
                 earlier: Some(earlier),
             }),

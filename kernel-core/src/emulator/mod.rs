@@ -72,7 +72,9 @@ impl Shape {
             return Some(format!("{ctas} CTAs in a cluster; at most {MAX_CTAS}"));
         }
         if ctas > 1 && (threads % 32 != 0 || threads * ctas > MAX_CLUSTER_THREADS) {
-            return Some(format!("a cluster of {ctas} times {threads} threads; whole warps, at most {MAX_CLUSTER_THREADS}"));
+            return Some(format!(
+                "a cluster of {ctas} times {threads} threads; whole warps, at most {MAX_CLUSTER_THREADS}"
+            ));
         }
         let programs = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
         let too_many = programs.is_none_or(|n| n > options.max_programs.min((u32::MAX / ctas) as u64));

@@ -20,7 +20,8 @@ impl Machine {
     /// The current thread comes to a named barrier; whether it must wait.
     pub fn arrive_in_group(&mut self, id: u32, threads: u32, site: u32) -> bool {
         if !(1..16).contains(&id) || threads == 0 || threads % 32 != 0 || threads > self.cluster.threads {
-            let message = format!("named barrier {id} of {threads} threads; ids are 1 to 15, threads come in whole warps");
+            let message =
+                format!("named barrier {id} of {threads} threads; ids are 1 to 15, threads come in whole warps");
             self.fail(Kind::Protocol, site, message);
             return true;
         }
@@ -34,7 +35,11 @@ impl Machine {
         if expected != threads {
             let first = first.expect("who came first set the number");
             let other = self.states[first as usize].site();
-            let message = format!("thread {} expects {threads} threads, thread {} expects {expected}", self.name(self.current), self.name(first));
+            let message = format!(
+                "thread {} expects {threads} threads, thread {} expects {expected}",
+                self.name(self.current),
+                self.name(first)
+            );
             self.fail_at(Kind::Divergence, site, Some(other), vec![self.current, first], message);
             return true;
         }
@@ -44,7 +49,8 @@ impl Machine {
         let mut come = std::mem::take(&mut barrier.come);
         come.sort_unstable();
         if let Some(warp) = come.chunks(32).find(|w| w[0] % 32 != 0 || w[31] != w[0] + 31) {
-            let message = format!("warp {} comes to named barrier {id} only in part", self.cluster.name_of(warp[0], 32));
+            let message =
+                format!("warp {} comes to named barrier {id} only in part", self.cluster.name_of(warp[0], 32));
             self.fail_at(Kind::Divergence, site, None, warp.to_vec(), message);
             return true;
         }

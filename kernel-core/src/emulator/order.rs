@@ -215,7 +215,14 @@ impl Order {
         let known = self.clocks.of(thread).cloned();
         let cta = self.cluster.cta_of(thread);
         let of_cta = (self.cluster.threads_of(cta), self.ctas[cta as usize]);
-        Point { thread, time: self.now, barrier: self.barrier, cta: of_cta, warp: self.warps[thread as usize / 32], known }
+        Point {
+            thread,
+            time: self.now,
+            barrier: self.barrier,
+            cta: of_cta,
+            warp: self.warps[thread as usize / 32],
+            known,
+        }
     }
 
     /// A thread's fence makes its later relaxed atomics releases of what was before it, and earlier ones acquires.
@@ -307,7 +314,9 @@ impl Order {
                 }
                 // A location's log holds all that its own releases acquired there: only others lead further.
                 let leads = |of: usize| self.acquired[of].iter().any(|b| b.location != a.location);
-                open.extend(self.seen(a).iter().map(|r| (self.program_at(r.time), r.point.clone())).filter(|r| leads(r.0)));
+                open.extend(
+                    self.seen(a).iter().map(|r| (self.program_at(r.time), r.point.clone())).filter(|r| leads(r.0)),
+                );
             }
         }
         false

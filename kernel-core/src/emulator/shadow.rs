@@ -32,9 +32,15 @@ impl Touch {
 #[derive(Clone, Copy, Debug)]
 pub enum Trouble {
     /// Not ordered with an earlier access.
-    Race { earlier: Stamp, wrote: bool },
+    Race {
+        earlier: Stamp,
+        wrote: bool,
+    },
     /// The asynchronous proxy reads what a thread wrote, or writes where it read, and did not fence.
-    Unfenced { earlier: Stamp, wrote: bool },
+    Unfenced {
+        earlier: Stamp,
+        wrote: bool,
+    },
     Uninitialised,
 }
 

@@ -5,14 +5,32 @@ use super::cluster::{Cluster, Place};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     Running,
-    AtBarrier { site: u32 },
-    AtClusterBarrier { site: u32 },
-    AtWarpBarrier { site: u32 },
-    AtShuffle { site: u32 },
-    AtGroupBarrier { id: u32, site: u32 },
-    AtMbarrier { bar: Place, parity: u32, site: u32 },
+    AtBarrier {
+        site: u32,
+    },
+    AtClusterBarrier {
+        site: u32,
+    },
+    AtWarpBarrier {
+        site: u32,
+    },
+    AtShuffle {
+        site: u32,
+    },
+    AtGroupBarrier {
+        id: u32,
+        site: u32,
+    },
+    AtMbarrier {
+        bar: Place,
+        parity: u32,
+        site: u32,
+    },
     /// At a tensor-core step, which a warp or a warpgroup takes together.
-    AtMatrix { name: &'static str, site: u32 },
+    AtMatrix {
+        name: &'static str,
+        site: u32,
+    },
     Finished,
 }
 

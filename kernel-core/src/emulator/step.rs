@@ -112,7 +112,14 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     write(addr as *mut u8, bytes, value);
 }
 
-pub unsafe fn atomic(touch: Touch, addr: u64, bytes: usize, relaxed: bool, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
+pub unsafe fn atomic(
+    touch: Touch,
+    addr: u64,
+    bytes: usize,
+    relaxed: bool,
+    site: u32,
+    replace: impl Fn(u64) -> u64,
+) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
         let allowed = m.global(touch, addr, bytes, 0, site);

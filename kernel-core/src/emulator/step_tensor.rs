@@ -2,8 +2,8 @@
 
 use super::cluster::Place;
 use super::machine::{Machine, suspend, with};
-use super::report::Kind;
 use super::product::Operand;
+use super::report::Kind;
 use super::tensor::Operands;
 pub use super::wgmma::Product;
 use crate::device::Mem;
@@ -30,7 +30,8 @@ pub fn mbarrier_arrive(bar: u32, bytes: Option<u32>, site: u32) {
 pub fn mbarrier_arrive_at(bar: u32, rank: u32, site: u32) {
     take(|m| {
         if rank >= m.cluster.ctas {
-            let message = format!("thread {} arrives in CTA {rank} of a cluster of {}", m.name(m.current), m.cluster.ctas);
+            let message =
+                format!("thread {} arrives in CTA {rank} of a cluster of {}", m.name(m.current), m.cluster.ctas);
             m.fail(Kind::Protocol, site, message);
             return true;
         }

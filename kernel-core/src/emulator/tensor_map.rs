@@ -26,9 +26,19 @@ impl TensorMap {
     ///
     /// # Panics
     /// Where the driver would refuse to encode it.
-    pub fn new(base: u64, elem_bytes: u32, dims: &[u64], strides_bytes: &[u64], box_: &[u32], swizzle: u32) -> TensorMap {
+    pub fn new(
+        base: u64,
+        elem_bytes: u32,
+        dims: &[u64],
+        strides_bytes: &[u64],
+        box_: &[u32],
+        swizzle: u32,
+    ) -> TensorMap {
         let rank = dims.len();
-        assert!((1..=5).contains(&rank) && strides_bytes.len() == rank - 1 && box_.len() == rank, "ranks 1 to 5, equal");
+        assert!(
+            (1..=5).contains(&rank) && strides_bytes.len() == rank - 1 && box_.len() == rank,
+            "ranks 1 to 5, equal"
+        );
         assert!(matches!(elem_bytes, 1 | 2 | 4 | 8), "elements of {elem_bytes} bytes");
         assert!(matches!(swizzle, 0 | 32 | 64 | 128), "swizzle of {swizzle} bytes");
         assert!(base % 16 == 0, "the tensor's address is a multiple of 16");

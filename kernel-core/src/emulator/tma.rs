@@ -59,7 +59,10 @@ impl Machine {
                 if off % align == 0 {
                     return Some(map);
                 }
-                let message = format!("a box with a swizzle of {} bytes at shared byte {off}; it takes a multiple of {align}", map.swizzle);
+                let message = format!(
+                    "a box with a swizzle of {} bytes at shared byte {off}; it takes a multiple of {align}",
+                    map.swizzle
+                );
                 self.fail(Kind::Misaligned, site, message);
             }
             Err(message) => self.fail(Kind::Protocol, site, message),
@@ -73,7 +76,8 @@ impl Machine {
     /// `map` can be read as [`TensorMap::at`] does, and its tensor in known regions.
     pub unsafe fn tma_load(&mut self, dst: u32, map: u64, at: &[i32], bar: u32, ctas: u16, site: u32) -> bool {
         if ctas == 0 || ctas >> self.cluster.ctas != 0 {
-            let message = format!("a tma load to the CTAs of the mask {ctas:#b}, of a cluster of {}", self.cluster.ctas);
+            let message =
+                format!("a tma load to the CTAs of the mask {ctas:#b}, of a cluster of {}", self.cluster.ctas);
             self.fail(Kind::Protocol, site, message);
             return false;
         }
@@ -84,7 +88,8 @@ impl Machine {
         let Some(map) = self.tensor_map(map, at.len(), dst, site) else { return false };
         let mut steps = Vec::with_capacity(targets.len());
         for &cta in &targets {
-            let step = self.asynchronous("tma load", Agent::Load { bar: Place { cta, off: bar } }, (self.current, 1), site);
+            let step =
+                self.asynchronous("tma load", Agent::Load { bar: Place { cta, off: bar } }, (self.current, 1), site);
             if !self.reach(cta, step.now) {
                 return false;
             }
@@ -103,7 +108,9 @@ impl Machine {
             for (i, chunk) in bytes.chunks(16).enumerate() {
                 let off = swizzled(dst + row.off + 16 * i as u32, map.swizzle);
                 for (&cta, step) in targets.iter().zip(&steps) {
-                    let Some(place) = self.shared_async(step, Touch::Write, Place { cta, off }, 16) else { return false };
+                    let Some(place) = self.shared_async(step, Touch::Write, Place { cta, off }, 16) else {
+                        return false;
+                    };
                     std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, 16);
                 }
             }
@@ -120,7 +127,11 @@ impl Machine {
         let Some(map) = self.tensor_map(map, at.len(), src, site) else { return false };
         // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or not.
         if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {
-            self.fail(Kind::Protocol, site, "a tensor whose rows are no multiple of 16 bytes is stored to beyond their ends".into());
+            self.fail(
+                Kind::Protocol,
+                site,
+                "a tensor whose rows are no multiple of 16 bytes is stored to beyond their ends".into(),
+            );
             return false;
         }
         let (thread, me) = (self.current, (self.current, 1));

@@ -36,7 +36,9 @@ impl Descriptor {
         let field = |at: u32| (bits >> at & 0x3fff) as u32 * 16;
         let base = bits >> 49 & 7;
         if base != 0 {
-            return Err(format!("a matrix descriptor with base offset {base}: patterns start at multiples of their size here"));
+            return Err(format!(
+                "a matrix descriptor with base offset {base}: patterns start at multiples of their size here"
+            ));
         }
         let swizzle = [0, 128, 64, 32][(bits >> 62) as usize];
         Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
@@ -95,8 +97,13 @@ impl Machine {
         let Operands { descriptors, add, .. } = self.tensor.operands[self.current as usize];
         let differs = |o: &Operands| (o.descriptors, o.add) != (descriptors, add);
         if let Some(other) = threads.clone().find(|&t| differs(&self.tensor.operands[t as usize])) {
-            let what = if self.tensor.operands[other as usize].add == add { "descriptors" } else { "scales of the accumulators" };
-            let message = format!("threads {} and {} come with different {what}", self.name(self.current), self.name(other));
+            let what = if self.tensor.operands[other as usize].add == add {
+                "descriptors"
+            } else {
+                "scales of the accumulators"
+            };
+            let message =
+                format!("threads {} and {} come with different {what}", self.name(self.current), self.name(other));
             self.fail_at(Kind::Divergence, site, None, vec![self.current, other], message);
             return true;
         }
@@ -108,7 +115,9 @@ impl Machine {
             for (t, operands) in self.tensor.operands[first..first + WARPGROUP as usize].iter().enumerate() {
                 spread_a(kind, t % 32, operands.a, k, &mut a[t / 32 * 16 * k..]);
             }
-        } else if !self.read_operand(&step, kind, descriptors[0], (ROWS, k), transposed[0], |m, k_at, x| a[m * k + k_at] = x) {
+        } else if !self
+            .read_operand(&step, kind, descriptors[0], (ROWS, k), transposed[0], |m, k_at, x| a[m * k + k_at] = x)
+        {
             return true;
         }
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {

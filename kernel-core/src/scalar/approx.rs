@@ -147,8 +147,17 @@ fn quadrant<P: Primitives>(x: f32) -> (f32, u32) {
 fn large_quadrant(x: f32) -> (f32, u32) {
     // A word of zeros, then the bits of 2/pi after the point.
     const WORDS: [u32; 11] = [
-        0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab, 0xdebb_c561,
-        0xb724_6e3a, 0x424d_d2e0,
+        0,
+        0xa2f9_836e,
+        0x4e44_1529,
+        0xfc27_57d1,
+        0xf534_ddc0,
+        0xdb62_9599,
+        0x3c43_9041,
+        0xfe51_63ab,
+        0xdebb_c561,
+        0xb724_6e3a,
+        0x424d_d2e0,
     ];
     let bits = x.to_bits();
     let exponent = (bits >> 23) & 0xff;

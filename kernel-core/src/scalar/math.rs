@@ -104,6 +104,6 @@ pub mod m32 {
 
 #[cfg(target_arch = "nvptx64")]
 pub mod m64 {
-    pub use super::super::approx64::{exp, exp2, log, log2, tanh, erf, sin, cos, sigmoid};
+    pub use super::super::approx64::{cos, erf, exp, exp2, log, log2, sigmoid, sin, tanh};
     pub use super::super::ptx::f64::{ceil, floor, fma, recip, rsqrt, sqrt};
 }

@@ -14,7 +14,14 @@ use tile_tests::{view, view_mut};
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = [0, 1, 2, 3, 4],
 )]
-fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
+fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: &[T],
+    b: &[T],
+    c: &mut [f32],
+    m: usize,
+    n: usize,
+    k: usize,
+) {
     let row = (program_id(0) * BM + arange(BM)).expand(1);
     let col = (program_id(1) * BN + arange(BN)).expand(0);
     let mut acc = zeros::<f32>([BM, BN]);
@@ -34,7 +41,14 @@ fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T],
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = [0, 1],
 )]
-fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], b: &[T], c: &mut [f32], m: usize, n: usize, k: usize) {
+fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: &[T],
+    b: &[T],
+    c: &mut [f32],
+    m: usize,
+    n: usize,
+    k: usize,
+) {
     let row = (program_id(0) * BM + arange(BM)).expand(1);
     let col = (program_id(1) * BN + arange(BN)).expand(0);
     let (across, down) = (arange(BK).expand(0), arange(BK).expand(1));
@@ -54,7 +68,15 @@ fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: &[T], 
 /// Rows of A in an order that is loaded; a batch's tile; two products of one tile, one of them now and then, one of them with an
 /// operand that is computed.
 #[tile_kernel(tune(BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]), grid = [cdiv(m, BM), cdiv(n, BN)], emulate = [0])]
-fn several<const BM: usize, const BN: usize, const BK: usize>(order: &[u32], a: &[f16], b: View<f16, 3>, c: &mut [f32], m: usize, n: usize, k: usize) {
+fn several<const BM: usize, const BN: usize, const BK: usize>(
+    order: &[u32],
+    a: &[f16],
+    b: View<f16, 3>,
+    c: &mut [f32],
+    m: usize,
+    n: usize,
+    k: usize,
+) {
     let row = (program_id(0) * BM + arange(BM)).expand(1);
     let col = (program_id(1) * BN + arange(BN)).expand(0);
     let from = load(order, program_id(0) * BM + arange(BM)).to::<usize>().expand(1);
@@ -80,7 +102,20 @@ fn several<const BM: usize, const BN: usize, const BK: usize>(order: &[u32], a: 
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
 )]
-fn crossed<T: Float, const P: usize, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>, k: usize) {
+fn crossed<
+    T: Float,
+    const P: usize,
+    const BM: usize,
+    const BN: usize,
+    const BK: usize,
+    const TA: usize,
+    const TB: usize,
+>(
+    a: View<T, 2>,
+    b: View<T, 2>,
+    mut c: ViewMut<f32, 2>,
+    k: usize,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     for at in (0..k).step_by(BK) {
@@ -102,7 +137,12 @@ fn crossed<T: Float, const P: usize, const BM: usize, const BN: usize, const BK:
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = [0, 1, 2, 3],
 )]
-fn crossed_bytes<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<f32, 2>, k: usize) {
+fn crossed_bytes<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
+    a: View<i8, 2>,
+    b: View<i8, 2>,
+    mut c: ViewMut<f32, 2>,
+    k: usize,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<i32>([BM, BN]);
     for at in (0..k).step_by(BK) {
@@ -114,20 +154,34 @@ fn crossed_bytes<const BM: usize, const BN: usize, const BK: usize, const TA: us
 }
 
 /// With no iteration, one, and more; with full tiles and ragged ones.
-const SIZES: [[usize; 3]; 7] = [[64, 32, 96], [40, 24, 72], [33, 17, 31], [16, 8, 16], [5, 7, 0], [32, 64, 32], [70, 40, 129]];
+const SIZES: [[usize; 3]; 7] =
+    [[64, 32, 96], [40, 24, 72], [33, 17, 31], [16, 8, 16], [5, 7, 0], [32, 64, 32], [70, 40, 129]];
 
 /// Every configuration on the emulator, where no access may wait for a bank that vectors of 16 bytes need not wait for.
-fn check(desc: &KernelDesc, strict: bool, run: impl Fn(&Runtime, &LaunchOptions, [usize; 3], usize) -> Result<Vec<f32>, Error>) {
+fn check(
+    desc: &KernelDesc,
+    strict: bool,
+    run: impl Fn(&Runtime, &LaunchOptions, [usize; 3], usize) -> Result<Vec<f32>, Error>,
+) {
     for config in desc.configs {
         for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
             let options = LaunchOptions { config: Some(config.id), ..Default::default() };
             let strict = strict && pad == 16;
-            let emulator = Runtime::emulator_with(emulator::Options { seed: 5, forbid_bank_conflicts: strict, ..Default::default() });
+            let emulator = Runtime::emulator_with(emulator::Options {
+                seed: 5,
+                forbid_bank_conflicts: strict,
+                ..Default::default()
+            });
             let wanted = run(&Runtime::cpu(), &options, sizes, pad).expect("the CPU runs it");
-            let found = run(&emulator, &options, sizes, pad).unwrap_or_else(|e| panic!("{} {sizes:?} {pad}: {e}", config.id));
+            let found =
+                run(&emulator, &options, sizes, pad).unwrap_or_else(|e| panic!("{} {sizes:?} {pad}: {e}", config.id));
             let tolerance = if config.id.contains("P=1") { 2e-2 } else { 1e-4 };
             for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
-                assert!((x - y).abs() <= tolerance * y.abs().max(1.0), "{} {sizes:?} {pad}: element {i} is {x}, not {y}", config.id);
+                assert!(
+                    (x - y).abs() <= tolerance * y.abs().max(1.0),
+                    "{} {sizes:?} {pad}: element {i} is {x}, not {y}",
+                    config.id
+                );
             }
         }
     }
@@ -159,12 +213,19 @@ fn several_products() {
         let order: Vec<u32> = (0..m as u32).rev().collect();
         let mut c = vec![9.0; m * n];
         let stride = (k + pad) as u64;
-        let b = kernel_core::AsSlice::as_slice_arg(b.as_slice()).strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1]).expect("fits");
+        let b = kernel_core::AsSlice::as_slice_arg(b.as_slice())
+            .strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1])
+            .expect("fits");
         rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m, n, k), options).map(|()| c)
     });
 }
 
-fn views<T: Element>(id: &str, [m, n, k]: [usize; 3], pad: usize, of: impl Fn(f32) -> T + Copy) -> (Matrix<T>, Matrix<T>, Matrix<f32>) {
+fn views<T: Element>(
+    id: &str,
+    [m, n, k]: [usize; 3],
+    pad: usize,
+    of: impl Fn(f32) -> T + Copy,
+) -> (Matrix<T>, Matrix<T>, Matrix<f32>) {
     let shape = |flip: bool, r: usize, c: usize| if flip { [c, r] } else { [r, c] };
     let (sa, sb) = (shape(id.contains("TA=1"), m, k), shape(id.contains("TB=1"), k, n));
     (Matrix::new(sa, sa[1] + pad, 1, of), Matrix::new(sb, sb[1] + pad, 2, of), Matrix::new([m, n], n + pad, 3, |x| x))
@@ -174,7 +235,8 @@ fn views<T: Element>(id: &str, [m, n, k]: [usize; 3], pad: usize, of: impl Fn(f3
 fn across_the_depth() {
     check(<(f32,) as crossed::Types>::DESC, true, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| x);
-        rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
+        rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2]), options)
+            .map(|()| c.data)
     });
     check(crossed_bytes::DESCS[0], true, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| (x * 127.0) as i8);

@@ -13,12 +13,26 @@ use tile_tests::matrix::values;
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8],
 )]
-fn halves<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 3>, b: View<T, 3>, mut c: ViewMut<f32, 3>, k: usize) {
+fn halves<
+    T: Float,
+    const B: usize,
+    const BM: usize,
+    const BN: usize,
+    const BK: usize,
+    const TA: usize,
+    const TB: usize,
+>(
+    a: View<T, 3>,
+    b: View<T, 3>,
+    mut c: ViewMut<f32, 3>,
+    k: usize,
+) {
     let (z, i, j) = (program_id(2) * B, program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([B, BM, BN]);
     for at in (0..k).step_by(BK) {
         let x = if TA == 1 { trans(a.tile([z, at, i], [B, BK, BM])) } else { a.tile([z, i, at], [B, BM, BK]) };
-        let y = if TB == 1 { permute(b.tile([z, j, at], [B, BN, BK]), [0, 2, 1]) } else { b.tile([z, at, j], [B, BK, BN]) };
+        let y =
+            if TB == 1 { permute(b.tile([z, j, at], [B, BN, BK]), [0, 2, 1]) } else { b.tile([z, at, j], [B, BK, BN]) };
         acc = dot(x, y, acc);
     }
     c.store([z, i, j], acc);
@@ -34,7 +48,21 @@ fn halves<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: 
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
 )]
-fn singles<T: Float, const P: usize, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 3>, b: View<T, 3>, mut c: ViewMut<f32, 3>, k: usize) {
+fn singles<
+    T: Float,
+    const P: usize,
+    const B: usize,
+    const BM: usize,
+    const BN: usize,
+    const BK: usize,
+    const TA: usize,
+    const TB: usize,
+>(
+    a: View<T, 3>,
+    b: View<T, 3>,
+    mut c: ViewMut<f32, 3>,
+    k: usize,
+) {
     let (z, i, j) = (program_id(2) * B, program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([B, BM, BN]);
     for at in (0..k).step_by(BK) {
@@ -57,7 +85,20 @@ fn singles<T: Float, const P: usize, const B: usize, const BM: usize, const BN: 
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
     emulate = [0, 1, 2, 3, 4, 5, 6, 7],
 )]
-fn bytes<T: Int, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(a: View<T, 3>, b: View<T, 3>, mut c: ViewMut<f32, 3>, k: usize) {
+fn bytes<
+    T: Int,
+    const B: usize,
+    const BM: usize,
+    const BN: usize,
+    const BK: usize,
+    const TA: usize,
+    const TB: usize,
+>(
+    a: View<T, 3>,
+    b: View<T, 3>,
+    mut c: ViewMut<f32, 3>,
+    k: usize,
+) {
     let (z, i, j) = (program_id(2) * B, program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<i32>([B, BM, BN]);
     for at in (0..k).step_by(BK) {
@@ -74,7 +115,12 @@ fn bytes<T: Int, const B: usize, const BM: usize, const BN: usize, const BK: usi
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
     emulate = [0, 1],
 )]
-fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TB: usize>(a: View<T, 3>, b: View<T, 3>, mut c: ViewMut<f32, 3>, k: usize) {
+fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
+    a: View<T, 3>,
+    b: View<T, 3>,
+    mut c: ViewMut<f32, 3>,
+    k: usize,
+) {
     let (z, i, j) = (program_id(2) * B, program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([B, BM, BN]);
     for at in (0..k).step_by(BK) {
@@ -93,7 +139,14 @@ fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: 
     grid = [cdiv(batch, B)],
     emulate = [0, 1, 2, 3, 4],
 )]
-fn chained<T: Float, const B: usize, const M: usize, const N: usize>(q: &[T], s: &[T], bias: &[f32], o: &mut [f32], batch: usize, rounds: usize) {
+fn chained<T: Float, const B: usize, const M: usize, const N: usize>(
+    q: &[T],
+    s: &[T],
+    bias: &[f32],
+    o: &mut [f32],
+    batch: usize,
+    rounds: usize,
+) {
     let z = (program_id(0) * B + arange(B)).expand(1).expand(2);
     let (row, col) = (arange(M).expand(1).expand(0), arange(N).expand(0).expand(0));
     let x = load(q, (z * M + row) * N + col).mask(z < batch);
@@ -111,22 +164,41 @@ fn chained<T: Float, const B: usize, const M: usize, const N: usize>(q: &[T], s:
 /// Full tiles and ragged ones, of no depth too: batch, rows, columns, depth.
 const SIZES: [[usize; 4]; 5] = [[8, 32, 32, 64], [4, 16, 16, 32], [3, 33, 17, 41], [1, 5, 9, 0], [5, 40, 24, 8]];
 
-fn check(desc: &KernelDesc, strict: bool, tolerance: impl Fn(&str) -> f32, run: impl Fn(&Runtime, &LaunchOptions, [usize; 4], usize) -> Result<Vec<f32>, Error>) {
+fn check(
+    desc: &KernelDesc,
+    strict: bool,
+    tolerance: impl Fn(&str) -> f32,
+    run: impl Fn(&Runtime, &LaunchOptions, [usize; 4], usize) -> Result<Vec<f32>, Error>,
+) {
     for config in desc.configs {
         for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
             let options = LaunchOptions { config: Some(config.id), ..Default::default() };
-            let emulator = Runtime::emulator_with(emulator::Options { seed: 3, forbid_bank_conflicts: strict && pad == 16, ..Default::default() });
+            let emulator = Runtime::emulator_with(emulator::Options {
+                seed: 3,
+                forbid_bank_conflicts: strict && pad == 16,
+                ..Default::default()
+            });
             let wanted = run(&Runtime::cpu(), &options, sizes, pad).expect("the CPU runs it");
-            let found = run(&emulator, &options, sizes, pad).unwrap_or_else(|e| panic!("{} {sizes:?} {pad}: {e}", config.id));
+            let found =
+                run(&emulator, &options, sizes, pad).unwrap_or_else(|e| panic!("{} {sizes:?} {pad}: {e}", config.id));
             for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
-                assert!((x - y).abs() <= tolerance(config.id) * y.abs().max(1.0), "{} {sizes:?} {pad}: element {i} is {x}, not {y}", config.id);
+                assert!(
+                    (x - y).abs() <= tolerance(config.id) * y.abs().max(1.0),
+                    "{} {sizes:?} {pad}: element {i} is {x}, not {y}",
+                    config.id
+                );
             }
         }
     }
 }
 
 /// Elements of a batch whose rows are `pad` elements apart, and its strides.
-fn batch<T: Element>([z, m, n]: [usize; 3], pad: usize, seed: u32, of: impl Fn(f32) -> T) -> (Vec<T>, [u64; 3], [u64; 3]) {
+fn batch<T: Element>(
+    [z, m, n]: [usize; 3],
+    pad: usize,
+    seed: u32,
+    of: impl Fn(f32) -> T,
+) -> (Vec<T>, [u64; 3], [u64; 3]) {
     let row = n + pad;
     (values(z * m.max(1) * row.max(1), seed, of), [z, m, n].map(|e| e as u64), [(m * row) as u64, row as u64, 1])
 }
@@ -170,12 +242,17 @@ fn batches_of_bytes() {
 
 macro_rules! in_a_row {
     ($t:ty, $of:expr, $tolerance:expr) => {
-        check(<($t,) as chained::Types>::DESC, false, |_| $tolerance, |rt, options, [z, m, n, k], _| {
-            let (q, s): (Vec<$t>, Vec<$t>) = (values(z * m * n, 1, $of), values(n * n + k, 2, $of));
-            let bias: Vec<f32> = values(n, 3, |x| x);
-            let mut o = vec![9.0; z * m * n];
-            rt.launch_with(rt.stream(), chained::<$t>(&q, &s, &bias, &mut o, z, k % 4), options).map(|()| o)
-        })
+        check(
+            <($t,) as chained::Types>::DESC,
+            false,
+            |_| $tolerance,
+            |rt, options, [z, m, n, k], _| {
+                let (q, s): (Vec<$t>, Vec<$t>) = (values(z * m * n, 1, $of), values(n * n + k, 2, $of));
+                let bias: Vec<f32> = values(n, 3, |x| x);
+                let mut o = vec![9.0; z * m * n];
+                rt.launch_with(rt.stream(), chained::<$t>(&q, &s, &bias, &mut o, z, k % 4), options).map(|()| o)
+            },
+        )
     };
 }
 

@@ -9,7 +9,14 @@ use tile_tests::{view, view_mut};
 
 /// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
 #[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = [0, 1, 2, 3, 4, 5, 6, 7])]
-fn left_out<const B: usize, const K: usize>(a: View<f16, 2>, x: View<f16, 2>, mut c: ViewMut<f32, 2>, mut d: ViewMut<f32, 2>, every: usize, rounds: usize) {
+fn left_out<const B: usize, const K: usize>(
+    a: View<f16, 2>,
+    x: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+    mut d: ViewMut<f32, 2>,
+    every: usize,
+    rounds: usize,
+) {
     let mut acc = zeros::<f32>([B, B]);
     for at in range(0, a.dim(1), K) {
         let left = a.tile([0, at], [B, K]);
@@ -38,7 +45,8 @@ fn products_that_are_left_out() {
             let run = |rt: &Runtime| {
                 let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
                 let call = left_out(view!(a), view!(x), view_mut!(c), view_mut!(d), every, rounds);
-                rt.launch_with(rt.stream(), call, &super::common::with(config.id)).unwrap_or_else(|e| panic!("{} {every} {rounds}: {e}", config.id));
+                rt.launch_with(rt.stream(), call, &super::common::with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {every} {rounds}: {e}", config.id));
                 [c.data, d.data]
             };
             let wanted = run(&Runtime::cpu());

@@ -60,8 +60,19 @@ where
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, of);
                 let mut sums = vec![0.0f32; m * n.div_ceil(32)];
-                let call = joined::<T>(view!(a), view!(b), view!(old), &bias[..], &column[..], view_mut!(c), &mut sums[..], k, 0.5);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| (c.data, sums))
+                let call = joined::<T>(
+                    view!(a),
+                    view!(b),
+                    view!(old),
+                    &bias[..],
+                    &column[..],
+                    view_mut!(c),
+                    &mut sums[..],
+                    k,
+                    0.5,
+                );
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                    .map(|()| (c.data, sums))
             };
             let (wanted, wanted_sums) = run(&Runtime::cpu()).expect("the CPU runs it");
             for seed in [7, 8] {
@@ -73,10 +84,18 @@ where
                 spread += usize::from(config.id.contains("ctas"));
                 for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
                     let (x, y) = (to(x), to(y));
-                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k}: element {i} is {x}, not {y}", config.id);
+                    assert!(
+                        (x - y).abs() <= 0.02 * y.abs().max(1.0),
+                        "{} {m} {n} {k}: element {i} is {x}, not {y}",
+                        config.id
+                    );
                 }
                 for (i, (&x, &y)) in sums.iter().zip(&wanted_sums).enumerate() {
-                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k}: sum {i} is {x}, not {y}", config.id);
+                    assert!(
+                        (x - y).abs() <= 0.02 * y.abs().max(1.0),
+                        "{} {m} {n} {k}: sum {i} is {x}, not {y}",
+                        config.id
+                    );
                 }
             }
         }
@@ -92,7 +111,12 @@ fn programs_of_several_thread_blocks() {
 
 /// Programs that have nothing to do, and others that leave early.
 #[tile_kernel(tune(BM = [128], BN = [64], BK = [64], warps = [4], ctas = [2], arch = [90]), grid = [cdiv(c.dim(0), BM) + 1, cdiv(c.dim(1), BN)])]
-fn leaving<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, most: usize) {
+fn leaving<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    most: usize,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     if i >= c.dim(0) {
         return;
@@ -120,7 +144,13 @@ fn thread_blocks_leave_together() {
         let wanted = run(&Runtime::cpu());
         for seed in [7, 8] {
             let found = run(&Runtime::emulator(seed));
-            assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)), "{most}");
+            assert!(
+                found
+                    .iter()
+                    .zip(&wanted)
+                    .all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)),
+                "{most}"
+            );
         }
     }
 }

@@ -35,7 +35,8 @@ fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize>(
             acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
         }
         let row = load(bias, j * BN + arange(BN)).expand(0);
-        let before = old.tile([i * BM, j * BN], [BM, BN]).to::<f32>() * other.tile([i * BM, j * BN], [BM, BN]).to::<f32>();
+        let before =
+            old.tile([i * BM, j * BN], [BM, BN]).to::<f32>() * other.tile([i * BM, j * BN], [BM, BN]).to::<f32>();
         c.store([i * BM, j * BN], maximum(x * acc + before + row, 0.0).to::<T>());
     }
 }
@@ -45,7 +46,9 @@ where
     (T,): joined::Types,
 {
     for config in <(T,) as joined::Types>::DESC.configs {
-        for ([m, n, k], pad) in [([64, 64, 64], 0), ([200, 136, 72], 0), ([320, 264, 64], 8), ([130, 72, 0], 0), ([65, 33, 40], 7)] {
+        for ([m, n, k], pad) in
+            [([64, 64, 64], 0), ([200, 136, 72], 0), ([320, 264, 64], 8), ([130, 72, 0], 0), ([65, 33, 40], 7)]
+        {
             let a = Matrix::new([m, k], k + pad, 1, of);
             let b = Matrix::new([k, n], n + pad, 2, of);
             let (old, other) = (Matrix::new([m, n], n + pad, 4, of), Matrix::new([m, n], n + pad, 5, of));
@@ -53,7 +56,8 @@ where
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n + pad, 3, of);
                 let call = joined::<T>(view!(a), view!(b), view!(old), view!(other), &bias[..], view_mut!(c), 0.5);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() }).map(|()| c.data)
+                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                    .map(|()| c.data)
             };
             let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
             for seed in [7, 8] {
@@ -66,7 +70,11 @@ where
                 };
                 for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
                     let (x, y) = (to(x), to(y));
-                    assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}", config.id);
+                    assert!(
+                        (x - y).abs() <= 0.02 * y.abs().max(1.0),
+                        "{} {m} {n} {k} {pad}: element {i} is {x}, not {y}",
+                        config.id
+                    );
                 }
             }
         }
@@ -81,7 +89,13 @@ fn tiles_joined_with_products() {
 
 /// Rows that data names: only the program itself can say where the tile lies, so that threads load it.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
-fn named<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, rows: &[u32], mut c: ViewMut<f16, 2>) {
+fn named<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    old: View<f16, 2>,
+    rows: &[u32],
+    mut c: ViewMut<f16, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     for k in (0..a.dim(1)).step_by(BK) {
@@ -94,21 +108,35 @@ fn named<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: 
 #[test]
 fn tiles_that_data_names() {
     let [m, n, k] = [128, 72, 72];
-    let (a, b, old) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32), Matrix::new([m, n], n, 4, f16::from_f32));
+    let (a, b, old) = (
+        Matrix::new([m, k], k, 1, f16::from_f32),
+        Matrix::new([k, n], n, 2, f16::from_f32),
+        Matrix::new([m, n], n, 4, f16::from_f32),
+    );
     let rows = [64u32, 3];
-    assert!(named::DESCS[0].configs[0].variants.iter().any(|v| v.only == Some("sm_90a")), "products go by warpgroups all the same");
+    assert!(
+        named::DESCS[0].configs[0].variants.iter().any(|v| v.only == Some("sm_90a")),
+        "products go by warpgroups all the same"
+    );
     let run = |rt: &Runtime| {
         let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
         rt.launch(named(view!(a), view!(b), view!(old), &rows[..], view_mut!(c))).expect("it runs");
         c.data
     };
     let (wanted, found) = (run(&Runtime::cpu()), run(&Runtime::emulator(7)));
-    assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)));
+    assert!(
+        found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0))
+    );
 }
 
 /// Rows of 64 bytes, which are not stored by boxes.
 #[tile_kernel(tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
-fn narrow<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+fn narrow<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    old: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
     let mut acc = zeros::<f32>([BM, BN]);
     for k in (0..a.dim(1)).step_by(BK) {
@@ -120,14 +148,20 @@ fn narrow<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b:
 #[test]
 fn narrow_tiles_joined_with_products() {
     let [m, n, k] = [72, 40, 72];
-    let (a, b, old) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([n, k], k, 2, f16::from_f32), Matrix::new([m, n], n, 4, f16::from_f32));
+    let (a, b, old) = (
+        Matrix::new([m, k], k, 1, f16::from_f32),
+        Matrix::new([n, k], k, 2, f16::from_f32),
+        Matrix::new([m, n], n, 4, f16::from_f32),
+    );
     let run = |rt: &Runtime| {
         let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
         rt.launch(narrow(view!(a), view!(b), view!(old), view_mut!(c))).expect("it runs");
         c.data
     };
     let (wanted, found) = (run(&Runtime::cpu()), run(&Runtime::emulator(7)));
-    assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)));
+    assert!(
+        found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0))
+    );
 }
 
 /// The transpose of a product of few rows: instructions take 64 rows, so these are columns.
@@ -153,18 +187,35 @@ fn transposed_products() {
             let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
-                rt.launch_with(rt.stream(), turned(view!(a), view!(b), view_mut!(c)), &LaunchOptions { config: Some(config.id), ..Default::default() }).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+                rt.launch_with(
+                    rt.stream(),
+                    turned(view!(a), view!(b), view_mut!(c)),
+                    &LaunchOptions { config: Some(config.id), ..Default::default() },
+                )
+                .unwrap_or_else(|e| panic!("{}: {e}", config.id));
                 c.data
             };
             let (wanted, found) = (run(&Runtime::cpu()), run(&Runtime::emulator(7)));
-            assert!(found.iter().zip(&wanted).all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)), "{}", config.id);
+            assert!(
+                found
+                    .iter()
+                    .zip(&wanted)
+                    .all(|(x, y)| (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0)),
+                "{}",
+                config.id
+            );
         }
     }
 }
 
 /// One result by tensor maps, then another that the program reads as well and so stores by threads, from the same shared memory.
 #[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
-fn two_results<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, mut d: ViewMut<f16, 2>) {
+fn two_results<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    mut d: ViewMut<f16, 2>,
+) {
     for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
         let mut acc = zeros::<f32>([BM, BN]);
         for k in (0..a.dim(1)).step_by(BK) {
@@ -177,7 +228,13 @@ fn two_results<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2
 
 /// As [`joined`], by a program that announces its tiles, so that threads store them: a copy by maps might be late.
 #[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
-fn announced<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>, done: &mut [u32]) {
+fn announced<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    old: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    done: &mut [u32],
+) {
     for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
         let mut acc = zeros::<f32>([BM, BN]);
         for k in (0..a.dim(1)).step_by(BK) {
@@ -195,7 +252,8 @@ fn stores_by_maps_and_by_threads_share_memory() {
     let run = |rt: &Runtime| {
         let (mut c, mut d) = (Matrix::new([m, n], n, 3, f16::from_f32), Matrix::new([m, n], n, 4, f16::from_f32));
         rt.launch(two_results(view!(a), view!(b), view_mut!(c), view_mut!(d))).expect("it runs");
-        let (old, mut e, mut done) = (Matrix::new([m, n], n, 5, f16::from_f32), Matrix::new([m, n], n, 6, f16::from_f32), [0u32]);
+        let (old, mut e, mut done) =
+            (Matrix::new([m, n], n, 5, f16::from_f32), Matrix::new([m, n], n, 6, f16::from_f32), [0u32]);
         rt.launch(announced(view!(a), view!(b), view!(old), view_mut!(e), &mut done[..])).expect("it runs");
         assert_eq!(done, [m as u32 / 64]);
         [c.data, d.data, e.data].concat()
@@ -204,7 +262,10 @@ fn stores_by_maps_and_by_threads_share_memory() {
     for seed in 1..6 {
         let found = run(&Runtime::emulator(seed));
         for (i, (x, y)) in found.iter().zip(&wanted).enumerate() {
-            assert!((x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0), "seed {seed}: element {i} is {x}, not {y}");
+            assert!(
+                (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0),
+                "seed {seed}: element {i} is {x}, not {y}"
+            );
         }
     }
 }

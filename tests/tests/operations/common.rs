@@ -35,7 +35,11 @@ macro_rules! halves { ($($t:ident)+) => { $(
 halves! { f16 bf16 }
 
 /// Runs every configuration on the CPU and on the emulated SM; `run` gives what was computed.
-pub fn everywhere<R>(desc: &KernelDesc, run: impl Fn(&Runtime, &LaunchOptions) -> Result<R, Error>, check: impl Fn(R, &str)) {
+pub fn everywhere<R>(
+    desc: &KernelDesc,
+    run: impl Fn(&Runtime, &LaunchOptions) -> Result<R, Error>,
+    check: impl Fn(R, &str),
+) {
     for config in desc.configs {
         for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(5))] {
             let title = format!("{}<{}>[{}] on the {name}", desc.name, desc.types, config.id);

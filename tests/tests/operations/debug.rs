@@ -33,7 +33,10 @@ fn assertions_name_their_line() {
             assert_eq!(run(&x).expect("nothing is wrong"), x.iter().map(|v| v + all).collect::<Vec<_>>(), "{name}");
             let fails = |x: &[i32], message: &str, line: u32| match run(x) {
                 Err(Error::Assert { kernel: "checked", message: found }) => {
-                    assert!(found.contains(message) && found.contains(&format!("line {line}")), "{name}: {found}, line {line}");
+                    assert!(
+                        found.contains(message) && found.contains(&format!("line {line}")),
+                        "{name}: {found}, line {line}"
+                    );
                 }
                 other => panic!("{name}: {other:?}"),
             };
@@ -82,19 +85,35 @@ fn prints() {
 #[test]
 fn prints_say_what_and_who() {
     let program = std::env::current_exe().expect("this program");
-    let out = std::process::Command::new(program).args(["debug::prints", "--exact", "--ignored", "--nocapture"]).output().expect("it starts");
+    let out = std::process::Command::new(program)
+        .args(["debug::prints", "--exact", "--ignored", "--nocapture"])
+        .output()
+        .expect("it starts");
     let text = String::from_utf8(out.stdout).expect("text");
     assert!(out.status.success(), "{text}");
     let parts: Vec<&str> = text.split("next\n").skip(1).collect();
     let [cpu, emulator] = parts[..] else { panic!("{text}") };
     let emulator = emulator.split("end\n").next().expect("a part");
-    for line in ["program (0, 0, 0) first: 1.5", "program (1, 0, 0) first: -0.25", "program (0, 0, 0) some of x: 1 -128 3 4", "program (1, 0, 0) first: 0", "first: 18446744073709551615", "some of x: true false true true"] {
+    for line in [
+        "program (0, 0, 0) first: 1.5",
+        "program (1, 0, 0) first: -0.25",
+        "program (0, 0, 0) some of x: 1 -128 3 4",
+        "program (1, 0, 0) first: 0",
+        "first: 18446744073709551615",
+        "some of x: true false true true",
+    ] {
         assert!(cpu.lines().any(|l| l.ends_with(line)), "{line:?} is not in\n{cpu}");
     }
     // One line for each thread's element.
     let of = |what: &str| emulator.lines().filter(|l| l.starts_with(what)).count();
-    assert!(of("first program (0, 0, 0) thread 0 ") >= 4 && of("some of x program (1, 0, 0) thread ") >= 16, "{emulator}");
+    assert!(
+        of("first program (0, 0, 0) thread 0 ") >= 4 && of("some of x program (1, 0, 0) thread ") >= 16,
+        "{emulator}"
+    );
     for end in [": 1.5", ": -0.25", ": -128", ": 18446744073709551615"] {
-        assert!(emulator.lines().any(|l| l.contains(&format!(" line {PRINT}")) && l.ends_with(end)), "{end:?} is not in\n{emulator}");
+        assert!(
+            emulator.lines().any(|l| l.contains(&format!(" line {PRINT}")) && l.ends_with(end)),
+            "{end:?} is not in\n{emulator}"
+        );
     }
 }

@@ -92,7 +92,26 @@ fn functions_of<T: Precision>()
 where
     (T,): functions::Types,
 {
-    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, 3e4, -3e4, 1e-3, 1e-30, 90.0, -90.0, 710.0, -746.0];
+    let special = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        0.0,
+        -0.0,
+        0.5,
+        -0.5,
+        1.0,
+        -1.0,
+        2.5,
+        3e4,
+        -3e4,
+        1e-3,
+        1e-30,
+        90.0,
+        -90.0,
+        710.0,
+        -746.0,
+    ];
     let x: Vec<T> = special.into_iter().chain((-80..80).map(|i| i as f64 * 0.17)).map(T::of).collect();
     let n = x.len();
     let check = |y: Vec<T>, title: &str| {
@@ -101,8 +120,12 @@ where
                 let (wanted, found) = (T::of(f(x.number())).number(), found.number());
                 // Of f32 these two are one instruction each, for which denormals are 0.
                 let least = if matches!(*name, "recip" | "exp2") { T::TINY } else { T::TINY * T::EPSILON };
-                let near = (found - wanted).abs() <= 6.0 * f64::max(T::EPSILON * wanted.abs() / if size_of::<T>() == 2 { 6.0 } else { 1.0 }, least);
-                assert!(found == wanted || near || (found.is_nan() && wanted.is_nan()), "{title}: {name}({x:?}) is {found}, not {wanted}");
+                let near = (found - wanted).abs()
+                    <= 6.0 * f64::max(T::EPSILON * wanted.abs() / if size_of::<T>() == 2 { 6.0 } else { 1.0 }, least);
+                assert!(
+                    found == wanted || near || (found.is_nan() && wanted.is_nan()),
+                    "{title}: {name}({x:?}) is {found}, not {wanted}"
+                );
             }
         }
     };
@@ -167,13 +190,16 @@ fn arithmetic_of<T: Precision>()
 where
     (T,): arithmetic::Types,
 {
-    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.5, 2.5, 3.0, -7.0, 1e-3, 1e-7, 300.0, 6e4];
+    let special =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.5, 2.5, 3.0, -7.0, 1e-3, 1e-7, 300.0, 6e4];
     let pairs = special.iter().flat_map(|&x| special.iter().map(move |&y| (x, y)));
     let (a, b): (Vec<T>, Vec<T>) = pairs.map(|(x, y)| (T::of(x), T::of(y))).unzip();
     let n = a.len();
     let c: Vec<T> = (0..n).map(|i| T::of(special[i * 5 % 13 + 1])).collect();
     // Of f16 to f32 one operation in f64, rounded, is the rounded operation.
-    let each = |f: &dyn Fn(f64, f64, f64) -> f64| -> Vec<T> { (0..n).map(|i| T::of(f(a[i].number(), b[i].number(), c[i].number()))).collect() };
+    let each = |f: &dyn Fn(f64, f64, f64) -> f64| -> Vec<T> {
+        (0..n).map(|i| T::of(f(a[i].number(), b[i].number(), c[i].number()))).collect()
+    };
     let rounded = |x: f64| T::of(x).number();
     let wanted = [
         each(&|a, b, _| a + b),
@@ -188,7 +214,9 @@ where
         each(&|a, b, c| if a < b { c } else { -c }),
         each(&|a, b, c| 2.0 * rounded(rounded(a + b) - c)),
     ];
-    let flag = |f: &dyn Fn(f64, f64, f64) -> bool| -> Vec<bool> { (0..n).map(|i| f(a[i].number(), b[i].number(), c[i].number())).collect() };
+    let flag = |f: &dyn Fn(f64, f64, f64) -> bool| -> Vec<bool> {
+        (0..n).map(|i| f(a[i].number(), b[i].number(), c[i].number())).collect()
+    };
     let flags = [
         flag(&|a, b, _| a == b),
         flag(&|a, b, _| a != b),
@@ -205,7 +233,8 @@ where
         <(T,) as arithmetic::Types>::DESC,
         |rt, options| {
             let (mut y, mut set) = (vec![T::default(); room(11, n)], vec![false; room(7, n)]);
-            rt.launch_with(rt.stream(), arithmetic::<T>(&a, &b, &c, &mut y, &mut set), options).map(|()| (results(&y, 11, n), results(&set, 7, n)))
+            rt.launch_with(rt.stream(), arithmetic::<T>(&a, &b, &c, &mut y, &mut set), options)
+                .map(|()| (results(&y, 11, n), results(&set, 7, n)))
         },
         |(y, set), title| {
             for (row, wanted) in wanted.iter().enumerate() {

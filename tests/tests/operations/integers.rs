@@ -103,7 +103,8 @@ where
         <(T,) as arithmetic::Types>::DESC,
         |rt, options| {
             let (mut y, mut set) = (vec![T::default(); room(18, n)], vec![false; room(6, n)]);
-            rt.launch_with(rt.stream(), arithmetic::<T>(&a, &b, &c, &mut y, &mut set), options).map(|()| (results(&y, 18, n), results(&set, 6, n)))
+            rt.launch_with(rt.stream(), arithmetic::<T>(&a, &b, &c, &mut y, &mut set), options)
+                .map(|()| (results(&y, 18, n), results(&set, 6, n)))
         },
         |(y, set), title| {
             for (i, ((&a, &b), &c)) in a.iter().zip(&b).zip(&c).enumerate() {

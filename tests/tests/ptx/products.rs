@@ -7,7 +7,17 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
     // Of few rows, B is the left operand, and so it is where it lies across in tf32, or is taken apart or widened in registers.
-    let turned = number("SWAP") == Some(1) || e.specialised && ["matmul_tf32_nn", "matmul_shared_tf32_n", "matmul_wide", "matmul_f32_mixed", "batched_matmul_f32_mixed"].iter().any(|p| e.name.starts_with(p));
+    let turned = number("SWAP") == Some(1)
+        || e.specialised
+            && [
+                "matmul_tf32_nn",
+                "matmul_shared_tf32_n",
+                "matmul_wide",
+                "matmul_f32_mixed",
+                "batched_matmul_f32_mixed",
+            ]
+            .iter()
+            .any(|p| e.name.starts_with(p));
     Some(if turned { [n, m, deep] } else { [m, n, deep] })
 }
 
@@ -57,7 +67,13 @@ fn count_products(of: impl Fn(&Entry) -> bool, instruction: &str, by_groups: boo
             let Some(tile) = product(e).filter(|_| !dots.is_empty()) else { continue };
             checked += 1;
             several += usize::from(dots.iter().sum::<usize>() > 1);
-            count_is(e, e.count(|o| o.starts_with(instruction)), &dots, instructions(tile, e.warps, by_groups), &mut wrong);
+            count_is(
+                e,
+                e.count(|o| o.starts_with(instruction)),
+                &dots,
+                instructions(tile, e.warps, by_groups),
+                &mut wrong,
+            );
         }
         assert!(checked > 0 || !entries.iter().any(&of), "no entry of {family}");
     }
@@ -81,7 +97,11 @@ fn registers_change_hands_once() {
     let mut wrong = vec![];
     for e in entries().iter().filter(|e| e.specialised) {
         let set = |how: &str| -> Vec<u32> {
-            let numbers = e.ptx.split(how).skip(1).map(|rest| rest[..rest.find(';').expect("an end")].trim().parse().expect("a number"));
+            let numbers = e
+                .ptx
+                .split(how)
+                .skip(1)
+                .map(|rest| rest[..rest.find(';').expect("an end")].trim().parse().expect("a number"));
             numbers.collect()
         };
         let (fewer, more) = (set("setmaxnreg.dec.sync.aligned.u32"), set("setmaxnreg.inc.sync.aligned.u32"));
@@ -90,7 +110,9 @@ fn registers_change_hands_once() {
             ([], []) => !handed_over,
             // The multiprocessor has 65536, and the producer is a warpgroup.
             (&[producer], &[consumer]) => {
-                handed_over && producer < consumer && (128 * producer + (e.threads - 128) * consumer) * e.min_blocks <= 65536
+                handed_over
+                    && producer < consumer
+                    && (128 * producer + (e.threads - 128) * consumer) * e.min_blocks <= 65536
             }
             _ => false,
         };
@@ -104,7 +126,9 @@ fn registers_change_hands_once() {
 /// Whether a line is a barrier of all threads: barrier 0, or one without a number of threads.
 fn of_all(line: &str) -> bool {
     let step = ["bar.sync", "barrier.sync", "barrier.cta.sync"].into_iter().find_map(|s| line.strip_prefix(s));
-    let Some((_, operands)) = step.and_then(|rest| rest.trim_end_matches(';').split_once([' ', '\t'])) else { return false };
+    let Some((_, operands)) = step.and_then(|rest| rest.trim_end_matches(';').split_once([' ', '\t'])) else {
+        return false;
+    };
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
     operands.len() == 1 || operands[0] == "0"
 }
@@ -117,13 +141,17 @@ fn roles_meet_once() {
         let meetings: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| of_all(l.0)).map(|l| l.1).collect();
         let roles = e.ptx.lines().position(role).expect("a specialised program has roles");
         // Those of a cluster meet again before one of them ends.
-        let clusters: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| l.0.starts_with("barrier.cluster.wait")).map(|l| l.1).collect();
+        let clusters: Vec<usize> =
+            e.ptx.lines().zip(0..).filter(|l| l.0.starts_with("barrier.cluster.wait")).map(|l| l.1).collect();
         let meets = match e.ctas {
             1 => meetings.len() == 1 && meetings[0] < roles && clusters.is_empty(),
             _ => meetings.is_empty() && clusters.len() > 1 && clusters[0] < roles && clusters[1] > roles,
         };
         if !meets {
-            wrong.push(format!("{}: barriers in lines {meetings:?}, of the cluster in {clusters:?}, roles from {roles} on", e.title()));
+            wrong.push(format!(
+                "{}: barriers in lines {meetings:?}, of the cluster in {clusters:?}, roles from {roles} on",
+                e.title()
+            ));
         }
     }
     none("barriers of all threads", wrong);
@@ -140,7 +168,9 @@ fn clusters_share_operands() {
         let ok = match e.ctas {
             1 => shared == 0 && told == 0 && !e.ptx.contains(".reqnctapercluster"),
             // As many as in the code, or copies of them.
-            _ => declared && told > 0 && shared > 0 && shared % lowered[e.name].matches("d::copy_box_to::<").count() == 0,
+            _ => {
+                declared && told > 0 && shared > 0 && shared % lowered[e.name].matches("d::copy_box_to::<").count() == 0
+            }
         };
         if !ok {
             wrong.push(format!("{}: {shared} copies to all, {told} arrivals at others", e.title()));
@@ -177,7 +207,8 @@ fn waits_for_mbarriers_are_loops() {
                 _ => {}
             }
         }
-        let (commits, pending) = (e.count(|o| o.starts_with("wgmma.commit_group")), e.count(|o| o.starts_with("wgmma.wait_group")));
+        let (commits, pending) =
+            (e.count(|o| o.starts_with("wgmma.commit_group")), e.count(|o| o.starts_with("wgmma.wait_group")));
         // A lone warpgroup waits in the loop for the group before, and after it for the last.
         if commits == 0 || commits > pending {
             wrong.push(format!("{}: {commits} groups of products, {pending} waits for them", e.title()));
@@ -212,5 +243,10 @@ fn instructions_of_a_tile() {
     assert_eq!(instructions([64, 512, 32], 4, true), 2);
     assert_eq!(instructions([64, 64, 64], 4, false), 16);
     assert!(of_all("bar.sync \t0;") && of_all("barrier.cta.sync.aligned 3;") && of_all("barrier.sync 0, 128;"));
-    assert!(!of_all("bar.sync \t2, 128;") && !of_all("bar.sync %r1, 128;") && !of_all("bar.warp.sync -1;") && !of_all("mov.u32 %r1, 0;"));
+    assert!(
+        !of_all("bar.sync \t2, 128;")
+            && !of_all("bar.sync %r1, 128;")
+            && !of_all("bar.warp.sync -1;")
+            && !of_all("mov.u32 %r1, 0;")
+    );
 }

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use kernel_core::DType;
 use serde::Serialize;
 use std::num::NonZeroUsize;
-use tile_host::{BackendKind, Error, Runtime};
 use tile_host::conformance::{OPERATIONS, Operation, Setup};
 use tile_host::ops::On;
+use tile_host::{BackendKind, Error, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -77,7 +77,18 @@ pub fn main(args: Args) -> Result<bool> {
         println!("{}", serde_json::to_string_pretty(&rows)?);
         return Ok(true);
     }
-    let mut table = Table::new(&["operation", "dtype", "size", "median ms", "p10", "p90", "GB/s", "% of copy", "TFLOP/s", "configuration"]);
+    let mut table = Table::new(&[
+        "operation",
+        "dtype",
+        "size",
+        "median ms",
+        "p10",
+        "p90",
+        "GB/s",
+        "% of copy",
+        "TFLOP/s",
+        "configuration",
+    ]);
     for r in &rows {
         let flops = if r.tflop_s > 0.0 { tflops(r.tflop_s) } else { String::new() };
         table.row([
@@ -98,7 +109,14 @@ pub fn main(args: Args) -> Result<bool> {
 }
 
 /// The operation as users call it, checked before it is timed; with `configs`, every configuration too.
-pub fn time(rt: &Runtime, bench: &mut Bench, op: &'static Operation, dtype: DType, size: &[u64], configs: bool) -> Result<Vec<Row>> {
+pub fn time(
+    rt: &Runtime,
+    bench: &mut Bench,
+    op: &'static Operation,
+    dtype: DType,
+    size: &[u64],
+    configs: bool,
+) -> Result<Vec<Row>> {
     let setup = Setup::plain(dtype, size, 1);
     let descs = op.descs(dtype);
     let every = descs.iter().flat_map(|d| d.configs.iter().map(move |c| Some((*d, c)))).filter(|_| configs);

@@ -51,10 +51,19 @@ pub fn main(args: Args) -> Result<bool> {
     })?;
     let failed = rows.iter().filter(|r| !r.pass).count();
     let passed = rows.len() - failed;
-    let mut again: Vec<String> = rows.iter().filter(|r| !r.pass).map(|r| repeat(&rt, r.op, args.seed, args.all)).collect();
+    let mut again: Vec<String> =
+        rows.iter().filter(|r| !r.pass).map(|r| repeat(&rt, r.op, args.seed, args.all)).collect();
     again.dedup();
     if args.json {
-        let report = Report { backend: rt.name(), device: &rt.device().name, seed: args.seed, passed, failed, again, rows: &rows };
+        let report = Report {
+            backend: rt.name(),
+            device: &rt.device().name,
+            seed: args.seed,
+            passed,
+            failed,
+            again,
+            rows: &rows,
+        };
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         let cases: usize = rows.iter().map(|r| r.cases).sum();

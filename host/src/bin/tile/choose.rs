@@ -61,7 +61,11 @@ pub fn dtype(op: &Operation, name: Option<&str>) -> Result<DType> {
     let Some(name) = name else { return Ok(op.dtypes[0]) };
     match op.dtypes.iter().find(|d| d.name() == name) {
         Some(d) => Ok(*d),
-        None => bail!("{} has no {name}; it has {}", op.name, op.dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")),
+        None => bail!(
+            "{} has no {name}; it has {}",
+            op.name,
+            op.dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 

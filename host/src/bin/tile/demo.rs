@@ -22,7 +22,10 @@ pub fn main(args: Args) -> Result<bool> {
         println!("(the CPU backend; with an NVIDIA GPU and its driver the same kernels run there)");
     }
     let bar = ProgressBar::new(OPERATIONS.len() as u64);
-    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(
+        ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
     let mut bench = Bench::new(&rt, if on_gpu { 20 } else { 2 })?;
     let mut table = Table::new(&["operation", "size", "ms", "GB/s", "TFLOP/s", "largest error", "result"]);
     let mut all_right = true;
@@ -50,7 +53,11 @@ pub fn main(args: Args) -> Result<bool> {
             ms(median),
             format!("{:.1}", work.bytes as f64 / median / 1e6),
             if work.flops > 0 { tflops(work.flops as f64 / median / 1e9) } else { String::new() },
-            if verdict.tolerance == 0.0 && verdict.passed() { "exact".into() } else { format!("{:.1e}", verdict.error) },
+            if verdict.tolerance == 0.0 && verdict.passed() {
+                "exact".into()
+            } else {
+                format!("{:.1e}", verdict.error)
+            },
             if verdict.passed() { "right".into() } else { "WRONG".into() },
         ]);
         bar.inc(1);

@@ -49,7 +49,12 @@ fn device_toolchain() -> Finding {
     match toolchain::find() {
         Ok(t) => {
             let version = t.version.lines().next().unwrap_or_default().to_string();
-            Finding { what, ok: true, found: format!("{version} ({:?}, {})", t.origin, t.rustc.display()), how: String::new() }
+            Finding {
+                what,
+                ok: true,
+                found: format!("{version} ({:?}, {})", t.origin, t.rustc.display()),
+                how: String::new(),
+            }
         }
         Err(missing) => {
             Finding { what, ok: false, found: "no rustc that can compile for a GPU".into(), how: missing.to_string() }
@@ -60,12 +65,15 @@ fn device_toolchain() -> Finding {
 fn assembler() -> Finding {
     let what = "ptxas";
     match ptxas::find() {
-        Some(p) => Finding { what, ok: true, found: format!("{} ({})", p.version, p.path.display()), how: String::new() },
+        Some(p) => {
+            Finding { what, ok: true, found: format!("{} ({})", p.version, p.path.display()), how: String::new() }
+        }
         None => Finding {
             what,
             ok: false,
             found: "none: the driver assembles kernels when they are first used".into(),
-            how: "Get it with `cargo xtask setup` or `pip install 'nvidia-cuda-nvcc==13.0.*'`, or set TILE_PTXAS".into(),
+            how: "Get it with `cargo xtask setup` or `pip install 'nvidia-cuda-nvcc==13.0.*'`, or set TILE_PTXAS"
+                .into(),
         },
     }
 }
@@ -74,28 +82,50 @@ fn disassembler() -> Finding {
     let what = "disassembler";
     match disassembler::find() {
         Some((path, _)) => Finding { what, ok: true, found: path.display().to_string(), how: String::new() },
-        None => Finding { what, ok: false, found: "none: `tile show --stage sass` needs one".into(), how: disassembler::HOW.into() },
+        None => Finding {
+            what,
+            ok: false,
+            found: "none: `tile show --stage sass` needs one".into(),
+            how: disassembler::HOW.into(),
+        },
     }
 }
 
 fn compiled() -> Finding {
     let all = device_kernels::all();
     let bundles: Vec<_> = all.iter().filter_map(|d| d.bundle).filter_map(|b| Bundle::parse(b).ok()).collect();
-    let mut targets: Vec<String> = bundles.iter().flat_map(|b| b.entries()).flat_map(|e| e.targets()).map(str::to_string).collect();
+    let mut targets: Vec<String> =
+        bundles.iter().flat_map(|b| b.entries()).flat_map(|e| e.targets()).map(str::to_string).collect();
     targets.sort();
     targets.dedup();
     let entries: usize = bundles.iter().map(|b| b.entries().len()).sum();
     let bytes: usize = all.iter().filter_map(|d| d.bundle).map(<[u8]>::len).sum();
-    let found = format!("{} of {} kernels, {entries} entries for {}, {} KiB", bundles.len(), all.len(), targets.join(" and "), bytes >> 10);
+    let found = format!(
+        "{} of {} kernels, {entries} entries for {}, {} KiB",
+        bundles.len(),
+        all.len(),
+        targets.join(" and "),
+        bytes >> 10
+    );
     let ok = bundles.len() == all.len();
     let how = if ok { String::new() } else { "Get the device toolchain (above), then build again".into() };
-    Finding { what: "compiled kernels", ok, found: if bundles.is_empty() { "none in this build: CPU only".into() } else { found }, how }
+    Finding {
+        what: "compiled kernels",
+        ok,
+        found: if bundles.is_empty() { "none in this build: CPU only".into() } else { found },
+        how,
+    }
 }
 
 fn driver() -> Finding {
     let what = "NVIDIA driver";
     match cuda_status() {
-        Ok(n) => Finding { what, ok: true, found: format!("{n} device{}", if n == 1 { "" } else { "s" }), how: String::new() },
+        Ok(n) => Finding {
+            what,
+            ok: true,
+            found: format!("{n} device{}", if n == 1 { "" } else { "s" }),
+            how: String::new(),
+        },
         Err(e) => Finding { what, ok: false, found: e.to_string(), how: String::new() },
     }
 }
@@ -105,14 +135,27 @@ fn gpu() -> Finding {
     match Runtime::cuda(0) {
         Ok(rt) => {
             let d = rt.device();
-            let found = format!("{}, {}, {} multiprocessors, {} GiB, CUDA {}", d.name, d.arch(), d.num_sms, d.memory >> 30, d.driver);
+            let found = format!(
+                "{}, {}, {} multiprocessors, {} GiB, CUDA {}",
+                d.name,
+                d.arch(),
+                d.num_sms,
+                d.memory >> 30,
+                d.driver
+            );
             match rt.without_code(&device_kernels::all()) {
                 None => Finding { what, ok: true, found, how: String::new() },
                 Some(k) => Finding {
                     what,
                     ok: false,
-                    found: format!("{found}, but this build has no code for it ({} is one): kernels run on the CPU", k.name),
-                    how: format!("Get the device toolchain (above), then build again, with TILE_TARGETS={} if it was there", d.arch()),
+                    found: format!(
+                        "{found}, but this build has no code for it ({} is one): kernels run on the CPU",
+                        k.name
+                    ),
+                    how: format!(
+                        "Get the device toolchain (above), then build again, with TILE_TARGETS={} if it was there",
+                        d.arch()
+                    ),
                 },
             }
         }
@@ -121,8 +164,13 @@ fn gpu() -> Finding {
 }
 
 fn caches() -> Finding {
-    let place = |p: Option<std::path::PathBuf>| p.map_or("nowhere (no home folder)".into(), |p| p.display().to_string());
-    let found = format!("builds {}; tuning {}", place(Cache::from_env().map(|c| c.root().to_path_buf())), place(Runtime::cache_dir()));
+    let place =
+        |p: Option<std::path::PathBuf>| p.map_or("nowhere (no home folder)".into(), |p| p.display().to_string());
+    let found = format!(
+        "builds {}; tuning {}",
+        place(Cache::from_env().map(|c| c.root().to_path_buf())),
+        place(Runtime::cache_dir())
+    );
     let ok = Runtime::cache_dir().is_some();
     let how = if ok { String::new() } else { "Set TILE_CACHE_DIR to a folder".into() };
     Finding { what: "caches", ok, found, how }

@@ -76,6 +76,12 @@ pub fn ms(t: f64) -> String {
 
 /// TFLOP/s with three figures or more.
 pub fn tflops(rate: f64) -> String {
-    let digits = if rate < 1.0 { 4 } else if rate < 100.0 { 2 } else { 0 };
+    let digits = if rate < 1.0 {
+        4
+    } else if rate < 100.0 {
+        2
+    } else {
+        0
+    };
     format!("{rate:.digits$}")
 }

@@ -36,7 +36,13 @@ pub fn main(args: Args) -> Result<bool> {
     let mut problem = op.prepare(&rt, &setup)?;
     let pinned = config.map_or(String::new(), |(k, c)| format!(" --config '{}[{}]'", k.name, c.id));
     let size = choose::size_text(&setup.size);
-    let again = format!("tile run {} --size {size} --dtype {}{pinned} --seed {} --backend {}", op.name, dtype.name(), args.seed, rt.name());
+    let again = format!(
+        "tile run {} --size {size} --dtype {}{pinned} --seed {} --backend {}",
+        op.name,
+        dtype.name(),
+        args.seed,
+        rt.name()
+    );
     let (took, verdict) = attempt(&rt, problem.as_mut(), config).map_err(|e| anyhow!("{e}\nagain: {again}"))?;
     println!("{} {} {size} on {}: {:.3} ms", op.name, dtype.name(), rt.device().name, took.as_secs_f64() * 1e3);
     println!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);

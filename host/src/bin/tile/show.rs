@@ -81,8 +81,11 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
 fn compiled(desc: &KernelDesc, config: &ConfigDesc, general: bool, stage: kernel_compiler::Stage) -> Result<String> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
     let mut libraries = kernel_compiler::Libraries::default();
-    device_kernels::SOURCES.iter().for_each(|(name, text)| libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text }));
-    kernel_compiler::show(source(desc)?, &libraries, desc.name, types, Some(config.id), variant(config, general), stage).map_err(anyhow::Error::msg)
+    device_kernels::SOURCES.iter().for_each(|(name, text)| {
+        libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
+    });
+    kernel_compiler::show(source(desc)?, &libraries, desc.name, types, Some(config.id), variant(config, general), stage)
+        .map_err(anyhow::Error::msg)
 }
 
 /// By the end of the entry's name.
@@ -111,10 +114,17 @@ fn ptx(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<S
     let mut text = String::new();
     for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
         let entry = bundle.entry(v.entry)?;
-        let image = bundle.image_of(entry, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
-        text += &format!("// {} for {target}, {} threads, {} bytes of shared memory", v.entry, entry.threads, entry.shared_bytes);
+        let image =
+            bundle.image_of(entry, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
+        text += &format!(
+            "// {} for {target}, {} threads, {} bytes of shared memory",
+            v.entry, entry.threads, entry.shared_bytes
+        );
         if let Some(u) = image.usage {
-            text += &format!(", {} registers, {} bytes spilled, {} of local memory", u.registers, u.spill_bytes, u.stack_bytes);
+            text += &format!(
+                ", {} registers, {} bytes spilled, {} of local memory",
+                u.registers, u.spill_bytes, u.stack_bytes
+            );
         }
         text += &format!("\n{}\n", image.ptx);
     }
@@ -125,7 +135,8 @@ fn newest(bundle: &Bundle, target: Option<&str>) -> Result<String> {
     let mut built: Vec<String> = bundle.entries().iter().flat_map(|e| e.targets()).map(str::to_string).collect();
     built.sort();
     built.dedup();
-    built.sort_by_key(|t| t.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic).parse::<u32>().unwrap_or(0));
+    built
+        .sort_by_key(|t| t.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic).parse::<u32>().unwrap_or(0));
     match target {
         Some(t) if !built.iter().any(|b| b == t) => bail!("not built for {t}; there are {}", built.join(", ")),
         Some(t) => Ok(t.to_string()),
@@ -142,7 +153,9 @@ fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<
     let done = (|| {
         let mut text = String::new();
         for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
-            let image = bundle.image_of(bundle.entry(v.entry)?, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
+            let image = bundle
+                .image_of(bundle.entry(v.entry)?, &target)?
+                .with_context(|| format!("{} was not built for {target}", v.entry))?;
             let cubin = folder.join("kernel.cubin");
             match &image.cubin {
                 Some(bytes) => std::fs::write(&cubin, bytes)?,
@@ -159,7 +172,13 @@ fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<
 fn assemble(ptx_file: &std::path::Path, ptx: &str, target: &str, cubin: &std::path::Path) -> Result<()> {
     let Some(ptxas) = kernel_build::ptxas::find() else { bail!("no ptxas: `tile doctor` says how to get it") };
     std::fs::write(ptx_file, ptx)?;
-    let out = Command::new(&ptxas.path).arg("-O3").arg(format!("-arch={target}")).arg(ptx_file).arg("-o").arg(cubin).output()?;
+    let out = Command::new(&ptxas.path)
+        .arg("-O3")
+        .arg(format!("-arch={target}"))
+        .arg(ptx_file)
+        .arg("-o")
+        .arg(cubin)
+        .output()?;
     if !out.status.success() {
         bail!("ptxas: {}", String::from_utf8_lossy(&out.stderr));
     }

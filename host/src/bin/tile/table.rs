@@ -18,11 +18,15 @@ impl Table {
         let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
         let numeric = |c: usize| {
             let cells = || self.rows[1..].iter().filter_map(|r| r.get(c)).filter(|s| !s.is_empty());
-            cells().next().is_some() && cells().all(|s| s.starts_with(|ch: char| ch.is_ascii_digit() || ch == '-' || ch == '<'))
+            cells().next().is_some()
+                && cells().all(|s| s.starts_with(|ch: char| ch.is_ascii_digit() || ch == '-' || ch == '<'))
         };
         let shape: Vec<_> = (0..columns).map(|c| (width(c), numeric(c))).collect();
         for row in &self.rows {
-            let cells = row.iter().zip(&shape).map(|(s, &(w, right))| if right { format!("{s:>w$}") } else { format!("{s:<w$}") });
+            let cells = row
+                .iter()
+                .zip(&shape)
+                .map(|(s, &(w, right))| if right { format!("{s:>w$}") } else { format!("{s:<w$}") });
             println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
         }
     }

@@ -55,7 +55,9 @@ pub fn main(args: Args) -> Result<bool> {
     let lines = Lines::of(dtypes.iter().flat_map(|&d| op.descs(d)), &sizes);
     println!("{}", lines.line(["kernel", "size", "configuration", "ms", ""]));
     let bar = ProgressBar::new((dtypes.len() * sizes.len()) as u64);
-    bar.set_style(ProgressStyle::with_template("{pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(
+        ProgressStyle::with_template("{pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
     bar.enable_steady_tick(Duration::from_secs(1));
     let mut slow = Vec::new();
     for &dtype in &dtypes {
@@ -63,8 +65,16 @@ pub fn main(args: Args) -> Result<bool> {
             bar.set_message(format!("{} {} {}", op.name, dtype.name(), choose::size_text(size)));
             let reports = tune(&rt, op, &Setup::plain(dtype, size, 1))?;
             bar.suspend(|| reports.iter().for_each(|(kernel, report)| print(&lines, kernel, size, report)));
-            let loses = |(kernel, report): &(&'static KernelDesc, Report)| Some((label(kernel), report.shipped_loses().filter(|l| *l > MAY_LOSE)?));
-            slow.extend(reports.iter().filter_map(loses).map(|(kernel, l)| format!("{kernel} {}: the shipped configuration takes {:.1} % longer", choose::size_text(size), l * 100.0)));
+            let loses = |(kernel, report): &(&'static KernelDesc, Report)| {
+                Some((label(kernel), report.shipped_loses().filter(|l| *l > MAY_LOSE)?))
+            };
+            slow.extend(reports.iter().filter_map(loses).map(|(kernel, l)| {
+                format!(
+                    "{kernel} {}: the shipped configuration takes {:.1} % longer",
+                    choose::size_text(size),
+                    l * 100.0
+                )
+            }));
             bar.inc(1);
         }
     }

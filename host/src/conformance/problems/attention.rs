@@ -50,15 +50,23 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
         // As many share keys as there are, up to 8, or none.
         let shared = if s.seed / 2 % 2 == 0 && heads > 0 { heads >> heads.trailing_zeros().min(3) } else { heads };
         let mut rng = data::Rng::new(s.seed);
-        let [mut q, k, v] = [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d));
+        let [mut q, k, v] =
+            [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d));
         // Of numbers within 1 all weights would be nearly the same.
         q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
         let host = [floats_of(&q), floats_of(&k), floats_of(&v)];
-        let (q, k, v) = (Matrix::new(rt, s, &q, [heads, queries, d])?, Matrix::new(rt, s, &k, [shared, keys, d])?, Matrix::new(rt, s, &v, [shared, keys, d])?);
+        let (q, k, v) = (
+            Matrix::new(rt, s, &q, [heads, queries, d])?,
+            Matrix::new(rt, s, &k, [shared, keys, d])?,
+            Matrix::new(rt, s, &v, [shared, keys, d])?,
+        );
         let o = Matrix::poisoned(rt, s, [heads, queries, d])?;
         let seen = if causal { 2 } else { 1 };
         Ok(Box::new(Prepared {
-            work: Work { bytes: (2 * (heads * queries + shared * keys) * d * size_of::<T>()) as u64, flops: 4 * (heads * queries * keys * d / seen) as u64 },
+            work: Work {
+                bytes: (2 * (heads * queries + shared * keys) * d * size_of::<T>()) as u64,
+                flops: 4 * (heads * queries * keys * d / seen) as u64,
+            },
             state: Attention { host, extents: [heads, shared, queries, keys, d], causal, q, k, v, o },
             launch: |s: &mut Attention<T>, on| {
                 let scale = scale(s.extents[4]);

@@ -63,26 +63,34 @@ fn unary_state<T: Number>(rt: &Runtime, s: &Setup) -> Result<(Work, Unary<T>)> {
     Ok((Work { bytes: 2 * (n * size_of::<T>()) as u64, flops: 0 }, Unary { host, x, y }))
 }
 
-macro_rules! unary { ($name:ident, $generic:ident, $launch:expr, $reference:expr, $extra:expr) => {
-    pub fn $name(rt: &Runtime, setup: &Setup) -> Boxed {
-        fn $generic<T: Number>(rt: &Runtime, setup: &Setup) -> Boxed {
-            let (work, state) = unary_state::<T>(rt, setup)?;
-            Ok(Box::new(Prepared {
-                work,
-                state,
-                launch: |s: &mut Unary<T>, on| $launch(on, s.x.get()?, s.y.get_mut()?),
-                check: |s| {
-                    let wanted: Vec<f64> = s.host.iter().map(|&v| $reference(v.into())).collect();
-                    Ok(judge(&s.y.read()?, &wanted, $extra))
-                },
-            }))
+macro_rules! unary {
+    ($name:ident, $generic:ident, $launch:expr, $reference:expr, $extra:expr) => {
+        pub fn $name(rt: &Runtime, setup: &Setup) -> Boxed {
+            fn $generic<T: Number>(rt: &Runtime, setup: &Setup) -> Boxed {
+                let (work, state) = unary_state::<T>(rt, setup)?;
+                Ok(Box::new(Prepared {
+                    work,
+                    state,
+                    launch: |s: &mut Unary<T>, on| $launch(on, s.x.get()?, s.y.get_mut()?),
+                    check: |s| {
+                        let wanted: Vec<f64> = s.host.iter().map(|&v| $reference(v.into())).collect();
+                        Ok(judge(&s.y.read()?, &wanted, $extra))
+                    },
+                }))
+            }
+            by_dtype!(setup, $generic(rt, setup))
         }
-        by_dtype!(setup, $generic(rt, setup))
-    }
-} }
+    };
+}
 
 unary!(relu, relu_of, |on, x, y| ops::relu::<T>(on, x, y), reference::relu, 0.0);
-unary!(leaky_relu, leaky_of, |on, x, y| ops::leaky_relu::<T>(on, x, y, SLOPE), |v| reference::leaky_relu(v, SLOPE as f64), 0.0);
+unary!(
+    leaky_relu,
+    leaky_of,
+    |on, x, y| ops::leaky_relu::<T>(on, x, y, SLOPE),
+    |v| reference::leaky_relu(v, SLOPE as f64),
+    0.0
+);
 // u, with its rounding errors, is an exponent: at -6 they count 25 times.
 unary!(gelu, gelu_of, |on, x, y| ops::gelu::<T>(on, x, y), reference::gelu, 2e-5);
 

@@ -38,7 +38,8 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
             let [_, n, k] = s.extents;
             let all = s.c.read()?;
             let rows = sampled(s.extents[0], n * k);
-            let at = |v: &[f32]| -> Vec<f32> { rows.iter().flat_map(|&r| v[r * n..(r + 1) * n].iter().copied()).collect() };
+            let at =
+                |v: &[f32]| -> Vec<f32> { rows.iter().flat_map(|&r| v[r * n..(r + 1) * n].iter().copied()).collect() };
             let found: Vec<f16> = rows.iter().flat_map(|&r| all[r * n..(r + 1) * n].iter().copied()).collect();
             let (alpha, beta) = (s.alpha as f64, s.beta as f64);
             let products = reference::product(&s.host[0], &s.host[1], k, n, &rows);
@@ -71,13 +72,18 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
         let (a, b) = (Matrix::new(rt, s, &a, [batch, m, k])?, Matrix::new(rt, s, &b, [batch, k, n])?);
         let c = Matrix::poisoned(rt, s, [batch, m, n])?;
         Ok(Box::new(Prepared {
-            work: Work { bytes: (batch * (m * k + k * n + m * n) * size_of::<T>()) as u64, flops: 2 * (batch * m * n * k) as u64 },
+            work: Work {
+                bytes: (batch * (m * k + k * n + m * n) * size_of::<T>()) as u64,
+                flops: 2 * (batch * m * n * k) as u64,
+            },
             state: Batch { host, extents, a, b, c },
             launch: |s: &mut Batch<T>, on| ops::batched_matmul::<T>(on, s.a.batch()?, s.b.batch()?, s.c.batch_mut()?),
             check: |s| {
                 let [batch, m, n, k] = s.extents;
                 let rows: Vec<usize> = (0..m).collect();
-                let one = |i: usize| reference::product(&s.host.0[i * m * k..][..m * k], &s.host.1[i * k * n..][..k * n], k, n, &rows);
+                let one = |i: usize| {
+                    reference::product(&s.host.0[i * m * k..][..m * k], &s.host.1[i * k * n..][..k * n], k, n, &rows)
+                };
                 Ok(judge(&s.c.read()?, (0..batch).flat_map(one), accumulation(T::DTYPE, k)))
             },
         }))
@@ -105,7 +111,14 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
     let host = (entries::<i8>(&mut rng, m * k), entries::<i8>(&mut rng, k * n));
     let zero = |rng: &mut data::Rng| (rng.below(41) as i32 - 20) as i8;
     // Most results within the range; every other time a zero point is none, and ties are as frequent as can be.
-    let mut q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 8.0 * (k.max(1) as f32).sqrt(), zero_a: 0, zero_b: zero(&mut rng), zero_c: zero(&mut rng) };
+    let mut q = Quantisation {
+        scale_a: 0.5,
+        scale_b: 0.25,
+        scale_c: 8.0 * (k.max(1) as f32).sqrt(),
+        zero_a: 0,
+        zero_b: zero(&mut rng),
+        zero_c: zero(&mut rng),
+    };
     if s.seed.is_multiple_of(2) {
         q = Quantisation { scale_c: 16.0, zero_a: zero(&mut rng), ..q };
     }
@@ -121,7 +134,8 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
             let rows = sampled(m, n * k);
             let sums = int_products(&less(&s.host.0, q.zero_a), &less(&s.host.1, q.zero_b), k, n, &rows);
             let scale = q.scale_a * q.scale_b / q.scale_c;
-            let quantised = |v: i32| ((v as f32 * scale).round_ties_even() as i64 + q.zero_c as i64).clamp(-128, 127) as i8;
+            let quantised =
+                |v: i32| ((v as f32 * scale).round_ties_even() as i64 + q.zero_c as i64).clamp(-128, 127) as i8;
             let wanted: Vec<i8> = sums.into_iter().map(quantised).collect();
             let all = s.c.read()?;
             let found: Vec<i8> = rows.iter().flat_map(|&r| all[r * n..(r + 1) * n].iter().copied()).collect();

@@ -93,7 +93,9 @@ where
             let wanted: Vec<f64> = sums.iter().map(|&s| activated(s).0).collect();
             let tf32 = self.how.precision == Precision::Tf32;
             // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN: see `Precision::F32`.
-            let value = |(i, v): (usize, &T::Product)| if !tf32 && sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() };
+            let value = |(i, v): (usize, &T::Product)| {
+                if !tf32 && sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() }
+            };
             let found: Vec<f64> = found.iter().enumerate().map(value).collect();
             let tolerance = if tf32 { 1e-3 } else { accuracy_of_f32(found.len(), k, self.cut_off) };
             verdict::normwise(&found, &wanted, tolerance)
@@ -112,7 +114,10 @@ where
         let ints = |v: &[f32]| v.iter().map(|&v| v as i32).collect::<Vec<_>>();
         let (a, b) = (ints(&self.host.0), ints(&self.host.1));
         let wanted = int_products(&a, &b, k, n, rows);
-        let wanted: Vec<f64> = wanted.into_iter().map(|w| if self.how.activation == Activation::Relu { w.max(0) } else { w } as f64).collect();
+        let wanted: Vec<f64> = wanted
+            .into_iter()
+            .map(|w| if self.how.activation == Activation::Relu { w.max(0) } else { w } as f64)
+            .collect();
         verdict::exact(&found.iter().map(|v| v.value()).collect::<Vec<_>>(), &wanted)
     }
 }
@@ -129,7 +134,12 @@ pub(super) fn int_products(a: &[i32], b: &[i32], k: usize, n: usize, rows: &[usi
     rows.par_iter().flat_map_iter(row).collect()
 }
 
-fn problem<T: Multiply + Entry>(rt: &Runtime, s: &Setup, how: How, launch: fn(&mut Product<T>, &On) -> Result<()>) -> Boxed
+fn problem<T: Multiply + Entry>(
+    rt: &Runtime,
+    s: &Setup,
+    how: How,
+    launch: fn(&mut Product<T>, &On) -> Result<()>,
+) -> Boxed
 where
     T::Product: Entry,
 {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f16, f8e4m3, f8e5m2};
+use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 
 /// An element of a matrix.
 pub(super) trait Entry: Element + PartialEq {
@@ -103,7 +103,10 @@ impl<T: Entry> Matrix<T> {
         for (i, row) in all.chunks(self.pitch.max(1)).enumerate() {
             let (row, gap) = row.split_at(self.cols);
             if !gap.iter().all(|v| v.is_poison()) {
-                return Err(Error::Tuning { what: "conformance".into(), why: format!("something was written past the end of row {i}") });
+                return Err(Error::Tuning {
+                    what: "conformance".into(),
+                    why: format!("something was written past the end of row {i}"),
+                });
             }
             out.extend(row);
         }

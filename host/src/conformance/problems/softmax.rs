@@ -18,7 +18,11 @@ fn state(rt: &Runtime, s: &Setup, rows: u64, cols: u64) -> Result<(Work, Softmax
     let mut host = data::floats(&mut rng, n, -8.0, 8.0);
     if s.awkward {
         // Masked-out elements, as attention has them. A row of nothing else is NaN, by 0 / 0.
-        host.iter_mut().for_each(|v| if rng.below(3) == 0 { *v = f32::NEG_INFINITY });
+        host.iter_mut().for_each(|v| {
+            if rng.below(3) == 0 {
+                *v = f32::NEG_INFINITY
+            }
+        });
     }
     let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
     let y = Guarded::poisoned(rt, n, f32::NAN, s.odd)?;
@@ -36,7 +40,12 @@ fn check(s: &mut Softmax) -> Result<verdict::Verdict> {
 
 pub fn softmax_1d(rt: &Runtime, s: &Setup) -> Boxed {
     let (work, state) = state(rt, s, 1, s.size[0])?;
-    Ok(Box::new(Prepared { work, state, launch: |s: &mut Softmax, on| ops::softmax_1d(on, s.x.get()?, s.y.get_mut()?), check }))
+    Ok(Box::new(Prepared {
+        work,
+        state,
+        launch: |s: &mut Softmax, on| ops::softmax_1d(on, s.x.get()?, s.y.get_mut()?),
+        check,
+    }))
 }
 
 pub fn softmax_rows(rt: &Runtime, s: &Setup) -> Boxed {

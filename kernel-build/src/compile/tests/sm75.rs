@@ -17,12 +17,16 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
 ];
 
 fn lower(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
-    kernel_compiler::device_units(source, libraries).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
+    kernel_compiler::device_units(source, libraries)
+        .into_iter()
+        .filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel))
+        .collect()
 }
 
 /// The shapes and types of the products in a text of PTX.
 fn products(ptx: &str) -> Vec<&str> {
-    let mut found: Vec<&str> = ptx.split("mma.sync.aligned.").skip(1).filter_map(|rest| rest.split_whitespace().next()).collect();
+    let mut found: Vec<&str> =
+        ptx.split("mma.sync.aligned.").skip(1).filter_map(|rest| rest.split_whitespace().next()).collect();
     found.sort();
     found.dedup();
     found
@@ -54,7 +58,11 @@ fn kernels_for_sm_75() {
             assert_eq!(products(&image.ptx), made_of.as_slice(), "{}", e.name);
             assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{}", e.name);
             let local = |u: Usage| (u.spill_bytes, u.stack_bytes);
-            assert!(!image.ptx.contains(".local") && image.usage.is_none_or(|u| local(u) == (0, 0)), "{} uses local memory", e.name);
+            assert!(
+                !image.ptx.contains(".local") && image.usage.is_none_or(|u| local(u) == (0, 0)),
+                "{} uses local memory",
+                e.name
+            );
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::cpu::*;
 use crate::scalar::{self, BF16, F8E4M3, F8E5M2, F16};
 use std::time::Instant;
 
-const SHAPES: [[usize; 3]; 9] = [[1, 1, 1], [2, 1, 8], [1, 16, 4], [4, 16, 1], [8, 8, 8], [3, 5, 7], [16, 32, 16], [13, 33, 20], [64, 64, 32]];
+const SHAPES: [[usize; 3]; 9] =
+    [[1, 1, 1], [2, 1, 8], [1, 16, 4], [4, 16, 1], [8, 8, 8], [3, 5, 7], [16, 32, 16], [13, 33, 20], [64, 64, 32]];
 
 /// From -4 to 4, of any fraction.
 fn number(seed: usize, i: usize) -> f32 {
@@ -19,7 +20,9 @@ fn tile<T: Copy>(seed: usize, shape: &[usize], f: impl Fn(f32) -> T) -> Tile<T> 
 /// `f(sum, a, b)` over `k`, for every element.
 fn by_element<T: Copy, S: Copy>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<S>, f: impl Fn(S, T, T) -> S) -> Vec<S> {
     let (k, n) = (b.shape()[0], b.shape()[1]);
-    let sum = |i: usize| (0..k).fold(acc.as_slice()[i], |s, l| f(s, a.as_slice()[i / n * k + l], b.as_slice()[l * n + i % n]));
+    let sum = |i: usize| {
+        (0..k).fold(acc.as_slice()[i], |s, l| f(s, a.as_slice()[i / n * k + l], b.as_slice()[l * n + i % n]))
+    };
     (0..acc.as_slice().len()).map(sum).collect()
 }
 
@@ -88,7 +91,14 @@ fn precisions() {
 #[test]
 fn tf32_rounds_ties_away() {
     let ulp = 1.0 / 1024.0;
-    let cases = [(1.0, 1.0), (1.0 + ulp / 2.0, 1.0 + ulp), (-1.0 - ulp / 2.0, -1.0 - ulp), (1.0 + ulp * 0.499, 1.0), (f32::MAX, f32::INFINITY), (-0.0, -0.0)];
+    let cases = [
+        (1.0, 1.0),
+        (1.0 + ulp / 2.0, 1.0 + ulp),
+        (-1.0 - ulp / 2.0, -1.0 - ulp),
+        (1.0 + ulp * 0.499, 1.0),
+        (f32::MAX, f32::INFINITY),
+        (-0.0, -0.0),
+    ];
     for (x, y) in cases {
         assert_eq!(scalar::tf32(x).to_bits(), y.to_bits(), "{x}");
     }

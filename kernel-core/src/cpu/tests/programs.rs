@@ -128,7 +128,13 @@ unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
 fn a_program_may_wait_for_those_that_began_before_it() {
     for _ in 0..20 {
         let (ticket, words, sum) = ([0u64; 1], vec![0u64; 500], [0u64; 1]);
-        unsafe { launch(wait_for_the_others, [500, 1, 1], &[ticket.as_ptr() as u64, words.as_ptr() as u64, sum.as_ptr() as u64]) };
+        unsafe {
+            launch(
+                wait_for_the_others,
+                [500, 1, 1],
+                &[ticket.as_ptr() as u64, words.as_ptr() as u64, sum.as_ptr() as u64],
+            )
+        };
         assert_eq!(unsafe { sum.as_ptr().read_volatile() }, 500 * 501 / 2);
     }
 }

@@ -7,7 +7,12 @@
 
 /// By steps of all rows and half the depth.
 #[inline(always)]
-pub fn by_depth<D: Copy>(d: [D; 4], a: [u32; 4], b: [u32; 2], step: impl Fn([D; 4], [u32; 2], u32) -> [D; 4]) -> [D; 4] {
+pub fn by_depth<D: Copy>(
+    d: [D; 4],
+    a: [u32; 4],
+    b: [u32; 2],
+    step: impl Fn([D; 4], [u32; 2], u32) -> [D; 4],
+) -> [D; 4] {
     step(step(d, [a[0], a[1]], b[0]), [a[2], a[3]], b[1])
 }
 

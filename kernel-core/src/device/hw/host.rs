@@ -3,13 +3,14 @@
 use core::ffi::CStr;
 
 use super::{Global, Shared, Space};
-use crate::device::mem::{Wide, Words, combine};
 use crate::device::Mem;
+use crate::device::mem::{Wide, Words, combine};
 use crate::emulator::step::{self, Access, Source, Touch};
 use crate::scalar::atomic_op;
 
 pub use crate::emulator::step::{
-    barrier, cluster_id, cluster_rank, cluster_sync, fence, num_clusters, num_programs, program_id, thread, warp_barrier,
+    barrier, cluster_id, cluster_rank, cluster_sync, fence, num_clusters, num_programs, program_id, thread,
+    warp_barrier,
 };
 
 /// Launches are emulated one after another.
@@ -76,12 +77,30 @@ impl Space for Global {
     }
 
     #[inline]
-    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, site: u32, r: usize) -> Words {
+    unsafe fn load_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        other: Words,
+        hint: u32,
+        site: u32,
+        r: usize,
+    ) -> Words {
         if ok { Self::load(addr, bytes, wide, hint, site, r) } else { other }
     }
 
     #[inline]
-    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, site: u32, r: usize) {
+    unsafe fn store_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        words: Words,
+        hint: u32,
+        site: u32,
+        r: usize,
+    ) {
         if ok {
             Self::store(addr, bytes, wide, words, hint, site, r)
         }
@@ -125,12 +144,30 @@ impl Space for Shared {
     }
 
     #[inline]
-    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, call: Access, r: usize) -> Words {
+    unsafe fn load_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        other: Words,
+        hint: u32,
+        call: Access,
+        r: usize,
+    ) -> Words {
         if ok { Self::load(addr, bytes, wide, hint, call, r) } else { other }
     }
 
     #[inline]
-    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, call: Access, r: usize) {
+    unsafe fn store_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        words: Words,
+        hint: u32,
+        call: Access,
+        r: usize,
+    ) {
         if ok {
             Self::store(addr, bytes, wide, words, hint, call, r)
         }

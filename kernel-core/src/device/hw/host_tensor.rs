@@ -48,7 +48,14 @@ pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, a
 
 /// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the mbarrier
 /// at the same place in each of them.
-pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, site: u32) {
+pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
+    dst: u32,
+    map: u64,
+    at: [i32; RANK],
+    bar: u32,
+    ctas: u16,
+    site: u32,
+) {
     step::tma_load_multicast(dst, map, &at, bar, ctas, site)
 }
 
@@ -119,15 +126,41 @@ pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(ac
 
 /// Adds a product of 64 rows and `N` columns to the accumulators of a warpgroup. Operands are given by matrix
 /// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`. Unless `add`, from zeros.
-pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, site: u32) {
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(
+    acc: *mut D,
+    a: u64,
+    b: u64,
+    add: bool,
+    site: u32,
+) {
     let shape = const { shape::<A, D, N>(TA || TB) };
-    step::wgmma(Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] }, acc.cast(), [0; 4], [a, b], add, site)
+    step::wgmma(
+        Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] },
+        acc.cast(),
+        [0; 4],
+        [a, b],
+        add,
+        site,
+    )
 }
 
 /// As [`wgmma`], with the left operand in registers.
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
+    acc: *mut D,
+    a: [u32; 4],
+    b: u64,
+    add: bool,
+    site: u32,
+) {
     let shape = const { shape::<A, D, N>(TB) };
-    step::wgmma(Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] }, acc.cast(), a, [0, b], add, site)
+    step::wgmma(
+        Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] },
+        acc.cast(),
+        a,
+        [0, b],
+        add,
+        site,
+    )
 }
 
 /// Columns that a warpgroup's product may have.

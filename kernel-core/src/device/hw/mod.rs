@@ -21,12 +21,12 @@ mod ptx_sm75;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_tensor;
 
+#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
+pub use ptx_sm75::*;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {host::*, host_tensor::*};
 #[cfg(target_arch = "nvptx64")]
 pub use {ptx::*, ptx_atomics::*, ptx_cluster::*, ptx_memory::*, ptx_tensor::*};
-#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
-pub use ptx_sm75::*;
 
 /// A memory, as loads and stores see it.
 ///
@@ -42,14 +42,32 @@ pub trait Space {
     unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, call: Self::Call, r: usize) -> Words;
 
     /// As [`load`](Self::load) where `ok`, else `other`; without a branch.
-    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, call: Self::Call, r: usize) -> Words;
+    unsafe fn load_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        other: Words,
+        hint: u32,
+        call: Self::Call,
+        r: usize,
+    ) -> Words;
 
     /// One element of `bytes` (1 to 8), or `other`.
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, call: Self::Call, r: usize) -> u64;
 
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
 
-    unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
+    unsafe fn store_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        words: Words,
+        hint: u32,
+        call: Self::Call,
+        r: usize,
+    );
 
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, call: Self::Call, r: usize);
 }

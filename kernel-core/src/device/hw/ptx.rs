@@ -98,7 +98,13 @@ pub fn shuffle(v: u32, lane: u32, _site: u32) -> u32 {
 // Provided by the driver to any module that it loads.
 unsafe extern "C" {
     fn vprintf(format: *const c_char, arguments: *const c_void) -> i32;
-    fn __assertfail(message: *const c_char, file: *const c_char, line: u32, function: *const c_char, char_size: usize) -> !;
+    fn __assertfail(
+        message: *const c_char,
+        file: *const c_char,
+        line: u32,
+        function: *const c_char,
+        char_size: usize,
+    ) -> !;
 }
 
 #[inline(always)]

@@ -2,8 +2,8 @@
 
 use core::arch::asm;
 
-use crate::device::mem::{Repr, combine, repr};
 use crate::device::Mem;
+use crate::device::mem::{Repr, combine, repr};
 use crate::scalar::atomic_op;
 
 macro_rules! atom {
@@ -51,8 +51,16 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
     if OP == atomic_op::STORE && T::BYTES >= 4 {
         return T::ZERO;
     }
-    macro_rules! a32 { ($op:literal) => { atom!(relaxed, $op, reg32, u32, addr, bits) } }
-    macro_rules! a64 { ($op:literal) => { atom!(relaxed, $op, reg64, u64, addr, bits) } }
+    macro_rules! a32 {
+        ($op:literal) => {
+            atom!(relaxed, $op, reg32, u32, addr, bits)
+        };
+    }
+    macro_rules! a64 {
+        ($op:literal) => {
+            atom!(relaxed, $op, reg64, u64, addr, bits)
+        };
+    }
     use Repr::*;
     let old = match (T::BYTES, OP, const { repr::<T>() }) {
         (4, atomic_op::ADD, F32) => a32!("add.f32 {}, [{}], {}"),

@@ -28,7 +28,14 @@ pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
 /// # Safety
 /// As of [`tma_load`], and none of the blocks has ended.
 #[inline(always)]
-pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, ctas: u16, _site: u32) {
+pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
+    dst: u32,
+    map: u64,
+    at: [i32; RANK],
+    bar: u32,
+    ctas: u16,
+    _site: u32,
+) {
     let (dst, bar) = (shared(dst), shared(bar));
     load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
 }

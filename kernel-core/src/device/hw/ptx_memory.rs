@@ -176,7 +176,16 @@ impl Space for Global {
     }
 
     #[inline(always)]
-    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, hint: u32, _: (), _: usize) -> Words {
+    unsafe fn load_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        other: Words,
+        hint: u32,
+        _: (),
+        _: usize,
+    ) -> Words {
         hinted!(hint, load_words_if, addr, ok, bytes, wide, other, reg64)
     }
 
@@ -224,7 +233,16 @@ impl Space for Shared {
     }
 
     #[inline(always)]
-    unsafe fn load_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, other: Words, _: u32, _: (), _: usize) -> Words {
+    unsafe fn load_words_if(
+        addr: u64,
+        ok: bool,
+        bytes: usize,
+        wide: bool,
+        other: Words,
+        _: u32,
+        _: (),
+        _: usize,
+    ) -> Words {
         load_words_if!(".shared", addr as u32, ok, bytes, wide, other, reg32)
     }
 

@@ -3,8 +3,8 @@
 use core::arch::asm;
 
 use super::Shared;
-use crate::device::{Mem, hint};
 use crate::device::mem::{Repr, repr};
+use crate::device::{Mem, hint};
 
 /// Where an offset lies in the shared window.
 #[inline(always)]
@@ -17,7 +17,9 @@ pub(super) fn shared(off: u32) -> u32 {
 #[inline(always)]
 pub fn mbarrier_init(bar: u32, arrivals: u32, _site: u32) {
     // SAFETY: lowered code owns the eight bytes.
-    unsafe { asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) shared(bar), in(reg32) arrivals, options(nostack)) }
+    unsafe {
+        asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) shared(bar), in(reg32) arrivals, options(nostack))
+    }
 }
 
 #[inline(always)]
@@ -29,7 +31,9 @@ pub fn mbarriers_ready(_site: u32) {
 #[inline(always)]
 pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
     // SAFETY: the barrier was initialised.
-    unsafe { asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack)) }
+    unsafe {
+        asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack))
+    }
 }
 
 /// Arrives where `ok`. Without a branch: steps of whole warps come next, which LLVM must not copy into its arms.
@@ -220,9 +224,15 @@ pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     // SAFETY: lowered code allows the access, and `taken` is 0 where it does not.
     unsafe {
         match BYTES {
-            16 => asm!("cp.async.cg.shared.global [{}], [{}], 16, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
-            8 => asm!("cp.async.ca.shared.global [{}], [{}], 8, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
-            _ => asm!("cp.async.ca.shared.global [{}], [{}], 4, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack)),
+            16 => {
+                asm!("cp.async.cg.shared.global [{}], [{}], 16, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack))
+            }
+            8 => {
+                asm!("cp.async.ca.shared.global [{}], [{}], 8, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack))
+            }
+            _ => {
+                asm!("cp.async.ca.shared.global [{}], [{}], 4, {};", in(reg32) dst, in(reg64) src, in(reg32) taken, options(nostack))
+            }
         }
     }
 }
@@ -308,7 +318,13 @@ pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(ac
 /// # Safety
 /// `acc` points to this thread's `N / 2` accumulators; `a` and `b` describe matrices in the program's shared memory.
 #[inline(always)]
-pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(acc: *mut D, a: u64, b: u64, add: bool, _site: u32) {
+pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(
+    acc: *mut D,
+    a: u64,
+    b: u64,
+    add: bool,
+    _site: u32,
+) {
     let acc = acc.cast::<u32>();
     macro_rules! product {
         ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
@@ -354,7 +370,13 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 /// # Safety
 /// As [`wgmma`].
 #[inline(always)]
-pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(acc: *mut D, a: [u32; 4], b: u64, add: bool, _site: u32) {
+pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
+    acc: *mut D,
+    a: [u32; 4],
+    b: u64,
+    add: bool,
+    _site: u32,
+) {
     let acc = acc.cast::<u32>();
     let [a0, a1, a2, a3] = a;
     macro_rules! product {
@@ -456,5 +478,7 @@ pub fn ldmatrix<const TRANS: bool>(off: u32, _site: u32) -> [u32; 4] {
 pub fn stmatrix(off: u32, words: [u32; 4], _site: u32) {
     let [a, b, c, d] = words;
     // SAFETY: as `ldmatrix`.
-    unsafe { asm!("stmatrix.sync.aligned.m8n8.x4.shared.b16 [{4}], {{{0}, {1}, {2}, {3}}};", in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, in(reg32) shared(off), options(nostack)) }
+    unsafe {
+        asm!("stmatrix.sync.aligned.m8n8.x4.shared.b16 [{4}], {{{0}, {1}, {2}, {3}}};", in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, in(reg32) shared(off), options(nostack))
+    }
 }

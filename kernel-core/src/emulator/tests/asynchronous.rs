@@ -1,8 +1,8 @@
 //! Asynchronous steps, groups of copies, barriers of some warps; and each of their hazards.
 
 use super::*;
-use crate::device::hw as h;
 use crate::device as d;
+use crate::device::hw as h;
 use crate::emulator::TensorMap;
 use crate::scalar::F16;
 
@@ -67,7 +67,11 @@ fn stages_that_threads_read() {
         assert!(matches!((f.kind, f.site), (Kind::SharedUninitialised | Kind::AsyncRace, 50)), "{f}");
         // What was loaded before the arrival may not have been read yet.
         let f = run(refill::<0, 3>, seed).unwrap_err();
-        assert!((f.kind, f.site, f.other_site) == (Kind::MissingProxyFence, 46, Some(50)) && f.message.contains("by the thread that loaded"), "{f}");
+        assert!(
+            (f.kind, f.site, f.other_site) == (Kind::MissingProxyFence, 46, Some(50))
+                && f.message.contains("by the thread that loaded"),
+            "{f}"
+        );
         // The load comes after the read, or the read while the load goes on.
         for kernel in [refill::<0, 0> as Run, refill::<0, 2>] {
             let f = run(kernel, seed).unwrap_err();
@@ -258,7 +262,11 @@ fn steps_that_go_wrong_alone() {
     launch(&outside).fails(unfinished::<6>, Kind::GlobalOutOfBounds, 99);
     launch(&map).passes(unfinished::<7>);
     let f = launch(&map).fails(unfinished::<8>, Kind::Divergence, 102);
-    assert!(f.message.ends_with("mbarrier at shared byte 2048 (with 0 others), but 1 of 1 arrivals and 0 bytes are missing"), "{f}");
+    assert!(
+        f.message
+            .ends_with("mbarrier at shared byte 2048 (with 0 others), but 1 of 1 arrivals and 0 bytes are missing"),
+        "{f}"
+    );
     launch(&map).fails(unfinished::<9>, Kind::Mbarrier, 103);
     let f = launch(&map).fails(unfinished::<10>, Kind::Mbarrier, 105);
     assert!(f.message.ends_with("was overwritten on line 104"), "{f}");
@@ -300,7 +308,10 @@ fn barriers_of_some_warps() {
         }
         for kernel in [some_warps::<2> as Run, some_warps::<3>, some_warps::<4>] {
             let f = launch().run(kernel).unwrap_err();
-            assert!(f.kind == Kind::Divergence && f.message.contains("named barrier") || f.message.contains("expects"), "{f}");
+            assert!(
+                f.kind == Kind::Divergence && f.message.contains("named barrier") || f.message.contains("expects"),
+                "{f}"
+            );
         }
         launch().fails(some_warps::<6>, Kind::Protocol, 112);
     }

@@ -41,7 +41,11 @@ unsafe fn same_word(s: &[u64]) {
 #[test]
 fn equal_words_do_not_conflict() {
     program(32, 256).scalar(0).options(|o| o.forbid_bank_conflicts = true).passes(same_word);
-    let f = program(32, 256).scalar(32).options(|o| o.forbid_bank_conflicts = true).fails(same_word, Kind::BankConflict, 22);
+    let f = program(32, 256).scalar(32).options(|o| o.forbid_bank_conflicts = true).fails(
+        same_word,
+        Kind::BankConflict,
+        22,
+    );
     assert_eq!(f.message, "loads take 2 wavefronts instead of 1, 1 of 1 instructions conflict, the worst 2-way");
 }
 
@@ -59,7 +63,8 @@ unsafe fn some_lanes_more(_: &[u64]) {
 fn lanes_may_differ_in_what_they_do() {
     for seed in 0..8 {
         let report = program(32, 1024).seed(seed).passes(some_lanes_more);
-        let counts: Vec<_> = report.shared_sites.iter().map(|s| (s.site, s.instructions, s.wavefronts, s.worst)).collect();
+        let counts: Vec<_> =
+            report.shared_sites.iter().map(|s| (s.site, s.instructions, s.wavefronts, s.worst)).collect();
         assert_eq!(counts, [(30, 4, 4, 1), (31, 1, 1, 1), (32, 2, 4, 2)]);
     }
 }

@@ -25,7 +25,11 @@ unsafe fn numbers(s: &[u64]) {
     }
     let cta = d::program_id(0) as u32;
     d::assert(cta == h::cluster_id(0) * 3 + rank && d::num_programs(0) == 6 && h::num_clusters(0) == 2, c"numbers", 15);
-    d::assert(d::program_id(1) == 0 && h::cluster_id(2) == 0 && d::num_programs(1) == 1 && h::num_clusters(2) == 1, c"axes", 16);
+    d::assert(
+        d::program_id(1) == 0 && h::cluster_id(2) == 0 && d::num_programs(1) == 1 && h::num_clusters(2) == 1,
+        c"axes",
+        16,
+    );
     store(s[0] + ((cta * 64 + t) * 4) as u64, true, cta * 64 + t, 17);
 }
 
@@ -74,7 +78,10 @@ fn the_barrier_of_a_cluster_orders() {
         run(handed_over::<BLOCK_THEN_ENDED>).unwrap();
         for kernel in [handed_over::<BLOCK> as Run, handed_over::<ENDED>] {
             let f = run(kernel).unwrap_err();
-            assert!(f.kind == Kind::GlobalRace && [20, 23].contains(&f.site) && f.message.contains("thread 40 of CTA "), "{f}");
+            assert!(
+                f.kind == Kind::GlobalRace && [20, 23].contains(&f.site) && f.message.contains("thread 40 of CTA "),
+                "{f}"
+            );
         }
     }
 }
@@ -161,7 +168,11 @@ unsafe fn reaches<const LOAD: bool, const DEFECT: u32>(s: &[u64]) {
             h::mbarriers_ready(51);
         }
     }
-    if DEFECT == NOT_SYNCED { d::barrier(52) } else { h::cluster_sync(52) }
+    if DEFECT == NOT_SYNCED {
+        d::barrier(52)
+    } else {
+        h::cluster_sync(52)
+    }
     if LOAD {
         if t == 4 && DEFECT != NOT_INITIALISED {
             h::mbarrier_expect(BAR, 1024, 53);
@@ -298,12 +309,21 @@ fn boxes_that_two_ctas_read() {
         assert!(f.kind == Kind::AsyncRace && f.site == 65 && f.message.contains("at CTA 1's shared byte"), "{f}");
         let f = run(refill::<NO_WAIT>, seed).unwrap_err();
         assert!(matches!((f.kind, f.site), (Kind::AsyncRace | Kind::SharedUninitialised, 68)), "{f}");
-        assert!(f.message.starts_with("thread ") && f.message.contains(" of CTA 1: load of 16 bytes at CTA 1's shared byte"), "{f}");
+        assert!(
+            f.message.starts_with("thread ")
+                && f.message.contains(" of CTA 1: load of 16 bytes at CTA 1's shared byte"),
+            "{f}"
+        );
         // CTA 1 outlives CTA 0, and arrives there.
         let f = run(refill::<NO_END>, seed).unwrap_err();
         assert_eq!((f.kind, f.site), (Kind::EndedCta, 69), "{f}");
         let f = run(refill::<BYTES>, seed).unwrap_err();
-        assert!(f.kind == Kind::Divergence && f.message.contains("mbarrier at CTA 1's shared byte 1024") && f.message.contains("16 bytes are missing"), "{f}");
+        assert!(
+            f.kind == Kind::Divergence
+                && f.message.contains("mbarrier at CTA 1's shared byte 1024")
+                && f.message.contains("16 bytes are missing"),
+            "{f}"
+        );
         let f = run(refill::<FORGOTTEN>, seed).unwrap_err();
         assert_eq!((f.kind, f.site), (Kind::AsyncPending, 65), "{f}");
     }

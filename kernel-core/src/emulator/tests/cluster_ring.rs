@@ -43,7 +43,14 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
             h::mbarrier_expect(full, 16384, 15);
             h::tma_load::<_, 0>(stage, map_a, [i as i32 * 64, rank as i32 * 64], full, 16);
             let both = if HOW == OWN_HALF { 1 << rank } else { 0b11 };
-            h::tma_load_multicast::<_, 0>(stage + 8192 + rank * 4096, map_b, [i as i32 * 64, rank as i32 * 32], full, both, 17);
+            h::tma_load_multicast::<_, 0>(
+                stage + 8192 + rank * 4096,
+                map_b,
+                [i as i32 * 64, rank as i32 * 32],
+                full,
+                both,
+                17,
+            );
         }
         if HOW == TAIL {
             (tiles..tiles + STAGES).for_each(empty);
@@ -88,10 +95,14 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
 fn run_ring(run: Run, seed: u64) -> Result<(), Failure> {
     let tiles = 8;
     let k = tiles * 64;
-    let data = |rows: usize, salt: usize| -> Vec<F16> { (0..rows * k).map(|i| F16::from_f32(((i + salt) * 7 % 11) as f32 - 5.0)).collect() };
+    let data = |rows: usize, salt: usize| -> Vec<F16> {
+        (0..rows * k).map(|i| F16::from_f32(((i + salt) * 7 % 11) as f32 - 5.0)).collect()
+    };
     let (a, b) = (data(128, 0), data(64, 3));
     let mut out = vec![0f32; 128 * 64];
-    let map = |p: &[F16], rows: u32| TensorMap::new(p.as_ptr() as u64, 2, &[k as u64, (p.len() / k) as u64], &[2 * k as u64], &[64, rows], 128);
+    let map = |p: &[F16], rows: u32| {
+        TensorMap::new(p.as_ptr() as u64, 2, &[k as u64, (p.len() / k) as u64], &[2 * k as u64], &[64, rows], 128)
+    };
     let maps = [map(&a, 64), map(&b, 32)];
     let launch = program(160, RING).ctas(2).seed(seed).read(&a).read(&b).write(&mut out);
     launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64).scalar(tiles as u64).run(run)?;
@@ -126,7 +137,12 @@ fn stages_are_free_in_both() {
 
 #[test]
 fn both_wait_for_full_stages() {
-    ring_fails(ring::<NO_FULL_WAIT>, &[Kind::AsyncRace, Kind::SharedUninitialised], &[23], " of CTA 1: wgmma of 16 bytes at CTA 1's");
+    ring_fails(
+        ring::<NO_FULL_WAIT>,
+        &[Kind::AsyncRace, Kind::SharedUninitialised],
+        &[23],
+        " of CTA 1: wgmma of 16 bytes at CTA 1's",
+    );
     ring_fails(ring::<OWN_HALF>, &[Kind::Divergence], &[21], "4096 bytes are missing");
 }
 

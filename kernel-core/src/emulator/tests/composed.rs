@@ -79,12 +79,18 @@ const SUMS: usize = 4 * ROWS * COLUMNS;
 /// Several blocks at once, an odd number of columns' among them.
 unsafe fn lanes<T: Mem>(s: &[u64]) {
     let (a, b): ([u32; 8], [u32; 8]) = (own(s[0]), own(s[1]));
-    let (a, b): ([[u32; 4]; ROWS], [[u32; 4]; 2]) = (d::each(|m| d::each(|r| a[4 * m + r])), d::each(|p| d::each(|r| b[4 * p + r])));
+    let (a, b): ([[u32; 4]; ROWS], [[u32; 4]; 2]) =
+        (d::each(|m| d::each(|r| a[4 * m + r])), d::each(|p| d::each(|r| b[4 * p + r])));
     let (mut whole, mut parts) = ([0f32; SUMS], [0f32; SUMS]);
     for _ in 0..2 {
         for i in 0..ROWS * COLUMNS {
             let (m, n) = (i / COLUMNS, i % COLUMNS);
-            let sums = h::mma::<T, f32>(d::each(|r| whole[4 * i + r]), a[m], [b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]], 5);
+            let sums = h::mma::<T, f32>(
+                d::each(|r| whole[4 * i + r]),
+                a[m],
+                [b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]],
+                5,
+            );
             whole[4 * i..4 * i + 4].copy_from_slice(&sums);
         }
         parts = d::by_lanes::<T, f32, SUMS, ROWS, COLUMNS, 2>(parts, a, b, 6);

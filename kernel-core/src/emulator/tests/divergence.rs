@@ -9,7 +9,11 @@ unsafe fn barriers(s: &[u64]) {
     if t >= s[0] {
         return;
     }
-    if t >= s[1] { d::barrier(10) } else { d::barrier(11) }
+    if t >= s[1] {
+        d::barrier(10)
+    } else {
+        d::barrier(11)
+    }
     d::barrier(12);
 }
 

@@ -80,7 +80,13 @@ unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
         store(D::from_bits64((f32::from_bits(acc[3].to_bits64() as u32) * 2.0 + 1.0).to_bits() as u64), 17);
     }
     if here(ATOMIC) {
-        d::atomic::<u32, 1, { d::atomic::XCHG }>(|_| out + t as u64 * 4, |_| true, |_| acc[3].to_bits64() as u32, true, 18);
+        d::atomic::<u32, 1, { d::atomic::XCHG }>(
+            |_| out + t as u64 * 4,
+            |_| true,
+            |_| acc[3].to_bits64() as u32,
+            true,
+            18,
+        );
     }
     if here(WRITTEN) {
         acc[5] = D::ZERO;
@@ -145,7 +151,12 @@ fn accumulators_are_not_written_before() {
 
 #[test]
 fn products_follow_each_other_on_whole_accumulators() {
-    touched(products::<F16, f32, WRITTEN_BETWEEN>, 12, 11, "thread 70: some accumulators are those of the wgmma of line 11");
+    touched(
+        products::<F16, f32, WRITTEN_BETWEEN>,
+        12,
+        11,
+        "thread 70: some accumulators are those of the wgmma of line 11",
+    );
     touched(products::<F16, f32, FIRST_WRITTEN_BETWEEN>, 12, 11, "thread 70: some accumulators");
     touched(products::<F16, f32, OTHER_SHAPE>, 12, 11, "thread 0: some accumulators");
     let f = program(128, 16384).write(&mut [0u32; 128]).fails(products::<F16, f32, ADDS_IN_PART>, Kind::Divergence, 12);
@@ -168,7 +179,9 @@ unsafe fn in_turn<const EARLY: bool, const UNNAMED: bool>(s: &[u64]) {
     } else {
         h::wgmma_wait::<f32, 1, 32, 64>(&mut accs[0], 34);
     }
-    let store = |i: usize, x: f32, site| d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site);
+    let store = |i: usize, x: f32, site| {
+        d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site)
+    };
     store(0, accs[EARLY as usize][0], 35);
     h::wgmma_wait::<f32, 0, 32, 64>(&mut accs[1], 36);
     store(1, accs[1][31], 37);
@@ -180,7 +193,8 @@ fn waits_that_leave_some_in_flight() {
         let mut out = vec![0f32; 512];
         program(256, 32768).seed(seed).write(&mut out).passes(in_turn::<false, false>);
         assert!(out[..256].iter().all(|&x| x == 16.0) && out[256..].iter().all(|&x| x == 17.0));
-        let f = program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true, false>, Kind::RegistersInFlight, 35);
+        let f =
+            program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true, false>, Kind::RegistersInFlight, 35);
         assert_eq!(f.other_site, Some(32));
         // A wait that gets no accumulators is for those that are in flight again.
         program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<false, true>, Kind::RegistersInFlight, 34);

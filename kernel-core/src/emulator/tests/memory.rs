@@ -18,18 +18,23 @@ fn global_bounds() {
     assert_eq!(x, y);
     let f = program(64, 0).grid(2).read(&x).fresh(&mut y).scalar(100).fails(copy::<true>, Kind::GlobalOutOfBounds, 10);
     assert_eq!(f.message, "thread 36: load of 2 bytes at byte 200 of `p0` (200 bytes)");
-    let f = program(64, 0).grid(2).read(&x).fresh(&mut short).scalar(100).fails(copy::<false>, Kind::GlobalOutOfBounds, 11);
+    let f =
+        program(64, 0).grid(2).read(&x).fresh(&mut short).scalar(100).fails(copy::<false>, Kind::GlobalOutOfBounds, 11);
     assert_eq!((f.program, f.threads), ([1, 0, 0], vec![35]));
 }
 
 #[test]
 fn unknown_extents_are_not_checked() {
     let (x, mut y) = (vec![3u16; 100], vec![0u16; 100]);
-    let unknown = |mutable| move |mut l: Launch<'static>| {
-        l.regions.iter_mut().for_each(|r| (r.bytes, r.mutable) = (Region::UNKNOWN, mutable));
-        l
+    let unknown = |mutable| {
+        move |mut l: Launch<'static>| {
+            l.regions.iter_mut().for_each(|r| (r.bytes, r.mutable) = (Region::UNKNOWN, mutable));
+            l
+        }
     };
-    let both = |y: &mut [u16]| program(64, 0).grid(1).region(x.as_ptr(), 0, false, true).region(y.as_mut_ptr(), 0, true, true).scalar(64);
+    let both = |y: &mut [u16]| {
+        program(64, 0).grid(1).region(x.as_ptr(), 0, false, true).region(y.as_mut_ptr(), 0, true, true).scalar(64)
+    };
     unknown(true)(both(&mut y)).passes(copy::<true>);
     assert_eq!(y[..64], x[..64]);
     unknown(false)(both(&mut y)).fails(copy::<true>, Kind::GlobalOutOfBounds, 11);
@@ -79,7 +84,11 @@ fn shared_memory_that_nobody_wrote() {
     let f = program(32, 512).scalar(2).scalar(0).fails(shared, Kind::SharedUninitialised, 32);
     assert_eq!(f.threads, [8]);
     // What an earlier program left does not count.
-    program(32, 512).grid(4).scalar(2).scalar(0).seed(3).options(|o| o.banks = false).fails(shared, Kind::SharedUninitialised, 32);
+    program(32, 512).grid(4).scalar(2).scalar(0).seed(3).options(|o| o.banks = false).fails(
+        shared,
+        Kind::SharedUninitialised,
+        32,
+    );
 }
 
 #[test]
@@ -102,10 +111,10 @@ unsafe fn debugging(s: &[u64]) {
 #[test]
 fn prints_and_assertions() {
     let report = program(32, 0).scalar(99).passes(debugging);
-    assert_eq!(report.printed, [
-        "half program (0, 0, 0) thread 3 line 40: 1.5",
-        "negative program (0, 0, 0) thread 3 line 41: -3"
-    ]);
+    assert_eq!(
+        report.printed,
+        ["half program (0, 0, 0) thread 3 line 40: 1.5", "negative program (0, 0, 0) thread 3 line 41: -3"]
+    );
     let f = program(32, 0).scalar(9).fails(debugging, Kind::Assertion, 42);
     assert_eq!(f.to_string(), "line 42: assertion failed: thread 9: not this thread [program (0, 0, 0), seed 0]");
 }

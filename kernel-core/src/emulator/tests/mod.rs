@@ -92,7 +92,8 @@ impl<'a> Launch<'a> {
 
     fn run(self, run: Run) -> Result<Report, Failure> {
         let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
-        let shape = Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
+        let shape =
+            Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
         // SAFETY: the regions are borrowed buffers.
         unsafe { launch(run, shape, &slots, &self.regions, &self.options) }
     }

@@ -25,7 +25,9 @@ const SHUFFLE: u32 = 3;
 
 #[test]
 fn shared_write_then_read() {
-    for (far, kernels) in [(0, [neighbour::<BLOCK> as Run, neighbour::<WARP>]), (1, [neighbour::<BLOCK>, neighbour::<BLOCK>])] {
+    for (far, kernels) in
+        [(0, [neighbour::<BLOCK> as Run, neighbour::<WARP>]), (1, [neighbour::<BLOCK>, neighbour::<BLOCK>])]
+    {
         for run in kernels {
             program(64, 256).scalar(far).passes(run);
         }
@@ -76,7 +78,11 @@ unsafe fn many_readers<const BARRIER: bool>(_: &[u64]) {
     d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 0, |_| 1, 30);
     d::barrier(31);
     d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 32);
-    if BARRIER { d::barrier(33) } else { d::warp_barrier(33) }
+    if BARRIER {
+        d::barrier(33)
+    } else {
+        d::warp_barrier(33)
+    }
     d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 127, |_| 2, 34);
 }
 
@@ -112,7 +118,11 @@ fn stores_of_equal_values_are_benign() {
     let mut out = [0u32];
     let report = program(64, 0).write(&mut out).scalar(0).passes(one_place);
     assert_eq!(report.same_value_stores, 63);
-    program(64, 0).write(&mut out).scalar(0).options(|o| o.forbid_same_value_stores = true).fails(one_place, Kind::GlobalRace, 50);
+    program(64, 0).write(&mut out).scalar(0).options(|o| o.forbid_same_value_stores = true).fails(
+        one_place,
+        Kind::GlobalRace,
+        50,
+    );
     program(64, 0).write(&mut out).scalar(1).fails(one_place, Kind::GlobalRace, 50);
 }
 
@@ -186,7 +196,8 @@ unsafe fn last_arriver<const HOW: u32, const BARRIERS: bool>(s: &[u64]) {
 fn atomics_order_programs() {
     let run = |kernel: Run, seed| {
         let (mut parts, mut count, mut out) = (vec![0u64; 20], [0u32], [0u64]);
-        let result = program(64, 16).grid(20).fresh(&mut parts).write(&mut count).write(&mut out).seed(seed).run(kernel);
+        let result =
+            program(64, 16).grid(20).fresh(&mut parts).write(&mut count).write(&mut out).seed(seed).run(kernel);
         result.map(|_| out[0]).map_err(|f| (f.kind, f.site))
     };
     for seed in [0, 1, 2] {
@@ -229,13 +240,7 @@ fn order_passes_through_third_programs() {
     let run = |seed| {
         let (mut data, mut flags) = ([0u32], [0u32; 2]);
         let second = &raw mut flags[1] as u64;
-        program(64, 0)
-            .grid(3)
-            .seed(seed)
-            .write(&mut data)
-            .write(&mut flags)
-            .scalar(second)
-            .run(message_passed_on)
+        program(64, 0).grid(3).seed(seed).write(&mut data).write(&mut flags).scalar(second).run(message_passed_on)
     };
     assert_eq!(run(0).map(|r| r.programs), Ok(3));
     // In some other order nobody passes it on.
@@ -264,7 +269,14 @@ unsafe fn told<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN:
 fn atomic_stores_release_and_loads_acquire() {
     let run = |kernel: Run, seed| {
         let (mut ticket, mut data, mut flag, mut out) = ([0u32], [0u32], [0u32], [0u32]);
-        let result = program(32, 0).grid(3).write(&mut ticket).write(&mut data).write(&mut flag).write(&mut out).seed(seed).run(kernel);
+        let result = program(32, 0)
+            .grid(3)
+            .write(&mut ticket)
+            .write(&mut data)
+            .write(&mut flag)
+            .write(&mut out)
+            .seed(seed)
+            .run(kernel);
         result.map(|_| out[0]).map_err(|f| (f.kind, f.site))
     };
     let race = Err((Kind::GlobalRace, 115));
@@ -299,7 +311,8 @@ unsafe fn wait_for_a_neighbour<const NEXT: bool>(s: &[u64]) {
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| s[0] + p * 4, |_| t == 0, |_| 1, true, 130);
     let other = if NEXT { (p + 1).min(n - 1) } else { p.saturating_sub(1) };
-    while t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0] + other * 4, |_| true, |_| 0, true, 131)[0] == 0 {}
+    while t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0] + other * 4, |_| true, |_| 0, true, 131)[0] == 0 {
+    }
 }
 
 #[test]

@@ -84,7 +84,10 @@ fn transpose_with_and_without_swizzle() {
         let found: Vec<_> = report.bank_conflicts().collect();
         assert_eq!(found.len(), conflicts);
         if let [site] = found[..] {
-            assert_eq!((site.site, site.write, site.instructions, site.conflicting, site.worst), (33, false, 32, 32, 32));
+            assert_eq!(
+                (site.site, site.write, site.instructions, site.conflicting, site.worst),
+                (33, false, 32, 32, 32)
+            );
         }
     }
 }
@@ -157,12 +160,24 @@ unsafe fn atomics(s: &[u64]) {
     let old = d::atomic_cas::<i32, 1>(|_| out + 12, |_| true, |_| 0, |_| 1, true, 63);
     d::atomic::<i32, 1, { d::atomic::ADD }>(|_| out + 16, |_| old[0] == 0, |_| 1, true, 64);
     d::atomic::<u8, 1, { d::atomic::ADD }>(|_| bytes + 1, |_| true, |_| 9, true, 65);
-    d::atomic::<f32, 1, { d::atomic::MAX }>(|_| out + 20, |_| true, |_| if t == 4 { f32::NAN } else { t as f32 }, true, 66);
+    d::atomic::<f32, 1, { d::atomic::MAX }>(
+        |_| out + 20,
+        |_| true,
+        |_| if t == 4 { f32::NAN } else { t as f32 },
+        true,
+        66,
+    );
     let one = |_: usize| t == 7;
     let seen = d::atomic::<u64, 1, { d::atomic::LOAD }>(|_| out + 24, one, |_| 0, true, 67);
     let none = d::atomic::<u64, 1, { d::atomic::STORE }>(|_| out + 32, one, |_| seen[0] + 1, true, 68);
     d::atomic::<u64, 1, { d::atomic::STORE }>(|_| out + 24, one, |_| none[0], true, 69);
-    d::atomic::<u8, 1, { d::atomic::STORE }>(|_| bytes + 2, one, |_| d::atomic::<u8, 1, { d::atomic::LOAD }>(|_| bytes + 3, one, |_| 0, true, 70)[0] * 2, true, 71);
+    d::atomic::<u8, 1, { d::atomic::STORE }>(
+        |_| bytes + 2,
+        one,
+        |_| d::atomic::<u8, 1, { d::atomic::LOAD }>(|_| bytes + 3, one, |_| 0, true, 70)[0] * 2,
+        true,
+        71,
+    );
 }
 
 #[test]

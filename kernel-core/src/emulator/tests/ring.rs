@@ -2,8 +2,8 @@
 //! with it.
 
 use super::*;
-use crate::device::hw as h;
 use crate::device as d;
+use crate::device::hw as h;
 use crate::emulator::TensorMap;
 use crate::scalar::F16;
 
@@ -95,14 +95,22 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
     }
     for i in 0..32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
-        d::store::<f32, 1, 1, false>(|_| out + ((row * 64 + column) * 4) as u64, true, |_| true, |_| acc[i as usize], 0, 28);
+        d::store::<f32, 1, 1, false>(
+            |_| out + ((row * 64 + column) * 4) as u64,
+            true,
+            |_| true,
+            |_| acc[i as usize],
+            0,
+            28,
+        );
     }
 }
 
 fn run_ring(run: Run, seed: u64) -> Result<Vec<f32>, Failure> {
     let tiles = 8;
     let k = tiles * 64;
-    let data = |salt: usize| -> Vec<F16> { (0..64 * k).map(|i| F16::from_f32(((i + salt) * 7 % 11) as f32 - 5.0)).collect() };
+    let data =
+        |salt: usize| -> Vec<F16> { (0..64 * k).map(|i| F16::from_f32(((i + salt) * 7 % 11) as f32 - 5.0)).collect() };
     let (a, b) = (data(0), data(3));
     let mut out = vec![0f32; 64 * 64];
     let map = |p: &[F16]| TensorMap::new(p.as_ptr() as u64, 2, &[k as u64, 64], &[2 * k as u64], &[64, 64], 128);

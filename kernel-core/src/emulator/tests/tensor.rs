@@ -95,8 +95,13 @@ fn check_product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool,
     let map = |p: *const T, rows: u64, columns: u64, extents: [u32; 2]| {
         TensorMap::new(p as u64, bytes, &[columns, rows], &[columns * bytes as u64], &extents, 128)
     };
-    let map_a = if TA { map(a_data.as_ptr(), k64, 64, [64, 64]) } else { map(a_data.as_ptr(), 64, k64, [k as u32, 64]) };
-    let map_b = if TB { map(b_data.as_ptr(), k64, n64, [64, 64]) } else { map(b_data.as_ptr(), n64, k64, [k as u32, N as u32]) };
+    let map_a =
+        if TA { map(a_data.as_ptr(), k64, 64, [64, 64]) } else { map(a_data.as_ptr(), 64, k64, [k as u32, 64]) };
+    let map_b = if TB {
+        map(b_data.as_ptr(), k64, n64, [64, 64])
+    } else {
+        map(b_data.as_ptr(), n64, k64, [k as u32, N as u32])
+    };
     program(128, BAR + 8)
         .read(&a_data)
         .read(&b_data)
@@ -104,7 +109,8 @@ fn check_product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool,
         .scalar(&raw const map_a as u64)
         .scalar(&raw const map_b as u64)
         .passes(product::<T, D, N, TA, TB, REGISTERS>);
-    let at = |m: &[i32], t: bool, x: usize, k_at: usize, width: usize| if t { m[k_at * width + x] } else { m[x * k + k_at] };
+    let at =
+        |m: &[i32], t: bool, x: usize, k_at: usize, width: usize| if t { m[k_at * width + x] } else { m[x * k + k_at] };
     let want = plain(64, N, k, |m, k| at(&a, TA, m, k, 64), |k, n| at(&b, TB, n, k, N));
     let want: Vec<D> = want.into_iter().map(element).collect();
     assert_eq!(out, want, "{} {N} {TA} {TB} {REGISTERS}", T::NAME);
@@ -182,15 +188,28 @@ unsafe fn narrow<const SWIZZLE: u32, const T: bool>(s: &[u64]) {
     h::wgmma_wait::<f32, 0, 8, 16>(&mut acc, 37);
     for i in 0..8u32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
-        d::store::<f32, 1, 1, false>(|_| out + ((row * 16 + column) * 4) as u64, true, |_| true, |_| acc[i as usize], 0, 38);
+        d::store::<f32, 1, 1, false>(
+            |_| out + ((row * 16 + column) * 4) as u64,
+            true,
+            |_| true,
+            |_| acc[i as usize],
+            0,
+            38,
+        );
     }
 }
 
 #[test]
 fn every_pattern_of_shared_memory() {
     let kernels: [Run; 8] = [
-        narrow::<0, false>, narrow::<32, false>, narrow::<64, false>, narrow::<128, false>,
-        narrow::<0, true>, narrow::<32, true>, narrow::<64, true>, narrow::<128, true>,
+        narrow::<0, false>,
+        narrow::<32, false>,
+        narrow::<64, false>,
+        narrow::<128, false>,
+        narrow::<0, true>,
+        narrow::<32, true>,
+        narrow::<64, true>,
+        narrow::<128, true>,
     ];
     for run in kernels {
         let (a, a_data) = matrix::<F16>(64 * 16, 5);
@@ -210,7 +229,12 @@ unsafe fn fragments<T: Mem, D: Mem>(s: &[u64]) {
         d::load::<u32, 1, 1, false>(|_| p + (row * k * T::BYTES as u32 + byte) as u64, true, |_| true, |_| 0, 0, 40)[0]
     };
     let (group, within) = (lane / 4, lane % 4 * 4);
-    let fa = [word(a, group, within), word(a, group + 8, within), word(a, group, within + 16), word(a, group + 8, within + 16)];
+    let fa = [
+        word(a, group, within),
+        word(a, group + 8, within),
+        word(a, group, within + 16),
+        word(a, group + 8, within + 16),
+    ];
     let fb = [word(b, group, within), word(b, group, within + 16)];
     let mut acc = [D::ZERO; 4];
     for _ in 0..2 {

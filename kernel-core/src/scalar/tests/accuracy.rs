@@ -54,17 +54,20 @@ fn ulp64(got: f64, reference: f64) -> f64 {
 /// All exponents and signs, the specials, and points around where algorithms switch.
 fn arguments() -> impl Iterator<Item = f32> {
     let strided = (0..=u32::MAX).step_by(3989).map(f32::from_bits);
-    let around = [0.55f32, 0.927_734_4, 65536.0, 88.0, 88.722_84, 104.0, 1.0, 0.666_666_7, 1.333_333_3, f32::MIN_POSITIVE]
-        .into_iter()
-        .flat_map(|x| (0..2000u32).map(move |d| f32::from_bits(x.to_bits() - 1000 + d)))
-        .flat_map(|x| [x, -x]);
+    let around =
+        [0.55f32, 0.927_734_4, 65536.0, 88.0, 88.722_84, 104.0, 1.0, 0.666_666_7, 1.333_333_3, f32::MIN_POSITIVE]
+            .into_iter()
+            .flat_map(|x| (0..2000u32).map(move |d| f32::from_bits(x.to_bits() - 1000 + d)))
+            .flat_map(|x| [x, -x]);
     let dense = (-500_000..500_000).map(|i| i as f32 * 2.44e-4); // where most functions do their work
     strided.chain(around).chain(dense).chain([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN])
 }
 
 #[track_caller]
 fn check32(name: &str, bound: f64, f: impl Fn(f32) -> f32, reference: impl Fn(f64) -> f64) {
-    let (worst, at) = arguments().map(|x| (ulp32(f(x), reference(x as f64)), x)).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+    let (worst, at) = arguments()
+        .map(|x| (ulp32(f(x), reference(x as f64)), x))
+        .fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
     println!("{name}: {worst:.3} ulp at {at:e}");
     assert!(worst <= bound, "{name}: {worst} ulp at {at:e}: {} instead of {}", f(at), reference(at as f64));
 }
@@ -77,7 +80,8 @@ fn check64(name: &str, bound: f64, f: impl Fn(f64) -> f64, reference: impl Fn(f6
         let wide = (-200_000..200_000).map(|i| i as f64 * 4.000_1e-3);
         strided.chain(dense).chain(wide).chain(arguments().step_by(7).map(|x| x as f64))
     };
-    let (worst, at) = arguments().map(|x| (ulp64(f(x), reference(x)), x)).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+    let (worst, at) =
+        arguments().map(|x| (ulp64(f(x), reference(x)), x)).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
     println!("{name}: {worst} ulp at {at:e}");
     assert!(worst <= bound, "{name}: {worst} ulp at {at:e}: {} instead of {}", f(at), reference(at));
 }
@@ -170,11 +174,21 @@ fn remainders_are_exact() {
     let some = || arguments().step_by(5501);
     for (x, y) in some().flat_map(|x| some().map(move |y| (x, y))) {
         let (r, reference) = (approx::rem(x, y), x % y);
-        assert!(r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()), "{x:e} % {y:e}: {r:e}, {reference:e}");
+        assert!(
+            r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()),
+            "{x:e} % {y:e}: {r:e}, {reference:e}"
+        );
     }
-    let some = || (0..700u64).map(|i| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).chain([0.0, -0.0, 5e-324, 3.0, 1e300]);
+    let some = || {
+        (0..700u64)
+            .map(|i| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .chain([0.0, -0.0, 5e-324, 3.0, 1e300])
+    };
     for (x, y) in some().flat_map(|x| some().map(move |y| (x, y))) {
         let (r, reference) = (approx64::rem(x, y), x % y);
-        assert!(r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()), "{x:e} % {y:e}: {r:e}, {reference:e}");
+        assert!(
+            r.to_bits() == reference.to_bits() || (r.is_nan() && reference.is_nan()),
+            "{x:e} % {y:e}: {r:e}, {reference:e}"
+        );
     }
 }

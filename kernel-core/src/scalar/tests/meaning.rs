@@ -53,7 +53,8 @@ fn conversions_around_every_midpoint_round_once() {
         assert_eq!(F16::from_f32(middle as f32).to_f64(), to_f16(middle));
     }
     for bits in 0..0x7f80 {
-        let middle = (BF16(bits).to_f64() + if bits == 0x7f7f { 2f64.powi(128) } else { BF16(bits + 1).to_f64() }) / 2.0;
+        let middle =
+            (BF16(bits).to_f64() + if bits == 0x7f7f { 2f64.powi(128) } else { BF16(bits + 1).to_f64() }) / 2.0;
         for x in [middle, middle.next_up(), middle.next_down()] {
             assert_eq!(BF16::from_f64(x).to_f64(), to_bf16(x), "{x:e}");
         }
@@ -83,7 +84,12 @@ fn casts_are_those_of_as() {
     assert_eq!(cast::<F16, i32>(F16::HIGHEST), i32::MAX);
     assert_eq!(cast::<i64, u8>(-1), 255);
     assert_eq!(cast::<i8, u64>(-1), u64::MAX);
-    assert!(cast::<f32, bool>(f32::NAN) && cast::<i64, bool>(256) && !cast::<f64, bool>(-0.0) && !cast::<BF16, bool>(BF16(0x8000)));
+    assert!(
+        cast::<f32, bool>(f32::NAN)
+            && cast::<i64, bool>(256)
+            && !cast::<f64, bool>(-0.0)
+            && !cast::<BF16, bool>(BF16(0x8000))
+    );
     assert_eq!(cast::<bool, BF16>(true), BF16::ONE);
     assert_eq!(bitcast::<f32, u32>(1.0), 0x3f80_0000);
     assert_eq!(bitcast::<i16, F16>(-1).0, 0xffff);
@@ -96,7 +102,10 @@ fn bytes_are_fractions_of_f16() {
     for byte in 0..=255u8 {
         let more = |excess| F16(super::super::cast::f16_and_more(byte, excess)).to_f64() - 1024.0 - excess as f64;
         assert_eq!((more(0), more(128)), (byte as f64, byte as i8 as f64));
-        assert_eq!((cast::<u8, F16>(byte).to_f64(), cast::<i8, F16>(byte as i8).to_f64()), (byte as f64, byte as i8 as f64));
+        assert_eq!(
+            (cast::<u8, F16>(byte).to_f64(), cast::<i8, F16>(byte as i8).to_f64()),
+            (byte as f64, byte as i8 as f64)
+        );
     }
 }
 
