@@ -1,8 +1,6 @@
 //! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
 
-mod common;
-
-use common::{indices, kernel, masks};
+use crate::common::{indices, kernel, masks};
 use kernel_compiler::analyse::{Along, Assume, Info, analyse};
 use kernel_compiler::ir::{Require, Test};
 

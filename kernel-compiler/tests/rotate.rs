@@ -1,14 +1,12 @@
 //! Which loops are rotated: those with a second product of what the first one gives.
 
-mod common;
-
 use kernel_compiler::lower::{Variant, Way, lower};
 use kernel_compiler::windows::Transposed;
 
 /// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration, both in the loop,
 /// and the second one of the last.
 fn products(n: usize, body: &str) -> usize {
-    let f = common::func(&format!(
+    let f = crate::common::func(&format!(
         "#[tile_kernel(tune(warps = [4]), grid = [1])]
          pub fn k(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f32, 2>, sums: &mut [f32]) {{
              let left = x.tile([0, 0], [64, 64]);

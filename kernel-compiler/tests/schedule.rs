@@ -1,7 +1,5 @@
 //! Barriers: where threads must wait for each other, and nowhere else.
 
-mod common;
-
 use kernel_compiler::lower::schedule::schedule;
 use kernel_compiler::lower::{Access, Act, Node, Variant, Way, lower};
 
@@ -135,7 +133,7 @@ fn ways_that_end_bring_nothing() {
 
 /// Barriers in the lowered code of a kernel over `x: &[f32]`, `y: &mut [f32]`.
 fn barriers(body: &str) -> usize {
-    let f = common::kernel("f32", body);
+    let f = crate::common::kernel("f32", body);
     let counts = [true, false].map(|aligned| {
         lower(&f, Variant { aligned, way: Way::Warps }, false)
             .expect("for any kernel")
@@ -188,7 +186,7 @@ fn barriers_of_whole_kernels() {
 
 #[test]
 fn one_warp_reduces_without_shared_memory() {
-    let f = common::func(
+    let f = crate::common::func(
         "#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }",
     );
     let lowered = lower(&f, Variant { aligned: true, way: Way::Warps }, false).expect("for any kernel");

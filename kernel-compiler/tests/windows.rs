@@ -1,14 +1,12 @@
 //! Windows of matrices in index arithmetic and masks: which there are, and what they ask of a launch.
 
-mod common;
-
 use kernel_compiler::analyse::walk;
 use kernel_compiler::ir::{Func, Number, Op, Stmt, Test, Window};
 use kernel_compiler::windows::{Transposed, describe};
 
 /// A kernel with a loop over tiles of its matrices: what it begins with, and what it loads in an iteration.
 fn looped(begin: &str, load: &str) -> Func {
-    common::func(&format!(
+    crate::common::func(&format!(
         "#[tile_kernel(grid = [1])]
          pub unsafe fn k(a: *const f16, x: &[f16], out: *mut f32, m: usize, n: usize, k: usize, s: usize, t: usize, batch: usize, short: i32) {{
              let (i, j) = (arange(64), arange(32));
@@ -154,7 +152,7 @@ fn pointers_that_move_along() {
     assert_eq!(step(".mask(j.expand(0) < n - start)", "32"), None, "what is left may be negative");
     let by_numbers = |mask: &str| {
         found(
-            &common::func(&format!(
+            &crate::common::func(&format!(
                 "#[tile_kernel(grid = [1])]
          pub unsafe fn k(a: *const f16, x: &[f16], out: *mut f32, m: usize, n: usize, k: usize, s: usize) {{
              let mut p = a.add(arange(64).expand(1) * s + arange(32).expand(0));
@@ -175,7 +173,7 @@ fn pointers_that_move_along() {
     assert_eq!(by_numbers("arange(32).expand(0) < k + 1 - i * 32"), None);
     let ends = |end: &str| {
         found(
-            &common::func(&format!(
+            &crate::common::func(&format!(
                 "#[tile_kernel(grid = [1])]
          pub unsafe fn k(a: *const f16, x: &[f16], out: *mut f32, m: usize, n: usize, k: usize, s: usize) {{
              let mut p = a.add(arange(64).expand(1) * s + arange(32).expand(0));

@@ -1,6 +1,4 @@
-//! The tests are in `tests/`; what several of them use is here.
-
-pub mod matrix;
+//! The tests are in `tests/`, those of the language in `language/`.
 
 /// The README's Rust runs as it stands.
 #[cfg(doctest)]

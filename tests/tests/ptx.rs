@@ -6,7 +6,6 @@ use kernel_core::KernelDesc;
 use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
 
-#[path = "ptx/products.rs"]
 mod products;
 
 /// Entries that may keep registers in local memory for a target, and why that is no loss.

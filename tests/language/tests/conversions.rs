@@ -1,11 +1,8 @@
 //! Conversions between all dtypes, and of bits.
 
-use common::everywhere;
 use kernel_core::{bf16, f8e4m3, f8e5m2, f16};
 use kernel_macros::tile_kernel;
-
-#[path = "operations/common.rs"]
-mod common;
+use tile_language_tests::everywhere::everywhere;
 
 #[tile_kernel(
     types(A = [f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, bool]),

@@ -3,19 +3,13 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::Matrix;
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::Matrix;
+use tile_language_tests::{view, view_mut};
 
-#[path = "dot/ahead.rs"]
 mod ahead;
-#[path = "dot/batched.rs"]
 mod batched;
-#[path = "dot/branches.rs"]
 mod branches;
-#[path = "dot/cluster.rs"]
 mod cluster;
-mod common;
-#[path = "dot/epilogue.rs"]
 mod epilogue;
 
 #[tile_kernel(
@@ -147,7 +141,7 @@ where
     if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
         // Columns that are no power of two are not shared out among warpgroups.
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
-        assert_eq!(common::taken(&call, config) == "tma", !by_warps, "{config}");
+        assert_eq!(tile_language_tests::run::taken(&call, config) == "tma", !by_warps, "{config}");
     }
     rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })?;
     Ok(c.data)

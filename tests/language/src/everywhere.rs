@@ -1,5 +1,4 @@
 //! What the tests of operations share: elements as numbers, and runs on every backend that there is without a device.
-#![allow(dead_code)]
 
 use kernel_core::{KernelDesc, bf16, f16};
 use tile_host::{Error, LaunchOptions, Runtime};

@@ -1,13 +1,11 @@
 //! Results that tensor maps store in kernels that tell others of them, or read them again.
 
-mod common;
-
 use kernel_compiler::Libraries;
 use kernel_compiler::lower::{Variant, Way, lower};
 use kernel_compiler::windows::Transposed;
 
 fn text(after: &str) -> String {
-    let f = common::func(&format!(
+    let f = crate::common::func(&format!(
         "#[tile_kernel(tune(warps = [4]), grid = [1])]
          pub unsafe fn k(a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f16, 2>, slots: &mut [f32], count: &mut [u32]) {{
              let mut acc = zeros::<f32>([64, 64]);

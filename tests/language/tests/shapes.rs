@@ -1,11 +1,8 @@
 //! Operations that move elements, and those that make them.
 
-use common::everywhere;
 use kernel_core::{AsSlice, AsSliceMut, f16};
 use kernel_macros::tile_kernel;
-
-#[path = "operations/common.rs"]
-mod common;
+use tile_language_tests::everywhere::everywhere;
 
 /// What a block of three dimensions becomes.
 #[tile_kernel(

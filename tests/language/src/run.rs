@@ -1,5 +1,4 @@
 //! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two orders.
-#![allow(dead_code)]
 
 use kernel_core::Call;
 use tile_host::{LaunchOptions, Runtime};

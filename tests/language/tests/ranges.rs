@@ -3,8 +3,8 @@
 use kernel_core::f16;
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::Matrix;
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::Matrix;
+use tile_language_tests::{view, view_mut};
 
 /// WAY: 0 plain, 1 one pipeline through both loops, 2 not specialised, 3 specialised, 4 two buffers, 5 all at once.
 #[tile_kernel(

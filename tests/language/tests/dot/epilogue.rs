@@ -3,8 +3,8 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::{Matrix, values};
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::{Matrix, values};
+use tile_language_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old · other + bias, 0)`.
 #[tile_kernel(

@@ -1,20 +1,15 @@
 //! Every operation on every dtype that it takes, on the CPU and on the emulated SM, against plain Rust: arithmetic here, the others in
 //! `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
 
-use common::{Number, everywhere, results, room, same};
 use kernel_compiler::dtype::DType;
 use kernel_compiler::{BUILTINS, Libraries, Source};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tile_language_tests::everywhere::{Number, everywhere, results, room, same};
 
-#[path = "operations/common.rs"]
-mod common;
-#[path = "operations/debug.rs"]
 mod debug;
-#[path = "operations/floats.rs"]
 mod floats;
-#[path = "operations/integers.rs"]
 mod integers;
 
 /// The names that the kernels of the tests use, the names of dtypes among them.

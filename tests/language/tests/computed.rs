@@ -1,13 +1,11 @@
 //! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any type.
 
-mod common;
-
-use common::{seeds, with};
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
-use tile_tests::matrix::{Matrix, near, values};
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::{Matrix, near, values};
+use tile_language_tests::run::{seeds, with};
+use tile_language_tests::{view, view_mut};
 
 /// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
 #[tile_kernel(

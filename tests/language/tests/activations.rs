@@ -3,8 +3,8 @@
 use kernel_core::f16;
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
-use tile_tests::matrix::{Matrix, values};
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::{Matrix, values};
+use tile_language_tests::{view, view_mut};
 
 /// GeLU of `a b + bias`. WAY: 0 by tanh, 1 by sigmoid.
 #[tile_kernel(

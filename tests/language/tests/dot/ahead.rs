@@ -3,8 +3,8 @@
 use kernel_core::{Element, KernelDesc, emulator, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
-use tile_tests::matrix::{Matrix, values};
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::{Matrix, values};
+use tile_language_tests::{view, view_mut};
 
 /// Loads by index and mask.
 #[tile_kernel(

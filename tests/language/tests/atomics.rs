@@ -1,10 +1,7 @@
 //! Atomics of several programs on the same elements: what is left, and the old values, in whatever order they came.
 
-use common::{Number, everywhere, same};
 use kernel_macros::tile_kernel;
-
-#[path = "operations/common.rs"]
-mod common;
+use tile_language_tests::everywhere::{Number, everywhere, same};
 
 /// Of numbers. Three programs have 64 elements each for 16 places; the last 16 of them are masked.
 #[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [2]), grid = [3])]

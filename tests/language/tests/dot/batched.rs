@@ -3,7 +3,7 @@
 use kernel_core::{AsSlice, AsSliceMut, Element, KernelDesc, bf16, emulator, f8e4m3, f8e5m2, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
-use tile_tests::matrix::values;
+use tile_language_tests::matrix::values;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

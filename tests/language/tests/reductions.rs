@@ -1,11 +1,8 @@
 //! Reductions along every axis and of all elements.
 
-use common::{Number, everywhere, same};
 use kernel_core::{AsSlice, AsSliceMut, bf16, f16};
 use kernel_macros::tile_kernel;
-
-#[path = "operations/common.rs"]
-mod common;
+use tile_language_tests::everywhere::{Number, everywhere, same};
 
 #[tile_kernel(
     types(T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]),

@@ -4,8 +4,8 @@
 use kernel_core::f16;
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
-use tile_tests::matrix::Matrix;
-use tile_tests::{view, view_mut};
+use tile_language_tests::matrix::Matrix;
+use tile_language_tests::{view, view_mut};
 
 /// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
 #[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = [0, 1, 2, 3, 4, 5, 6, 7])]
@@ -45,7 +45,7 @@ fn products_that_are_left_out() {
             let run = |rt: &Runtime| {
                 let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
                 let call = left_out(view!(a), view!(x), view_mut!(c), view_mut!(d), every, rounds);
-                rt.launch_with(rt.stream(), call, &super::common::with(config.id))
+                rt.launch_with(rt.stream(), call, &tile_language_tests::run::with(config.id))
                     .unwrap_or_else(|e| panic!("{} {every} {rounds}: {e}", config.id));
                 [c.data, d.data]
             };

@@ -1,0 +1,4 @@
+//! What kernels mean, and what is said of mistakes in them.
+
+mod meaning;
+mod ui;

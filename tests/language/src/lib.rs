@@ -1,0 +1,5 @@
+//! What the tests of the language share: matrices of made-up numbers, and runs on every backend without a device.
+
+pub mod everywhere;
+pub mod matrix;
+pub mod run;

@@ -1,0 +1,17 @@
+//! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library.
+
+mod activations;
+mod atomics;
+mod builtins;
+mod computed;
+mod conversions;
+mod copied;
+mod detectors;
+mod dot;
+mod language;
+mod ranges;
+mod reductions;
+mod rotated;
+mod shapes;
+mod unroll;
+mod windows;
