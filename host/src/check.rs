@@ -7,10 +7,7 @@ use kernel_core::{BufferUse, Call, KernelDesc, Place};
 #[inline]
 pub(crate) fn call(place: Place, call: &Call, allow_exact_alias: bool) -> Result<()> {
     let desc = call.desc();
-    let slots = desc.params.last().map_or(0, |p| p.slot + p.kind.slots());
-    if call.slots().len() != slots {
-        return Err(Error::Arguments { kernel: desc.name, expected: slots, found: call.slots().len() });
-    }
+    call.check()?;
     let buffers = call.buffers();
     for (i, b) in buffers.iter().enumerate() {
         if b.place != place && b.place != Place::Unknown {
@@ -73,6 +70,7 @@ pub(crate) fn grid(desc: &KernelDesc, grid: [u64; 3]) -> Result<bool> {
 mod tests {
     use super::*;
     use crate::test_kernel::{COPY, copy_call};
+    use kernel_core::BindError;
 
     #[test]
     fn every_defect_has_its_error() {
@@ -96,7 +94,8 @@ mod tests {
         assert!(matches!(wrong, Err(Error::DeviceMismatch { param: "x", .. })));
         assert!(wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0"));
         assert!(call(Place::Cuda(0), &at(64, 4, 80, 4, Place::Unknown), false).is_ok());
-        assert!(matches!(call(host, &Call::new(&COPY), false), Err(Error::Arguments { expected: 4, found: 0, .. })));
+        let unbound = call(host, &Call::new(&COPY), false);
+        assert!(matches!(unbound, Err(Error::Arguments(BindError::Missing { kernel: "copy", param: "x", .. }))));
     }
 
     #[test]

@@ -113,7 +113,10 @@ impl Runtime {
     }
 
     /// The configuration that a launch of this call would take now, without measuring, and where it comes from.
+    ///
+    /// Errors: [`Error::Arguments`].
     pub fn configuration(&self, call: &Call<'_>) -> Result<(&'static str, Source)> {
+        call.check()?;
         let file = self.file_of(call)?;
         let (i, source) = self.look_up(call, &file).unwrap_or_else(|| self.guess(call, &file));
         Ok((call.desc().configs[i].id, source))

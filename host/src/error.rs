@@ -1,6 +1,6 @@
 //! One error type for everything the host does. Each message says what to do about it.
 
-use kernel_core::Place;
+use kernel_core::{BindError, Place};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -47,8 +47,8 @@ pub enum Error {
     #[error("{kernel}: `{param}` is a null pointer with a positive length: pass memory, or a length of zero")]
     NullPointer { kernel: &'static str, param: &'static str },
 
-    #[error("{kernel}: the call binds {found} slots, the kernel has {expected}: bind every parameter once, in order")]
-    Arguments { kernel: &'static str, expected: usize, found: usize },
+    #[error(transparent)]
+    Arguments(#[from] BindError),
 
     #[error("{what}: shapes do not agree: {why}")]
     Shape { what: &'static str, why: String },

@@ -71,10 +71,10 @@ impl Runtime {
     /// first launch of a kernel loads its code, and may tune it ([`crate::Autotune`]). An empty grid is a success that
     /// launches nothing.
     ///
-    /// Errors, all before anything is enqueued: [`Error::DeviceMismatch`], [`Error::StreamMismatch`],
-    /// [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`], [`Error::GridTooLarge`],
-    /// [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`], [`Error::BadBundle`],
-    /// [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`], after which outputs may be partly written.
+    /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
+    /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
+    /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
+    /// [`Error::BadBundle`], [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
         match &self.0.backend {

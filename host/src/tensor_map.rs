@@ -62,7 +62,7 @@ pub(crate) fn malformed(desc: &KernelDesc) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::{MapDim, Number, ParamDesc};
+    use kernel_core::{KernelParts, MapDim, Number, ParamDesc};
 
     #[test]
     fn the_fastest_dimension_comes_first() {
@@ -70,16 +70,20 @@ mod tests {
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 0 },
             ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, slot: 1 },
         ];
-        let desc = KernelDesc {
-            name: "k",
-            file: "",
-            line: 0,
-            types: "",
-            params: PARAMS,
-            early: false,
-            tf32: false,
-            configs: &[],
-            bundle: None,
+        // SAFETY: it has no code.
+        let desc = unsafe {
+            KernelDesc::new(KernelParts {
+                name: "k",
+                file: "",
+                line: 0,
+                types: "",
+                params: PARAMS,
+                is_unsafe: false,
+                early: false,
+                tf32: false,
+                configs: &[],
+                bundle: None,
+            })
         };
         let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
         const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {

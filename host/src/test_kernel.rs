@@ -1,8 +1,8 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use kernel_core::{
-    Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, Number, ParamDesc, ParamKind, Place, Require, SliceArg,
-    SliceMutArg, Test, VariantDesc, cpu,
+    Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place, Require,
+    SliceArg, SliceMutArg, Test, VariantDesc, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
@@ -43,21 +43,26 @@ const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: kernel_co
 }
 
 /// Copies x to y; refuses negative numbers. Its last configuration is wrong, for the tuner.
-pub(crate) static COPY: KernelDesc = KernelDesc {
-    name: "copy",
-    file: "test_kernel.rs",
-    line: 1,
-    types: "f32",
-    params: PARAMS,
-    early: false,
-    tf32: false,
-    configs: &[
-        config("BLOCK=16", grid::<16>, copy::<16>),
-        config("BLOCK=64", grid::<64>, copy::<64>),
-        config("BLOCK=64,wrong", grid::<64>, wrong),
-    ],
-    bundle: None,
-};
+pub(crate) static COPY: KernelDesc =
+    // SAFETY: the functions read a slice of f32 and write another, both up to the shorter length; there is no bundle.
+    unsafe {
+        KernelDesc::new(KernelParts {
+            name: "copy",
+            file: "test_kernel.rs",
+            line: 1,
+            types: "f32",
+            params: PARAMS,
+            is_unsafe: false,
+            early: false,
+            tf32: false,
+            configs: &[
+                config("BLOCK=16", grid::<16>, copy::<16>),
+                config("BLOCK=64", grid::<64>, copy::<64>),
+                config("BLOCK=64,wrong", grid::<64>, wrong),
+            ],
+            bundle: None,
+        })
+    };
 
 fn upwards(c: &GridCtx) -> [u64; 3] {
     [1, c.slots[1].div_ceil(16), 1]
@@ -68,17 +73,22 @@ unsafe fn copy_upwards(p: &cpu::Program, s: &[u64]) {
 }
 
 /// As [`COPY`], by programs along the axis that ends at 65535 where the tuner does not choose.
-pub(crate) static UPWARDS: KernelDesc = KernelDesc {
-    name: "upwards",
-    file: "test_kernel.rs",
-    line: 1,
-    types: "f32",
-    params: PARAMS,
-    early: false,
-    tf32: false,
-    configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
-    bundle: None,
-};
+pub(crate) static UPWARDS: KernelDesc =
+    // SAFETY: the functions read a slice of f32 and write another, both up to the shorter length; there is no bundle.
+    unsafe {
+        KernelDesc::new(KernelParts {
+            name: "upwards",
+            file: "test_kernel.rs",
+            line: 1,
+            types: "f32",
+            params: PARAMS,
+            is_unsafe: false,
+            early: false,
+            tf32: false,
+            configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
+            bundle: None,
+        })
+    };
 
 /// Any addresses.
 pub(crate) fn copy_call(x: u64, n: u64, y: u64, m: u64, place: Place) -> Call<'static> {

@@ -360,26 +360,32 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
 
 #[test]
 fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
-    use kernel_core::{KernelDesc, ParamDesc, ParamKind, RawArg};
-    static RAW: KernelDesc = KernelDesc {
-        name: "raw",
-        file: "",
-        line: 0,
-        types: "",
-        params: &[
-            ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
-            ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 2 },
-            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
-        ],
-        early: false,
-        tf32: false,
-        configs: COPY.configs,
-        bundle: None,
+    use kernel_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, RawArg};
+    // SAFETY: the functions of `COPY` take a pointer with a length as they take a slice.
+    static RAW: KernelDesc = unsafe {
+        KernelDesc::new(KernelParts {
+            name: "raw",
+            file: "",
+            line: 0,
+            types: "",
+            params: &[
+                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
+                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 2 },
+                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
+            ],
+            is_unsafe: true,
+            early: false,
+            tf32: false,
+            configs: COPY.parts().configs,
+            bundle: None,
+        })
     };
     let rt = cpu();
     let x = ramp(1 << 10);
     let mut y = vec![7.0f32; 1 << 10];
-    let call = |y: RawArg<f32>| Call::new(&RAW).slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64);
+    // SAFETY: `y` has as many elements as `x`.
+    let call =
+        |y: RawArg<f32>| unsafe { Call::new_unsafe(&RAW) }.slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64);
     let all = RawArg::within(y.as_mut_ptr() as u64, 4 << 10, Place::Host);
     let report = rt.tune(rt.stream(), call(all)).unwrap();
     assert!(matches!(&report.candidates[2].outcome, Outcome::Wrong(why) if why.contains("instead of 0")), "{report:?}");

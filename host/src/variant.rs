@@ -109,7 +109,7 @@ fn slot_name(desc: &KernelDesc, slot: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::{DType, Number, ParamDesc};
+    use kernel_core::{DType, KernelParts, Number, ParamDesc};
 
     #[test]
     fn requirements_name_what_is_wrong() {
@@ -118,16 +118,20 @@ mod tests {
             ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, slot: 5 },
             ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 7 },
         ];
-        let desc = KernelDesc {
-            name: "k",
-            file: "",
-            line: 0,
-            types: "",
-            params: PARAMS,
-            early: false,
-            tf32: false,
-            configs: &[],
-            bundle: None,
+        // SAFETY: it has no code.
+        let desc = unsafe {
+            KernelDesc::new(KernelParts {
+                name: "k",
+                file: "",
+                line: 0,
+                types: "",
+                params: PARAMS,
+                is_unsafe: false,
+                early: false,
+                tf32: false,
+                configs: &[],
+                bundle: None,
+            })
         };
         let names: Vec<_> = (0..8).map(|s| slot_name(&desc, s)).collect();
         assert_eq!(

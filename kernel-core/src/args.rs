@@ -24,7 +24,7 @@ pub struct SliceArg<'a, T> {
 
 /// A mutably borrowed contiguous array.
 #[derive(Debug)]
-pub struct SliceMutArg<'a, T>(SliceArg<'a, T>);
+pub struct SliceMutArg<'a, T>(pub(crate) SliceArg<'a, T>);
 
 impl<'a, T: Element> SliceArg<'a, T> {
     /// # Safety
@@ -49,19 +49,15 @@ impl<'a, T: Element> SliceArg<'a, T> {
         self.ptr
     }
 
-    /// As a row-major tensor of these extents; `None` unless they multiply to the length.
+    /// As a row-major tensor of these extents; `None` unless they multiply to the length, without overflow.
     pub fn view<const R: usize>(self, dims: [u64; R]) -> Option<ViewArg<'a, T, R>> {
-        let mut strides = [1; R];
-        for d in (0..R.saturating_sub(1)).rev() {
-            strides[d] = strides[d + 1] * dims[d + 1];
+        let (mut strides, mut elements) = ([1; R], 1u64);
+        for d in (0..R).rev() {
+            strides[d] = elements;
+            elements = elements.checked_mul(dims[d])?;
         }
-        (dims.iter().product::<u64>() == self.len).then_some(ViewArg {
-            ptr: self.ptr,
-            dims,
-            strides,
-            place: self.place,
-            borrow: PhantomData,
-        })
+        let v = ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData };
+        (elements == self.len).then_some(v)
     }
 
     /// As a tensor of these extents and strides (in elements); `None` where that would leave the array.
@@ -75,6 +71,7 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
     /// # Safety
     /// As [`SliceArg::from_raw`], and nothing else uses the memory during `'a`.
     pub unsafe fn from_raw(ptr: u64, len: u64, place: Place) -> Self {
+        // SAFETY: the caller's.
         SliceMutArg(unsafe { SliceArg::from_raw(ptr, len, place) })
     }
 
@@ -177,7 +174,7 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
 impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
     /// The same elements as an array, if they lie row-major without gaps.
     pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
-        let len = self.dims.iter().product();
+        let len = self.dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
         let array = SliceArg { ptr: self.ptr, len, place: self.place, borrow: PhantomData };
         (array.view(self.dims)?.strides == self.strides).then_some(array)
     }
@@ -225,12 +222,11 @@ impl<T> ViewArg<'_, T, 3> {
         // No stride leads away from a single row.
         let r = if rows == 1 { m } else { r };
         let lie_so = n == 1 || rows.checked_mul(r) == Some(m);
-        let strides = [m.checked_mul(n)?, r, c];
-        (n > 0 && matrices.is_multiple_of(n) && lie_so).then_some(ViewArg {
-            dims: [matrices / n, rows.checked_mul(n)?, cols],
-            strides,
-            ..self
-        })
+        if n == 0 || !matrices.is_multiple_of(n) || !lie_so {
+            return None;
+        }
+        let dims = [matrices / n, rows.checked_mul(n)?, cols];
+        Some(ViewArg { dims, strides: [m.checked_mul(n)?, r, c], ..self })
     }
 }
 
@@ -241,7 +237,8 @@ impl<T> ViewMutArg<'_, T, 3> {
     }
 }
 
-/// An address for a raw-pointer parameter.
+/// An address for a raw-pointer parameter. As with a raw pointer of Rust, making one is safe and using it is not: kernels
+/// that take pointers are `unsafe fn`, and whoever calls one vouches for the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RawArg<T> {
     addr: u64,
@@ -251,7 +248,7 @@ pub struct RawArg<T> {
 }
 
 impl<T> RawArg<T> {
-    /// The caller vouches for all that the kernel touches.
+    /// The address of memory whose extent is not known.
     pub fn new(addr: u64, place: Place) -> Self {
         RawArg { addr, place, extent: None, element: PhantomData }
     }
@@ -262,10 +259,11 @@ impl<T> RawArg<T> {
         RawArg { extent: Some(bytes), ..RawArg::new(addr, place) }
     }
 
-    /// So many elements further on.
+    /// So many elements further on; the address wraps, as [`pointer::wrapping_add`](primitive@pointer) does.
     pub fn offset(self, elements: u64) -> Self {
-        let bytes = elements * size_of::<T>() as u64;
-        RawArg { addr: self.addr + bytes, extent: self.extent.map(|e| e.saturating_sub(bytes)), ..self }
+        let size = size_of::<T>() as u64;
+        let addr = self.addr.wrapping_add(elements.wrapping_mul(size));
+        RawArg { addr, extent: self.extent.map(|e| e.saturating_sub(elements.saturating_mul(size))), ..self }
     }
 
     pub fn addr(&self) -> u64 {
@@ -405,3 +403,6 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Vec<T> {
         self.as_mut_slice().as_slice_mut_arg()
     }
 }
+
+#[cfg(test)]
+mod tests;

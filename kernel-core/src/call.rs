@@ -2,16 +2,20 @@
 //!
 //! Arguments travel as 64-bit *slots*, little-endian, in parameter order: a slice is (address, length), a view of
 //! rank R is (address, R extents, R strides in elements), a raw pointer is (address), a scalar its own bits.
+//!
+//! Each argument is compared with the kernel's parameter when it is bound, so slots always have the layout that the
+//! kernel's code takes. The function that `#[tile_kernel]` makes binds correctly by construction; a call that is put
+//! together by hand may not, and then holds a [`BindError`] that every launch returns.
 
 use core::marker::PhantomData;
 
 use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
-use crate::desc::{Element, KernelDesc};
+use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 
 /// Memory that a call touches, for the checks before a launch and for the emulator's bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferUse {
-    /// Index into [`KernelDesc::params`].
+    /// Index into [`KernelParts::params`](crate::KernelParts::params).
     pub param: u8,
     pub place: Place,
     pub start: u64,
@@ -22,12 +26,44 @@ pub struct BufferUse {
     pub mutable: bool,
 }
 
+/// Why a call cannot be launched: its arguments are not those that the kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    #[error(
+        "{kernel}: an argument of type `{found}` is bound to `{param}: {expected}`: bind the kernel's parameters in order, or call the function of the kernel's name"
+    )]
+    Type { kernel: &'static str, param: &'static str, expected: ParamType, found: ParamType },
+
+    #[error(
+        "{kernel}: {expected} parameters, and an argument of type `{found}` is bound after them: bind each parameter once"
+    )]
+    TooMany { kernel: &'static str, expected: usize, found: ParamType },
+
+    #[error("{kernel}: nothing is bound to `{param}: {expected}`: bind every parameter, in order")]
+    Missing { kernel: &'static str, param: &'static str, expected: ParamType },
+
+    #[error(
+        "{kernel} is an `unsafe fn`: call the function of its name, or bind to Call::new_unsafe, in an unsafe block"
+    )]
+    Unsafe { kernel: &'static str },
+}
+
 /// Words that a call has at most: `kernel_compiler::parse` refuses kernels that take more.
 pub const MAX_SLOTS: usize = 40;
-const MAX_BUFFERS: usize = 12;
+/// Arrays and pointers that a call has at most, as [`MAX_SLOTS`].
+pub const MAX_BUFFERS: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. Give it to a backend.
-#[derive(Clone, Debug)]
+///
+/// A call borrows its arguments and is launched once, so it cannot be copied: two launches could write the same memory
+/// from two threads.
+/// ```compile_fail,E0599
+/// # fn copies(call: kernel_core::Call) {
+/// let again = call.clone();
+/// # }
+/// ```
+#[derive(Debug)]
 #[must_use = "a call does nothing until a runtime launches it"]
 pub struct Call<'a> {
     desc: &'static KernelDesc,
@@ -36,11 +72,31 @@ pub struct Call<'a> {
     buffers: [BufferUse; MAX_BUFFERS],
     buffers_used: usize,
     params_bound: usize,
+    /// The first mistake; nothing is bound after it.
+    mistake: Option<BindError>,
     borrow: PhantomData<&'a mut ()>,
 }
 
 impl<'a> Call<'a> {
+    /// A call of a kernel that is not declared `unsafe fn`; of another, the launch returns [`BindError::Unsafe`].
+    #[inline]
     pub fn new(desc: &'static KernelDesc) -> Self {
+        let mistake = if desc.is_unsafe { Some(BindError::Unsafe { kernel: desc.name }) } else { None };
+        Call::of(desc, mistake)
+    }
+
+    /// A call of any kernel.
+    ///
+    /// # Safety
+    /// The arguments that are bound to this call keep the safety contract of the kernel: every access that its masks
+    /// allow is valid while the launch runs, and so is all of a pointer's extent where it says one ([`RawArg::within`]).
+    #[inline]
+    pub unsafe fn new_unsafe(desc: &'static KernelDesc) -> Self {
+        Call::of(desc, None)
+    }
+
+    #[inline]
+    fn of(desc: &'static KernelDesc, mistake: Option<BindError>) -> Self {
         let none = BufferUse { param: 0, place: Place::Unknown, start: 0, bytes: 0, extent: None, mutable: false };
         Call {
             desc,
@@ -49,12 +105,36 @@ impl<'a> Call<'a> {
             buffers: [none; MAX_BUFFERS],
             buffers_used: 0,
             params_bound: 0,
+            mistake,
             borrow: PhantomData,
         }
     }
 
+    /// The same arguments once more, while this call waits.
+    pub fn reborrow(&mut self) -> Call<'_> {
+        Call { borrow: PhantomData, ..*self }
+    }
+
     pub fn desc(&self) -> &'static KernelDesc {
         self.desc
+    }
+
+    /// Whether every parameter has an argument of its type. A backend asks before it uses the slots.
+    #[inline]
+    pub fn check(&self) -> Result<(), BindError> {
+        if self.mistake.is_none() && self.params_bound == self.desc.params.len() {
+            return Ok(());
+        }
+        Err(self.why())
+    }
+
+    #[cold]
+    fn why(&self) -> BindError {
+        let missing = || {
+            let p = &self.desc.params[self.params_bound];
+            BindError::Missing { kernel: self.desc.name, param: p.name, expected: p.ty() }
+        };
+        self.mistake.unwrap_or_else(missing)
     }
 
     pub fn slots(&self) -> &[u64] {
@@ -65,66 +145,113 @@ impl<'a> Call<'a> {
         &self.buffers[..self.buffers_used]
     }
 
+    /// Whether an argument of this type may be bound next; notes the mistake if it may not.
+    #[inline]
+    fn takes<T: Element>(&mut self, kind: ParamKind) -> bool {
+        let found = ParamType { kind, dtype: T::DTYPE };
+        let takes = self.mistake.is_none() && self.desc.params.get(self.params_bound).is_some_and(|p| p.ty() == found);
+        if !takes {
+            self.refuse(found);
+        }
+        takes
+    }
+
+    #[cold]
+    fn refuse(&mut self, found: ParamType) {
+        let kernel = self.desc.name;
+        let mistake = match self.desc.params.get(self.params_bound) {
+            Some(p) => BindError::Type { kernel, param: p.name, expected: p.ty(), found },
+            None => BindError::TooMany { kernel, expected: self.desc.params.len(), found },
+        };
+        self.mistake.get_or_insert(mistake);
+    }
+
+    #[inline]
     fn push(&mut self, v: u64) {
         self.slots[self.used] = v;
         self.used += 1;
     }
 
-    fn buffer(&mut self, place: Place, start: u64, bytes: u64, mutable: bool) {
+    #[inline]
+    fn buffer(&mut self, place: Place, start: u64, bytes: u64, extent: Option<u64>, mutable: bool) {
         let param = self.params_bound as u8;
-        self.buffers[self.buffers_used] = BufferUse { param, place, start, bytes, extent: None, mutable };
+        self.buffers[self.buffers_used] = BufferUse { param, place, start, bytes, extent, mutable };
         self.buffers_used += 1;
     }
 
-    pub fn slice<T: Element>(mut self, a: SliceArg<'a, T>) -> Self {
-        self.buffer(a.place(), a.addr(), a.len() * size_of::<T>() as u64, false);
-        self.push(a.addr());
-        self.push(a.len());
-        self.params_bound += 1;
+    #[inline]
+    pub fn slice<T: Element>(self, a: SliceArg<'a, T>) -> Self {
+        self.any_slice(a, ParamKind::Slice)
+    }
+
+    #[inline]
+    pub fn slice_mut<T: Element>(self, a: SliceMutArg<'a, T>) -> Self {
+        self.any_slice(a.0, ParamKind::SliceMut)
+    }
+
+    #[inline]
+    fn any_slice<T: Element>(mut self, a: SliceArg<'a, T>, kind: ParamKind) -> Self {
+        if self.takes::<T>(kind) {
+            self.buffer(a.place(), a.addr(), a.len().saturating_mul(size_of::<T>() as u64), None, kind.is_mut());
+            self.push(a.addr());
+            self.push(a.len());
+            self.params_bound += 1;
+        }
         self
     }
 
-    pub fn slice_mut<T: Element>(mut self, a: SliceMutArg<'a, T>) -> Self {
-        self.buffer(a.place(), a.addr(), a.len() * size_of::<T>() as u64, true);
-        self.push(a.addr());
-        self.push(a.len());
-        self.params_bound += 1;
-        self
-    }
-
+    #[inline]
     pub fn view<T: Element, const R: usize>(self, a: ViewArg<'a, T, R>) -> Self {
-        self.any_view(a, false)
+        self.any_view(a, ParamKind::View { rank: R })
     }
 
+    #[inline]
     pub fn view_mut<T: Element, const R: usize>(self, a: ViewMutArg<'a, T, R>) -> Self {
-        self.any_view(a.0, true)
+        self.any_view(a.0, ParamKind::ViewMut { rank: R })
     }
 
-    fn any_view<T: Element, const R: usize>(mut self, a: ViewArg<'a, T, R>, mutable: bool) -> Self {
-        self.buffer(a.place(), a.addr(), a.span() * size_of::<T>() as u64, mutable);
-        self.push(a.addr());
-        a.dims().iter().for_each(|&d| self.push(d));
-        a.strides().iter().for_each(|&s| self.push(s));
-        self.params_bound += 1;
+    #[inline]
+    fn any_view<T: Element, const R: usize>(mut self, a: ViewArg<'a, T, R>, kind: ParamKind) -> Self {
+        if self.takes::<T>(kind) {
+            self.buffer(a.place(), a.addr(), a.span().saturating_mul(size_of::<T>() as u64), None, kind.is_mut());
+            self.push(a.addr());
+            a.dims().iter().for_each(|&d| self.push(d));
+            a.strides().iter().for_each(|&s| self.push(s));
+            self.params_bound += 1;
+        }
         self
     }
 
+    /// Only kernels that are `unsafe fn` have parameters that take it.
+    #[inline]
     pub fn raw<T: Element>(mut self, a: RawArg<T>, mutable: bool) -> Self {
-        self.buffer(a.place(), a.addr(), 0, mutable);
-        self.buffers[self.buffers_used - 1].extent = a.extent();
-        self.push(a.addr());
-        self.params_bound += 1;
+        if self.takes::<T>(if mutable { ParamKind::PtrMut } else { ParamKind::Ptr }) {
+            self.buffer(a.place(), a.addr(), 0, a.extent(), mutable);
+            self.push(a.addr());
+            self.params_bound += 1;
+        }
         self
     }
 
+    #[inline]
     pub fn scalar<T: Element>(mut self, v: T) -> Self {
-        let mut bits = 0u64;
-        // SAFETY: T is a plain scalar of at most 8 bytes.
-        unsafe {
-            core::ptr::copy_nonoverlapping((&raw const v).cast::<u8>(), (&raw mut bits).cast::<u8>(), size_of::<T>())
-        };
-        self.push(bits);
-        self.params_bound += 1;
+        const { assert!(size_of::<T>() <= size_of::<u64>(), "a scalar fits a slot") };
+        if self.takes::<T>(ParamKind::Scalar) {
+            let mut bits = 0u64;
+            // SAFETY: both are at least as long as T, by the assertion above, and T has no padding, by `Element`.
+            unsafe {
+                core::ptr::copy_nonoverlapping(
+                    (&raw const v).cast::<u8>(),
+                    (&raw mut bits).cast::<u8>(),
+                    size_of::<T>(),
+                )
+            };
+            self.push(bits);
+            self.params_bound += 1;
+        }
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

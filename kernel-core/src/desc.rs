@@ -1,6 +1,14 @@
 //! What the macro emits beside a kernel: its descriptor.
 //!
-//! Nothing here knows a GPU driver: a backend reads a [`Call`](crate::Call), picks a [`ConfigDesc`] and a [`VariantDesc`], and runs it.
+//! Nothing here knows a GPU driver: a backend reads a [`Call`](crate::Call), picks a [`ConfigDesc`] and a
+//! [`VariantDesc`], and runs it. The descriptor is where trust begins: a [`KernelDesc`] says that a kernel's code and
+//! its parameters belong together, so only `unsafe` code makes one. Everything else here is plain data, which safe code
+//! may build and which no backend runs unless it is reached from a [`KernelDesc`].
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::call::{MAX_BUFFERS, MAX_SLOTS};
 
 /// Element type of a tile or a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,12 +63,36 @@ impl DType {
     }
 }
 
-/// A Rust type that a buffer may hold.
-pub trait Element: Copy + Send + Sync + 'static {
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A Rust type that a buffer may hold: kernels read and write its values as those of [`Element::DTYPE`].
+///
+/// # Safety
+/// The type has the size of `DTYPE`, an alignment that is not larger, no padding and no interior mutability. Its valid bit
+/// patterns are those of `DTYPE`: 0 and 1 for [`DType::Bool`], all patterns for every other dtype.
+///
+/// Safe code cannot claim a dtype for a type:
+/// ```compile_fail,E0200
+/// #[derive(Clone, Copy)]
+/// struct Four([u64; 4]);
+/// impl kernel_core::Element for Four {
+///     const DTYPE: kernel_core::DType = kernel_core::DType::F32;
+/// }
+/// ```
+pub unsafe trait Element: Copy + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
-macro_rules! elements { ($($t:ty => $d:ident),* $(,)?) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* } }
+macro_rules! elements { ($($t:ty => $d:ident),* $(,)?) => { $(
+    const _: () = assert!(size_of::<$t>() == DType::$d.size() && align_of::<$t>() <= DType::$d.size());
+    // SAFETY: the size and alignment are asserted above. The type is the dtype's own, an integer of its width, or one
+    // `repr(transparent)` integer whose patterns are all valid.
+    unsafe impl Element for $t { const DTYPE: DType = DType::$d; }
+)* } }
 elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => I8, i16 => I16, i32 => I32, i64 => I64,
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
 crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
@@ -84,15 +116,17 @@ impl CpuCode {
     }
 }
 
-/// One kernel for one choice of its type parameters.
-#[derive(Debug)]
-pub struct KernelDesc {
+/// The facts of one kernel for one choice of its type parameters. [`KernelDesc::new`] makes a descriptor of them.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelParts {
     pub name: &'static str,
     pub file: &'static str,
     pub line: u32,
     /// The type arguments, as in `f16` or `f32,i32`; empty without type parameters.
     pub types: &'static str,
     pub params: &'static [ParamDesc],
+    /// Whether the kernel is declared `unsafe fn`: its caller vouches for accesses that nothing checks.
+    pub is_unsafe: bool,
     /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability 9.0 on.
     pub early: bool,
     /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
@@ -102,6 +136,73 @@ pub struct KernelDesc {
     /// The compiled entries ([`crate::bundle::Bundle`]); `None` when the crate was built without a device toolchain
     /// or without a build script that calls `kernel_build`.
     pub bundle: Option<&'static [u8]>,
+}
+
+/// One kernel for one choice of its type parameters, as safe code may launch it. Its fields are those of
+/// [`KernelParts`], to be read.
+///
+/// Safe code has descriptors from `#[tile_kernel]` alone, and cannot make or change one:
+/// ```compile_fail,E0133
+/// # fn make(parts: kernel_core::KernelParts) -> kernel_core::KernelDesc {
+/// kernel_core::KernelDesc::new(parts)
+/// # }
+/// ```
+/// ```compile_fail,E0423
+/// # fn make(parts: kernel_core::KernelParts) -> kernel_core::KernelDesc {
+/// kernel_core::KernelDesc(parts)
+/// # }
+/// ```
+/// ```compile_fail,E0594
+/// # fn change(desc: &mut kernel_core::KernelDesc) {
+/// desc.is_unsafe = false;
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct KernelDesc(KernelParts);
+
+impl KernelDesc {
+    /// # Safety
+    /// The functions of `configs` ([`CpuCode::run`], [`Emulated::run`]) and the entries of `bundle` are code of one
+    /// kernel, which takes its arguments as the slots that `params` describes. For every [`Call`](crate::Call) that
+    /// binds them, and that the launcher's checks of addresses let pass, this code:
+    /// - reads nothing but the elements of its arguments, and writes nothing but those of its mutable ones, in every
+    ///   variant whose `requires` hold, on the grid of its configuration, with the tensor maps of the variant;
+    /// - writes only valid values of the arguments' dtypes.
+    ///
+    /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract.
+    ///
+    /// # Panics
+    /// The slots of `params` do not follow each other from 0 on, there are more than [`MAX_SLOTS`] of them or more than
+    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes a pointer. In a constant this is a
+    /// compile error.
+    pub const unsafe fn new(parts: KernelParts) -> KernelDesc {
+        let (mut i, mut slots, mut buffers) = (0, 0, 0);
+        while i < parts.params.len() {
+            let ParamDesc { kind, slot, .. } = parts.params[i];
+            assert!(slot == slots, "the slots of a kernel's parameters follow each other");
+            let is_pointer = matches!(kind, ParamKind::Ptr | ParamKind::PtrMut);
+            assert!(parts.is_unsafe || !is_pointer, "a kernel that takes a pointer is an `unsafe fn`");
+            slots += kind.slots();
+            buffers += !matches!(kind, ParamKind::Scalar) as usize;
+            i += 1;
+        }
+        assert!(slots <= MAX_SLOTS && buffers <= MAX_BUFFERS, "a kernel has too many parameters");
+        KernelDesc(parts)
+    }
+
+    /// The facts, also in a constant.
+    pub const fn parts(&self) -> &KernelParts {
+        &self.0
+    }
+}
+
+impl Deref for KernelDesc {
+    type Target = KernelParts;
+
+    #[inline]
+    fn deref(&self) -> &KernelParts {
+        &self.0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +230,29 @@ impl ParamKind {
     }
 }
 
+/// The type of a parameter, or of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamType {
+    pub kind: ParamKind,
+    pub dtype: DType,
+}
+
+/// As written in a kernel.
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let t = self.dtype;
+        match self.kind {
+            ParamKind::Slice => write!(f, "&[{t}]"),
+            ParamKind::SliceMut => write!(f, "&mut [{t}]"),
+            ParamKind::View { rank } => write!(f, "View<{t}, {rank}>"),
+            ParamKind::ViewMut { rank } => write!(f, "ViewMut<{t}, {rank}>"),
+            ParamKind::Ptr => write!(f, "*const {t}"),
+            ParamKind::PtrMut => write!(f, "*mut {t}"),
+            ParamKind::Scalar => write!(f, "{t}"),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct ParamDesc {
     pub name: &'static str,
@@ -136,6 +260,12 @@ pub struct ParamDesc {
     pub dtype: DType,
     /// Its first slot.
     pub slot: usize,
+}
+
+impl ParamDesc {
+    pub const fn ty(&self) -> ParamType {
+        ParamType { kind: self.kind, dtype: self.dtype }
+    }
 }
 
 /// One point of a kernel's tuning space.
@@ -274,9 +404,4 @@ impl ConfigDesc {
     pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
         self.variants.iter().position(|v| runs(v) && v.admits(slots))
     }
-}
-
-/// A kernel with its type parameters chosen.
-pub trait Kernel {
-    const DESC: &'static KernelDesc;
 }

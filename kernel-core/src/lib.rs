@@ -29,11 +29,11 @@ pub use args::{
     AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg,
 };
 #[cfg(not(target_arch = "nvptx64"))]
-pub use call::{BufferUse, Call, MAX_SLOTS};
+pub use call::{BindError, BufferUse, Call, MAX_BUFFERS, MAX_SLOTS};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use desc::{
-    ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, Kernel, KernelDesc, MapDesc, MapDim, Number,
-    ParamDesc, ParamKind, Require, Test, VariantDesc, cdiv,
+    ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, KernelDesc, KernelParts, MapDesc, MapDim, Number,
+    ParamDesc, ParamKind, ParamType, Require, Test, VariantDesc, cdiv,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use half::{bf16, f16};

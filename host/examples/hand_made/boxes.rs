@@ -3,7 +3,8 @@
 use super::leak;
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
 use tile_host::kernel_core::{
-    ConfigDesc, CpuCode, GridCtx, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test, VariantDesc, cpu,
+    ConfigDesc, CpuCode, GridCtx, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test,
+    VariantDesc, cpu,
 };
 use tile_host::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
@@ -84,17 +85,21 @@ pub fn add_boxes() -> &'static KernelDesc {
     let entries =
         vec![EntryData { name: "add_boxes".into(), threads: 256, shared_bytes: 0, min_blocks: 1, ctas: 1, images }];
     let bundle = BundleData { kernel: "add_boxes".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak();
-    leak(KernelDesc {
+    let parts = KernelParts {
         name: "add_boxes",
         file: file!(),
         line: line!(),
         types: "",
         params: PARAMS,
+        is_unsafe: false,
         early: false,
         tf32: false,
         configs: CONFIGS,
         bundle: Some(bundle),
-    })
+    };
+    // SAFETY: the PTX reads x by a tensor map of its extents, and writes as many elements of y as x has, for which the
+    // example's arrays are large enough.
+    unsafe { leak(parts) }
 }
 
 pub fn call<'a>(desc: &'static KernelDesc, x: impl AsView<'a, f32, 2>, y: impl AsSliceMut<'a, f32>) -> Call<'a> {

@@ -4,7 +4,7 @@
 pub mod boxes;
 
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, ParamDesc, ParamKind, VariantDesc, cpu};
+use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -85,13 +85,14 @@ fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
     BundleData { kernel: "add_one".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak()
 }
 
-const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelDesc {
-    KernelDesc {
+const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts {
+    KernelParts {
         name,
         file: file!(),
         line: line!(),
         types: "",
         params: PARAMS,
+        is_unsafe: false,
         early: false,
         tf32: false,
         configs: CONFIGS,
@@ -99,12 +100,21 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelDesc {
     }
 }
 
-fn leak(d: KernelDesc) -> &'static KernelDesc {
-    Box::leak(Box::new(d))
+/// # Safety
+/// As of [`KernelDesc::new`].
+unsafe fn leak(parts: KernelParts) -> &'static KernelDesc {
+    // SAFETY: the caller's.
+    Box::leak(Box::new(unsafe { KernelDesc::new(parts) }))
+}
+
+/// A descriptor of this module's code.
+fn leak_one(parts: KernelParts) -> &'static KernelDesc {
+    // SAFETY: the PTX and the CPU function read a slice and write another, both up to the shorter length.
+    unsafe { leak(parts) }
 }
 
 pub fn add_one() -> &'static KernelDesc {
-    leak(desc("add_one", Some(bundle("sm_75", ptx))))
+    leak_one(desc("add_one", Some(bundle("sm_75", ptx))))
 }
 
 /// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute capability 9.0 on.
@@ -115,26 +125,26 @@ pub fn add_early() -> &'static KernelDesc {
             .replace("sm_75", "sm_90")
             .replace("mov.u32 %r1,", "griddepcontrol.wait; mov.u32 %r1,")
     };
-    leak(KernelDesc { early: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
+    leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
 }
 
 /// The same in code for devices that cannot, which does not wait.
 pub fn add_early_but_old() -> &'static KernelDesc {
-    leak(KernelDesc { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
+    leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
 }
 
 /// PTX that does not compile.
 pub fn broken() -> &'static KernelDesc {
-    leak(desc("broken", Some(bundle("sm_75", |e, add| ptx(e, add).replace("ld.global", "ld.nowhere")))))
+    leak_one(desc("broken", Some(bundle("sm_75", |e, add| ptx(e, add).replace("ld.global", "ld.nowhere")))))
 }
 
 /// Code for a device that this is not.
 pub fn elsewhere() -> &'static KernelDesc {
-    leak(desc("elsewhere", Some(bundle("sm_75a", ptx))))
+    leak_one(desc("elsewhere", Some(bundle("sm_75a", ptx))))
 }
 
 pub fn without_bundle() -> &'static KernelDesc {
-    leak(desc("without_bundle", None))
+    leak_one(desc("without_bundle", None))
 }
 
 pub fn call<'a>(desc: &'static KernelDesc, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Call<'a> {

@@ -55,12 +55,12 @@ pub trait Launch {
 
     /// The same, with all that can be said but the configuration, which is the pinned one.
     #[doc(hidden)]
-    fn launch_as(&self, call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
+    fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
         if let Some(tuned) = self.tuned()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
         {
-            let report = self.runtime().tune(self.stream(), call.clone())?;
+            let report = self.runtime().tune(self.stream(), call.reborrow())?;
             tuned.borrow_mut().push((desc, report));
             options.early = false;
         }

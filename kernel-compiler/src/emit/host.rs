@@ -73,10 +73,17 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             None => quote! { ::core::option::Option::None },
         };
         let (desc, early, tf32) = (format_ident!("DESC_{t}"), k.ast.early.is_some(), funcs.iter().any(in_tf32));
+        let is_unsafe = k.ast.is_unsafe;
+        // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
+        // source. The language checks every access against the argument's bounds, except in a kernel that is an
+        // `unsafe fn`.
         descs.push(quote! {
-            pub static #desc: __k::KernelDesc = __k::KernelDesc {
-                name: #name, file: file!(), line: #line, types: #id,
-                params: &[#params], early: #early, tf32: #tf32, configs: &[#(#configs),*], bundle: #bundle,
+            pub static #desc: __k::KernelDesc = unsafe {
+                __k::KernelDesc::new(__k::KernelParts {
+                    name: #name, file: file!(), line: #line, types: #id,
+                    params: &[#params], is_unsafe: #is_unsafe, early: #early, tf32: #tf32,
+                    configs: &[#(#configs),*], bundle: #bundle,
+                })
             };
         });
         keys.push((types, desc));
@@ -312,6 +319,12 @@ fn call(k: &Kernel) -> TokenStream {
         }
     });
     let unsafety = &item.sig.unsafety;
+    let desc = quote! { <(#(#generics,)*) as #name::Types>::DESC };
+    // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel.
+    let start = match k.ast.is_unsafe {
+        true => quote! { unsafe { ::kernel_core::Call::new_unsafe(#desc) } },
+        false => quote! { ::kernel_core::Call::new(#desc) },
+    };
     let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."] });
     quote! {
         #(#attrs)*
@@ -319,7 +332,7 @@ fn call(k: &Kernel) -> TokenStream {
         #[allow(missing_docs, clippy::too_many_arguments, clippy::pedantic, unused_mut)]
         #vis #unsafety fn #name<'__a, #(#generics: ::kernel_core::Element),*>(#(#params),*) -> ::kernel_core::Call<'__a>
         where (#(#generics,)*): #name::Types {
-            ::kernel_core::Call::new(<(#(#generics,)*) as #name::Types>::DESC) #(#bind)*
+            #start #(#bind)*
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the tests of operations share: elements as numbers, and runs on every backend that there is without a device.
 
-use kernel_core::{KernelDesc, bf16, f16};
+use kernel_core::{KernelParts, bf16, f16};
 use tile_host::{Error, LaunchOptions, Runtime};
 
 /// An element as a number: of every dtype but the 64-bit integers without loss.
@@ -35,7 +35,7 @@ halves! { f16 bf16 }
 
 /// Runs every configuration on the CPU and on the emulated SM; `run` gives what was computed.
 pub fn everywhere<R>(
-    desc: &KernelDesc,
+    desc: &KernelParts,
     run: impl Fn(&Runtime, &LaunchOptions) -> Result<R, Error>,
     check: impl Fn(R, &str),
 ) {
