@@ -190,9 +190,10 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             "no indexing: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `.0` takes a tuple's field",
         )),
         syn::Expr::Match(m) => {
-            return Err(
-                d.error(m.match_token.span, "`match` is not part of the tile language: use `if`, or `where_` on tiles")
-            );
+            return Err(d.error(
+                m.match_token.span,
+                "`match` is not part of the tile language: use `if`, or `where_` on tiles",
+            ));
         }
         syn::Expr::Try(t) => {
             return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail"));

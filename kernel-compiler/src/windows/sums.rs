@@ -285,11 +285,7 @@ impl<'a> Sums<'a> {
             })),
             // An argument that is no negative number, which is asked for where it matters.
             Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
-                if let Op::Slot { slot } = *f.op(x) {
-                    Some(Sum::atom(Atom::Slot(slot)))
-                } else {
-                    None
-                }
+                if let Op::Slot { slot } = *f.op(x) { Some(Sum::atom(Atom::Slot(slot))) } else { None }
             }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
             Op::Binary(Binary::Sub, a, b) => Some(self.of(a)?.sub(&self.of(b)?)),
