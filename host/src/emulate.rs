@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use kernel_core::emulator::{self, Kind, Options, Region, Shape, TensorMap};
+use kernel_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
 pub(crate) fn launch(
@@ -18,13 +18,15 @@ pub(crate) fn launch(
     let Some(emulated) = variant.emulated else {
         return Err(Error::NotEmulated { kernel: desc.name, config: config.id });
     };
-    let regions = regions(stream, call);
+    let regions = regions(stream, call, emulated.early.unwrap_or_default());
+    let program =
+        Program { name: desc.name, run: emulated.run, registers: emulated.registers, early: emulated.early.is_some() };
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
     let slots: Vec<u64> =
         call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
     let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
     // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(emulated.run, shape, &slots, &regions, options) };
+    let ran = unsafe { emulator::launch(program, shape, &slots, &regions, options) };
     match ran {
         Ok(report) => {
             report.printed.iter().for_each(|line| println!("{line}"));
@@ -60,7 +62,7 @@ fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorM
 }
 
 /// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.
-fn regions(stream: &Stream, call: &Call) -> Vec<Region> {
+fn regions(stream: &Stream, call: &Call, early: &[u8]) -> Vec<Region> {
     let (desc, all) = (call.desc(), call.buffers());
     all.iter()
         .map(|b| {
@@ -73,6 +75,7 @@ fn regions(stream: &Stream, call: &Call) -> Vec<Region> {
                 bytes: if raw { b.extent.unwrap_or(Region::UNKNOWN) } else { b.bytes },
                 mutable: all.iter().filter(same).any(|o| o.mutable),
                 initialised: !stream.blocks().is_undefined(b.start),
+                early: early.iter().any(|&p| p as usize == b.param as usize),
                 name: param.map_or(String::new(), |p| p.name.into()),
             }
         })

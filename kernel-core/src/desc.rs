@@ -397,6 +397,10 @@ pub struct Emulated {
     pub shared_bytes: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
+    /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
+    pub registers: u32,
+    /// The parameters that may be read before the launch in front has ended, if the kernel may begin then.
+    pub early: Option<&'static [u8]>,
 }
 
 impl ConfigDesc {

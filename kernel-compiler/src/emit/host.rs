@@ -237,6 +237,18 @@ fn instance(
             });
             let (body, threads, bytes) = (parse(&lowered.text()), lowered.threads, lowered.shared_bytes as u32);
             let ctas = config.ctas;
+            // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
+            let registers = match device::only(variant) {
+                Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
+                None => 0,
+            };
+            let early = match &func.early {
+                Some(params) => {
+                    let params = params.iter().map(|&p| p as u8);
+                    quote! { ::core::option::Option::Some(&[#(#params),*]) }
+                }
+                None => quote! { ::core::option::Option::None },
+            };
             code.items.push(quote! {
                 unsafe fn #name(a: &[u64]) {
                     use __k::device as d;
@@ -247,7 +259,7 @@ fn instance(
                     #body
                 }
             });
-            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas }) }
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, early: #early }) }
         } else {
             quote! { ::core::option::Option::None }
         };

@@ -158,6 +158,7 @@ unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const N
     site: u32,
     product: impl Fn(*mut D, usize, usize, usize, bool),
 ) -> [D; R] {
+    hw::accumulators_accessed();
     if chain.first {
         hw::wgmma_fence(site);
     }
@@ -205,8 +206,9 @@ pub unsafe fn wgmma_ra<
     add: bool,
     site: u32,
 ) -> [D; R] {
-    let words: [[[u32; 4]; KB]; MB] =
-        super::each(|m| super::each(|k| a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })));
+    let words: [[hw::Fragment; KB]; MB] = super::each(|m| {
+        super::each(|k| hw::fragment(a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })))
+    });
     let b = of_b.steps(b);
     issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
         hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site)

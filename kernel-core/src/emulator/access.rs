@@ -40,6 +40,9 @@ impl Machine {
     #[inline]
     pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
         self.report.global_bytes += bytes as u64;
+        if !self.may_go_ahead(touch, addr, site) {
+            return false;
+        }
         if touch == Touch::Write {
             self.asked.clear();
         }
@@ -60,6 +63,9 @@ impl Machine {
     /// same.
     pub fn global_async(&mut self, steps: &[Asynchronous], touch: Touch, addr: u64, bytes: usize) -> bool {
         self.report.global_bytes += bytes as u64;
+        if !self.may_go_ahead(touch, addr, steps.first().map_or(0, |s| s.now.site())) {
+            return false;
+        }
         if touch.writes() {
             self.asked.clear();
         }

@@ -4,8 +4,10 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::overflow::Watch;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Command {
@@ -20,7 +22,10 @@ type Fiber = Coroutine<Command, (), (), DefaultStack>;
 /// The threads of a launch. Between programs each waits for the next one.
 pub struct Fibers {
     fibers: Vec<Fiber>,
+    /// The lowest address of each one's stack.
+    lowest: Vec<usize>,
     stack_bytes: usize,
+    watch: Watch,
 }
 
 /// Stacks of one size, for the launches of one host thread.
@@ -37,17 +42,20 @@ thread_local! {
 impl Fibers {
     /// `body(thread, suspend)` runs one program's part of a thread; it is told first how to suspend.
     pub fn new(
+        kernel: &'static str,
         threads: u32,
         stack_bytes: usize,
         body: impl Fn(u32, *const Suspend) + Copy + 'static,
     ) -> std::io::Result<Self> {
         let stack = || match POOL.with_borrow_mut(|p| if p.bytes == stack_bytes { p.free.pop() } else { None }) {
             Some(stack) => Ok(stack),
-            None => DefaultStack::new(stack_bytes),
+            None => DefaultStack::new(stack_bytes).inspect(in_small_pages),
         };
-        let mut fibers = Vec::with_capacity(threads as usize);
+        let (mut fibers, mut lowest) = (Vec::with_capacity(threads as usize), Vec::with_capacity(threads as usize));
         for thread in 0..threads {
-            fibers.push(Coroutine::with_stack(stack()?, move |suspend: &Suspend, first| {
+            let stack = stack()?;
+            lowest.push(stack.limit().get());
+            fibers.push(Coroutine::with_stack(stack, move |suspend: &Suspend, first| {
                 let mut command = first;
                 while command == Command::Run {
                     body(thread, suspend);
@@ -55,13 +63,14 @@ impl Fibers {
                 }
             }));
         }
-        Ok(Fibers { fibers, stack_bytes })
+        Ok(Fibers { fibers, lowest, stack_bytes, watch: Watch::new(kernel, stack_bytes) })
     }
 
     /// Runs a thread until it suspends; its panic, if that is how it ended.
     #[inline]
     pub fn resume(&mut self, thread: u32) -> Result<(), Box<dyn Any + Send>> {
         let fiber = &mut self.fibers[thread as usize];
+        self.watch.guard(self.lowest[thread as usize]);
         catch_unwind(AssertUnwindSafe(|| {
             fiber.resume(Command::Run);
         }))
@@ -91,6 +100,19 @@ impl Drop for Fibers {
             recycle(fiber, self.stack_bytes);
         }
     }
+}
+
+/// Memory is taken page by page as a thread comes to use it: a stack may be large, and thousands of them cost address space
+/// alone. Huge pages would give each thread at least 2 MiB.
+fn in_small_pages(stack: &DefaultStack) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range is the stack's own mapping; the advice changes nothing of its contents.
+    unsafe {
+        let (low, high) = (stack.limit().get(), stack.base().get());
+        libc::madvise(low as *mut libc::c_void, high - low, libc::MADV_NOHUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stack;
 }
 
 fn recycle(fiber: Fiber, stack_bytes: usize) {

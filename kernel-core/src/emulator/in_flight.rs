@@ -73,6 +73,11 @@ impl Flights {
         self.list.clear();
     }
 
+    /// Whether a thread's register is an accumulator in flight.
+    pub fn holds(&self, thread: u32, word: u32) -> bool {
+        self.find(thread, word).is_some()
+    }
+
     /// A flight, and which of its registers, that a thread brings elsewhere.
     fn find(&self, thread: u32, word: u32) -> Option<(&Flight, usize)> {
         self.list.iter().filter(|f| f.concerns(thread)).find_map(|f| Some((f, f.register(word)?)))

@@ -5,18 +5,21 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ptr;
 
-use super::Shape;
 use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
 use super::fiber::{Fibers, Suspend};
 use super::memory::{Global, Shared};
 use super::order::{Order, Stamp};
 use super::random::Random;
+use super::registers::Pool;
 use super::report::{Failure, Kind, Options, Region, Report};
+use super::shadow::Touch;
 pub use super::state::State;
 use super::tensor::Tensor;
+use super::{Program, Shape};
 
 pub struct Machine {
+    code: Program,
     pub cluster: Cluster,
     pub grid: [u64; 3],
     pub program: [u64; 3],
@@ -42,6 +45,10 @@ pub struct Machine {
     /// Of each CTA.
     pub shared: Vec<Shared>,
     pub tensor: Tensor,
+    /// Of each CTA.
+    pub registers: Vec<Pool>,
+    /// By thread: whether it has waited for the launch in front to end, where this one begins early.
+    waited_for_launch: Vec<bool>,
     pub banks: Banks,
     pub report: Report,
     failure: Option<Failure>,
@@ -82,11 +89,12 @@ pub fn suspend() {
 }
 
 impl Machine {
-    pub fn new(shape: Shape, regions: &[Region], options: &Options) -> Self {
+    pub fn new(code: Program, shape: Shape, regions: &[Region], options: &Options) -> Self {
         let Shape { threads, shared_bytes, grid, ctas } = shape;
         let cluster = Cluster { threads, ctas };
         let n = cluster.size() as usize;
         Machine {
+            code,
             cluster,
             grid,
             program: [0; 3],
@@ -107,6 +115,8 @@ impl Machine {
             global: Global::new(regions, options),
             shared: (0..ctas).map(|cta| Shared::new(cta, shared_bytes, options)).collect(),
             tensor: Tensor::new(cluster),
+            registers: (0..ctas).map(|_| Pool::new(threads)).collect(),
+            waited_for_launch: vec![false; n],
             banks: Banks::new(cluster.size(), options.banks),
             report: Report::default(),
             failure: None,
@@ -116,12 +126,12 @@ impl Machine {
     }
 
     /// Runs every program of the grid.
-    pub fn run(mut self, run: unsafe fn(&[u64]), slots: &[u64]) -> Result<Report, Failure> {
+    pub fn run(mut self, slots: &[u64]) -> Result<Report, Failure> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
         CURRENT.set(machine);
         let _installed = Installed;
-        let slots: *const [u64] = slots;
+        let (slots, Program { name, run, .. }): (*const [u64], _) = (slots, self.code);
         let body = move |thread: u32, suspend: *const Suspend| {
             with(|m| m.suspends[thread as usize] = suspend);
             // SAFETY: the caller of `launch` vouches for the code; the slots outlive the launch.
@@ -133,7 +143,7 @@ impl Machine {
         };
         // SAFETY: while a fiber runs only the fiber uses the machine, and between that only this function.
         unsafe {
-            let mut fibers = match Fibers::new((*machine).cluster.size(), (*machine).options.stack_bytes, body) {
+            let mut fibers = match Fibers::new(name, (*machine).cluster.size(), (*machine).options.stack_bytes, body) {
                 Ok(fibers) => fibers,
                 Err(e) => return Err(Failure::launch(format!("no stacks: {e}"), &(*machine).options)),
             };
@@ -149,6 +159,7 @@ impl Machine {
                     }
                 }
                 (*machine).finish_program();
+                (*machine).has_waited_for_launch();
                 if let Some(failure) = (*machine).failure.take() {
                     return Err(failure);
                 }
@@ -172,6 +183,8 @@ impl Machine {
         self.in_warp.fill(0);
         self.tensor.begin_program();
         self.asked.clear();
+        self.registers.iter_mut().for_each(|p| p.begin_program(self.code.registers));
+        self.waited_for_launch.fill(!self.code.early);
         self.make_runnable(0..self.cluster.size());
         self.report.programs += 1;
     }
@@ -180,6 +193,44 @@ impl Machine {
         let from = self.runnable.len();
         self.runnable.extend(threads.rev());
         self.random.shuffle(&mut self.runnable[from..]);
+    }
+
+    /// Takes a thread out of those that can go on.
+    pub fn not_runnable(&mut self, thread: u32) {
+        self.runnable.retain(|&t| t != thread);
+    }
+
+    /// The current thread waits until the launch in front has ended.
+    pub fn wait_for_launch(&mut self) {
+        self.waited_for_launch[self.current as usize] = true;
+    }
+
+    /// Whether the current thread may touch a byte of global memory, as far as the launch in front is concerned.
+    #[inline]
+    pub fn may_go_ahead(&mut self, touch: Touch, addr: u64, site: u32) -> bool {
+        self.waited_for_launch[self.current as usize] || self.goes_ahead(touch, addr, site)
+    }
+
+    #[cold]
+    fn goes_ahead(&mut self, touch: Touch, addr: u64, site: u32) -> bool {
+        if touch == Touch::Read && self.global.is_early(addr) {
+            return true;
+        }
+        let message = format!(
+            "thread {}: {} {}: no wait for the launch in front comes before",
+            self.name(self.current),
+            if touch.writes() { "writes" } else { "reads" },
+            self.global.describe(addr)
+        );
+        self.fail(Kind::TooEarly, site, message);
+        false
+    }
+
+    /// A program ends: some thread of it has waited for the launch in front, or this launch might end before that one.
+    fn has_waited_for_launch(&mut self) {
+        if !self.waited_for_launch.contains(&true) {
+            self.fail(Kind::TooEarly, 0, "the program ends, and no thread has waited for the launch in front".into());
+        }
     }
 
     /// The thread to run; none when the program is over or has failed.
@@ -196,7 +247,7 @@ impl Machine {
 
     /// Nobody can go on: the threads wait for others that will not come.
     fn stuck(&mut self) {
-        if self.stuck_at_mbarrier() {
+        if self.stuck_at_registers() || self.stuck_at_mbarrier() {
             return;
         }
         // The barrier of a cluster waits for somebody who waits at something else.

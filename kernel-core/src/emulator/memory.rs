@@ -190,6 +190,13 @@ impl Global {
         Err(Fault::new(kind, format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr))))
     }
 
+    /// Whether what lies there may be read before the launch in front has ended.
+    pub fn is_early(&self, addr: u64) -> bool {
+        let here = |g: &&Region| addr >= g.start && addr - g.start < g.bytes;
+        let mut at = self.regions.iter().map(|(g, _)| g).filter(here).peekable();
+        at.peek().is_some() && at.all(|g| g.early)
+    }
+
     fn overlaps(&self, addr: u64, bytes: usize) -> bool {
         self.spans.iter().any(|s| addr < s.end && s.start < addr + bytes as u64)
     }
@@ -204,7 +211,7 @@ impl Global {
     }
 
     /// The nearest parameter and the distance from its start.
-    fn describe(&self, addr: u64) -> String {
+    pub fn describe(&self, addr: u64) -> String {
         let distance = |g: &Region| g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + g.bytes.max(1) - 1));
         match self.regions.iter().map(|(g, _)| g).min_by_key(|g| distance(g)) {
             Some(g) => format!("byte {} of `{}` ({} bytes)", addr as i128 - g.start as i128, g.name, g.bytes),

@@ -24,8 +24,10 @@ mod mbarrier;
 mod memory;
 mod named_barrier;
 mod order;
+mod overflow;
 mod product;
 mod random;
+mod registers;
 mod report;
 mod shadow;
 mod state;
@@ -47,6 +49,20 @@ pub const MAX_THREADS: u32 = 1024;
 pub const MAX_CTAS: u32 = 8;
 /// Threads that can be told apart; hardware takes more.
 pub const MAX_CLUSTER_THREADS: u32 = 4096;
+
+/// The code of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// One thread of one program, given the slots.
+    pub run: unsafe fn(&[u64]),
+    /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
+    pub registers: u32,
+    /// Whether it may begin before the launch in front of it has ended: until a thread has waited for that
+    /// (`griddepcontrol.wait`) it may only load from regions that are [`early`](Region::early).
+    pub early: bool,
+}
 
 /// How many threads a launch has, and of which shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,10 +101,10 @@ impl Shape {
 /// Runs the programs of a launch, and stops at the first thing found wrong. What they stored until then stays stored.
 ///
 /// # Safety
-/// `run` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that nobody
+/// `program` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that nobody
 /// else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
 pub unsafe fn launch(
-    run: unsafe fn(&[u64]),
+    program: Program,
     shape: Shape,
     slots: &[u64],
     regions: &[Region],
@@ -96,6 +112,6 @@ pub unsafe fn launch(
 ) -> Result<Report, Failure> {
     match shape.trouble(options) {
         Some(message) => Err(Failure::launch(message, options)),
-        None => machine::Machine::new(shape, regions, options).run(run, slots),
+        None => machine::Machine::new(program, shape, regions, options).run(slots),
     }
 }

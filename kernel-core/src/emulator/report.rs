@@ -11,6 +11,8 @@ pub struct Region {
     pub mutable: bool,
     /// Whether its contents are defined before the launch.
     pub initialised: bool,
+    /// Whether it may be read before the launch in front has ended, where this one begins early.
+    pub early: bool,
     /// The parameter's name.
     pub name: String,
 }
@@ -40,7 +42,7 @@ pub struct Options {
     pub shuffles_order_memory: bool,
     /// Refuse larger grids.
     pub max_programs: u64,
-    /// Stack of each thread; lowered code keeps its registers there.
+    /// Stack of each thread; lowered code keeps its registers there. It is address space until a thread comes to use it.
     pub stack_bytes: usize,
 }
 
@@ -56,7 +58,7 @@ impl Default for Options {
             forbid_same_value_stores: false,
             shuffles_order_memory: false,
             max_programs: 1 << 22,
-            stack_bytes: 256 << 10,
+            stack_bytes: 16 << 20,
         }
     }
 }
@@ -133,6 +135,10 @@ pub enum Kind {
     Protocol,
     /// Threads that must take a step together do not, or wait for what does not come.
     Divergence,
+    /// Registers that warpgroups hand to each other: numbers that do not go, or more than there are.
+    Registers,
+    /// Memory that the launch in front may write, or read, before this one has waited for it.
+    TooEarly,
     /// A program waits for one that may begin after it.
     EndlessWait,
     BankConflict,
@@ -161,6 +167,8 @@ impl Kind {
             Kind::EndedCta => "access to the shared memory of a CTA that may have ended",
             Kind::Protocol => "misuse of a tensor step",
             Kind::Divergence => "divergence",
+            Kind::Registers => "misuse of registers",
+            Kind::TooEarly => "access before the launch in front has ended",
             Kind::EndlessWait => "wait without end",
             Kind::BankConflict => "bank conflict",
             Kind::Assertion => "assertion failed",

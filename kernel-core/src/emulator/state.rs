@@ -31,6 +31,12 @@ pub enum State {
         name: &'static str,
         site: u32,
     },
+    /// At a change of a warpgroup's registers, or waiting for those it takes.
+    AtRegisters {
+        increase: bool,
+        n: u32,
+        site: u32,
+    },
     Finished,
 }
 
@@ -44,7 +50,8 @@ impl State {
             | State::AtShuffle { site }
             | State::AtGroupBarrier { site, .. }
             | State::AtMbarrier { site, .. }
-            | State::AtMatrix { site, .. } => site,
+            | State::AtMatrix { site, .. }
+            | State::AtRegisters { site, .. } => site,
         }
     }
 
@@ -60,6 +67,9 @@ impl State {
                 format!("waits on line {site} for parity {parity} of the mbarrier at {}", cluster.place(bar))
             }
             State::AtMatrix { name, site } => format!("waits at the {name} of line {site}"),
+            State::AtRegisters { increase, n, site } => {
+                format!("waits to {} its registers to {n} on line {site}", if increase { "raise" } else { "lower" })
+            }
             State::Finished => "has finished".into(),
         }
     }

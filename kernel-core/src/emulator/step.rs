@@ -62,6 +62,11 @@ pub fn warp_barrier(site: u32) {
     }
 }
 
+/// Waits until the launch in front has ended.
+pub fn wait_for_launch() {
+    with(|m| m.wait_for_launch());
+}
+
 pub fn shuffle(v: u32, from: Source, site: u32) -> u32 {
     let waits = with(|m| {
         let lane = match from {

@@ -75,6 +75,19 @@ pub fn wgmma_fence() {
     with(|m| m.wgmma_fence());
 }
 
+pub fn accumulators_accessed() {
+    with(|m| m.accumulators_accessed());
+}
+
+/// How many fences the thread has made.
+pub fn fences() -> u32 {
+    with(|m| m.tensor.threads[m.current as usize].fences.made)
+}
+
+pub fn set_registers(increase: bool, n: u32, site: u32) {
+    take(|m| m.set_registers(increase, n, site));
+}
+
 pub fn wgmma_commit() {
     with(|m| m.commit_products());
 }
@@ -85,9 +98,16 @@ pub fn wgmma_wait(pending: u32, acc: &mut [u32], site: u32) {
 
 /// # Safety
 /// The accumulators can be read and written until the thread goes on, and the descriptors are of shared memory.
-pub unsafe fn wgmma(product: Product, acc: *mut u32, a: [u32; 4], descriptors: [u64; 2], add: bool, site: u32) {
+pub unsafe fn wgmma(
+    product: Product,
+    acc: *mut u32,
+    (a, a_written): ([u32; 4], u32),
+    descriptors: [u64; 2],
+    add: bool,
+    site: u32,
+) {
     take(|m| {
-        m.tensor.operands[m.current as usize] = Operands { acc, a, descriptors, add, ..Operands::default() };
+        m.tensor.operands[m.current as usize] = Operands { acc, a, a_written, descriptors, add, ..Operands::default() };
         m.wgmma(product, site)
     });
 }

@@ -16,10 +16,19 @@ use super::report::Kind;
 #[derive(Default)]
 pub struct Work {
     pub products: Groups,
-    /// Whether accumulators were fenced since the last wait for products.
-    pub fenced: bool,
+    pub fences: Fences,
     pub stores: Groups,
     pub copies: Groups,
+}
+
+/// The order of a thread's accesses to registers and of its fences for products (`wgmma.fence`), as numbers of fences so far.
+#[derive(Clone, Copy, Default)]
+pub struct Fences {
+    pub made: u32,
+    /// When it last waited for products.
+    pub waited: u32,
+    /// When it may last have written accumulators.
+    pub accessed: u32,
 }
 
 /// What a thread brings to a step of tensor cores, and what it gets.
@@ -32,6 +41,8 @@ pub struct Operands {
     pub add: bool,
     /// Fragments in registers.
     pub a: [u32; 4],
+    /// How many fences the thread had made when it wrote them.
+    pub a_written: u32,
     pub b: [u32; 2],
     pub d: [u32; 4],
     /// A matrix row that was read from shared memory.
@@ -40,7 +51,16 @@ pub struct Operands {
 
 impl Default for Operands {
     fn default() -> Self {
-        Operands { acc: ptr::null_mut(), descriptors: [0; 2], add: true, a: [0; 4], b: [0; 2], d: [0; 4], row: 0 }
+        Operands {
+            acc: ptr::null_mut(),
+            descriptors: [0; 2],
+            add: true,
+            a: [0; 4],
+            a_written: 0,
+            b: [0; 2],
+            d: [0; 4],
+            row: 0,
+        }
     }
 }
 
@@ -77,7 +97,7 @@ impl Tensor {
         self.in_group.fill(0);
         self.flights.clear();
         for t in &mut self.threads {
-            t.fenced = false;
+            t.fences = Fences::default();
             [&mut t.products, &mut t.stores, &mut t.copies].into_iter().for_each(Groups::clear);
         }
     }

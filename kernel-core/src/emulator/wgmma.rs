@@ -62,7 +62,13 @@ impl Descriptor {
 
 impl Machine {
     pub fn wgmma_fence(&mut self) {
-        self.tensor.threads[self.current as usize].fenced = true;
+        self.tensor.threads[self.current as usize].fences.made += 1;
+    }
+
+    /// The current thread may have written accumulators of a product that it begins next.
+    pub fn accumulators_accessed(&mut self) {
+        let fences = &mut self.tensor.threads[self.current as usize].fences;
+        fences.accessed = fences.made;
     }
 
     pub fn commit_products(&mut self) {
@@ -73,7 +79,7 @@ impl Machine {
     /// With the accumulators of the products that it waits for; whether the thread must stop.
     pub fn wait_products(&mut self, pending: u32, acc: &mut [u32], site: u32) -> bool {
         let work = &mut self.tensor.threads[self.current as usize];
-        work.fenced = false;
+        work.fences.waited = work.fences.made;
         let Some(before) = work.products.wait(pending) else { return false };
         let agent = self.order.agent(Agent::Wgmma { first: self.cluster.group_of(self.current, WARPGROUP).start });
         self.order.complete(self.current, agent, before);
@@ -87,8 +93,21 @@ impl Machine {
     pub unsafe fn wgmma(&mut self, product: Product, site: u32) -> bool {
         let work = &mut self.tensor.threads[self.current as usize];
         work.products.add(site);
-        if !work.fenced {
-            let message = format!("thread {}: no wgmma_fence since the last wgmma_wait", self.name(self.current));
+        let fences = work.fences;
+        let Operands { acc, a_written, .. } = self.tensor.operands[self.current as usize];
+        // Accumulators that further products of the same shape take need no fence of their own.
+        let begins = !self.tensor.flights.holds(self.current, *acc);
+        let missing = if fences.made == fences.waited {
+            Some("since the last wgmma_wait")
+        } else if begins && fences.made == fences.accessed {
+            Some("since its accumulators were written")
+        } else if product.registers && fences.made == a_written {
+            Some("since the registers of A were written")
+        } else {
+            None
+        };
+        if let Some(since) = missing {
+            let message = format!("thread {}: no wgmma_fence {since}", self.name(self.current));
             self.fail(Kind::Protocol, site, message);
             return true;
         }

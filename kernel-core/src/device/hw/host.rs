@@ -13,8 +13,10 @@ pub use crate::emulator::step::{
     warp_barrier,
 };
 
-/// Launches are emulated one after another.
-pub fn grid_dependency_wait() {}
+/// Launches are emulated one after another; what comes too early is found by who has come by here.
+pub fn grid_dependency_wait() {
+    step::wait_for_launch()
+}
 
 pub fn shuffle_xor(v: u32, mask: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Xor(mask), site)

@@ -100,8 +100,27 @@ pub fn group_barrier(id: u32, threads: u32, site: u32) {
     step::group_barrier(id, threads, site)
 }
 
-/// Registers are not counted here.
-pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {}
+/// Sets how many registers each thread of the warpgroup has: more come from what others of the CTA have given back.
+pub fn set_registers<const INCREASE: bool, const N: u32>(site: u32) {
+    step::set_registers(INCREASE, N, site)
+}
+
+/// A fragment of A in registers, and when it was written.
+#[derive(Clone, Copy)]
+pub struct Fragment {
+    words: [u32; 4],
+    written: u32,
+}
+
+/// Writes a fragment of A to registers.
+pub fn fragment(words: [u32; 4]) -> Fragment {
+    Fragment { words, written: step::fences() }
+}
+
+/// Accumulators of products that begin next may have been written until here.
+pub fn accumulators_accessed() {
+    step::accumulators_accessed()
+}
 
 pub fn wgmma_fence(_site: u32) {
     step::wgmma_fence()
@@ -137,7 +156,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
     step::wgmma(
         Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] },
         acc.cast(),
-        [0; 4],
+        ([0; 4], 0),
         [a, b],
         add,
         site,
@@ -147,7 +166,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 /// As [`wgmma`], with the left operand in registers.
 pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     acc: *mut D,
-    a: [u32; 4],
+    a: Fragment,
     b: u64,
     add: bool,
     site: u32,
@@ -156,7 +175,7 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     step::wgmma(
         Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] },
         acc.cast(),
-        a,
+        (a.words, a.written),
         [0, b],
         add,
         site,

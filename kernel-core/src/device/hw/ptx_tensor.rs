@@ -253,6 +253,20 @@ pub fn cp_async_wait<const PENDING: u32>(_site: u32) {
 
 // --- tensor cores, a warpgroup at a time ---
 
+/// A fragment of A in registers.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Fragment([u32; 4]);
+
+#[inline(always)]
+pub fn fragment(words: [u32; 4]) -> Fragment {
+    Fragment(words)
+}
+
+/// For the emulated SM, which cannot see accesses to registers.
+#[inline(always)]
+pub fn accumulators_accessed() {}
+
 #[inline(always)]
 pub fn wgmma_fence(_site: u32) {
     // SAFETY: orders registers.
@@ -372,7 +386,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
 #[inline(always)]
 pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     acc: *mut D,
-    a: [u32; 4],
+    Fragment(a): Fragment,
     b: u64,
     add: bool,
     _site: u32,

@@ -29,14 +29,14 @@ const ATOMIC: u32 = 15;
 const NOT_COMMITTED: u32 = 16;
 
 /// Operands of ones: rows along the depth, as `tile` says.
-unsafe fn ones<A: Mem>() {
+pub unsafe fn ones<A: Mem>() {
     let one = if A::BYTES == 2 { 0x3c00_3c00 } else { 0x0101_0101 };
     d::shared_store::<u32, 32, 4>(|r| d::thread() * 128 + r as u32 * 4, |_| true, |_| one, 1);
     h::proxy_fence(2);
     d::barrier(3);
 }
 
-unsafe fn multiply<A: Mem, D: Mem, const N: usize>(acc: &mut [D; 32], add: bool, site: u32) {
+pub unsafe fn multiply<A: Mem, D: Mem, const N: usize>(acc: &mut [D; 32], add: bool, site: u32) {
     h::wgmma::<A, D, N, false, false>(acc.as_mut_ptr(), tile(0), tile(8192), add, site);
 }
 

@@ -9,13 +9,14 @@ mod composed;
 mod divergence;
 mod in_flight;
 mod memory;
+mod orders;
 mod races;
 mod results;
 mod ring;
 mod schedule;
 mod tensor;
 
-use super::{Failure, Kind, Options, Region, Report, Shape, launch};
+use super::{Failure, Kind, Options, Program, Region, Report, Shape, launch};
 
 type Run = unsafe fn(&[u64]);
 
@@ -28,6 +29,8 @@ struct Launch<'a> {
     regions: Vec<Region>,
     scalars: Vec<u64>,
     options: Options,
+    registers: u32,
+    early: Option<&'static [usize]>,
     buffers: std::marker::PhantomData<&'a mut ()>,
 }
 
@@ -40,6 +43,8 @@ fn program(threads: u32, shared: u32) -> Launch<'static> {
         regions: Vec::new(),
         scalars: Vec::new(),
         options: Options::default(),
+        registers: 128,
+        early: None,
         buffers: std::marker::PhantomData,
     }
 }
@@ -65,6 +70,17 @@ impl<'a> Launch<'a> {
         self
     }
 
+    fn registers(mut self, registers: u32) -> Self {
+        self.registers = registers;
+        self
+    }
+
+    /// May begin before the launch in front has ended, and read these buffers.
+    fn early(mut self, buffers: &'static [usize]) -> Self {
+        self.early = Some(buffers);
+        self
+    }
+
     fn scalar(mut self, v: u64) -> Self {
         self.scalars.push(v);
         self
@@ -73,7 +89,7 @@ impl<'a> Launch<'a> {
     fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialised: bool) -> Self {
         let name = format!("p{}", self.regions.len());
         let bytes = (len * size_of::<T>()) as u64;
-        self.regions.push(Region { start: start as u64, bytes, mutable, initialised, name });
+        self.regions.push(Region { start: start as u64, bytes, mutable, initialised, early: false, name });
         self
     }
 
@@ -90,12 +106,16 @@ impl<'a> Launch<'a> {
         self.region(data.as_mut_ptr(), data.len(), true, false)
     }
 
-    fn run(self, run: Run) -> Result<Report, Failure> {
+    fn run(mut self, run: Run) -> Result<Report, Failure> {
+        for &i in self.early.into_iter().flatten() {
+            self.regions[i].early = true;
+        }
+        let program = Program { name: "a test", run, registers: self.registers, early: self.early.is_some() };
         let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
         // SAFETY: the regions are borrowed buffers.
-        unsafe { launch(run, shape, &slots, &self.regions, &self.options) }
+        unsafe { launch(program, shape, &slots, &self.regions, &self.options) }
     }
 
     #[track_caller]

@@ -64,7 +64,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
         }
         return;
     }
-    h::set_registers::<true, 232>(20);
+    h::set_registers::<true, 216>(20);
     let mut acc = [0f32; 32];
     for i in 0..tiles as u32 {
         let (stage, round) = (i % STAGES, i / STAGES);

@@ -65,6 +65,8 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
                 let (row, word) = (row + 8 * (r as u32 % 2), 8 * step + t % 4 + 4 * (r as u32 / 2));
                 d::load::<u32, 1, 1, false>(|_| a + (row * 128 + word * 4) as u64, true, |_| true, |_| 0, 0, 18)[0]
             });
+            let fragment = h::fragment(fragment);
+            h::wgmma_fence(17);
             h::wgmma_ra::<T, D, N, TB>(acc.as_mut_ptr(), fragment, b, true, 19);
         } else {
             let a = descriptor(A + step * if TA { 2048 } else { 32 }, 8192, 1024, 1);
