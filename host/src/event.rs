@@ -3,6 +3,7 @@
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::Handle;
+use crate::cuda::module::Relaxed;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
@@ -51,6 +52,8 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(()) };
         let _entered = cuda.enter()?;
+        let _relaxed = Relaxed::new(cuda.api);
+        // SAFETY: the event is alive, as this value is.
         cuda.api.check("waiting for an event", unsafe { (cuda.api.event_synchronize)(raw.0) })
     }
 
@@ -58,6 +61,8 @@ impl Event {
     pub fn is_done(&self) -> Result<bool> {
         let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(true) };
         let _entered = cuda.enter()?;
+        let _relaxed = Relaxed::new(cuda.api);
+        // SAFETY: the event is alive, as this value is.
         match unsafe { (cuda.api.event_query)(raw.0) } {
             code::SUCCESS => Ok(true),
             code::NOT_READY => Ok(false),

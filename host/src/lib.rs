@@ -42,6 +42,8 @@ mod warnings;
 
 pub use buffer::Buffer;
 pub use choose::Tunable;
+#[doc(hidden)]
+pub use cuda::api::Driver;
 pub use device::{Device, Limits};
 pub use error::{Error, Result};
 pub use event::Event;
