@@ -27,7 +27,7 @@ use core::ffi::{c_int, c_void};
 /// Puts the calling thread's later work on `stream`, a CUstream or cudaStream_t of the context that is current then. NULL
 /// goes back to the legacy default stream. The stream must outlive its use here.
 #[unsafe(no_mangle)]
-pub extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
+pub unsafe extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
     guard::enter(|| {
         backend::set_stream(stream);
         Ok(())

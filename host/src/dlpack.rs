@@ -118,7 +118,9 @@ impl DlpackTensor {
     unsafe fn read(t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
         let place = match t.device.device_type {
             1 | 3 => Place::Host,
-            2 | 13 => Place::Cuda(t.device.device_id as u32),
+            2 | 13 => {
+                Place::Cuda(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?)
+            }
             other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
         };
         let dtype = dtype(t.dtype)?;
@@ -132,7 +134,12 @@ impl DlpackTensor {
         }
         let dims = numbers(t.shape)?;
         let strides = if t.strides.is_null() { row_major(&dims)? } else { numbers(t.strides)? };
-        let addr = t.data as u64 + t.byte_offset;
+        if t.data.is_null() && t.byte_offset != 0 {
+            return Err(foreign("its data is null, with an offset"));
+        }
+        let addr = (t.data as u64)
+            .checked_add(t.byte_offset)
+            .ok_or_else(|| foreign("its byte offset reaches past the end of the address space"))?;
         check_address(addr, span(&dims, &strides)?, dtype.size() as u64)?;
         Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: owner })
     }

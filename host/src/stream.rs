@@ -296,9 +296,7 @@ impl Drop for CudaStream {
         }
         self.queue.leave();
         self.cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
-        if matches!(self.owner, Owner::Own)
-            && let Ok(_entered) = self.cuda.enter()
-        {
+        if matches!(self.owner, Owner::Own) {
             // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
             unsafe { (self.cuda.api.stream_destroy)(self.raw.0) };
         }

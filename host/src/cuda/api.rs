@@ -168,17 +168,14 @@ pub(crate) mod code {
     pub const INVALID_VALUE: u32 = 1;
     pub const OUT_OF_MEMORY: u32 = 2;
     pub const NO_DEVICE: u32 = 100;
-    pub const ECC_UNCORRECTABLE: u32 = 214;
     pub const UNSUPPORTED_PTX_VERSION: u32 = 222;
     pub const NOT_READY: u32 = 600;
-    pub const ILLEGAL_ADDRESS: u32 = 700;
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
-    pub const LAUNCH_TIMEOUT: u32 = 702;
-    pub const CONTEXT_IS_DESTROYED: u32 = 709;
-    pub const ASSERT: u32 = 710;
-    /// 714 to 719: hardware stack, illegal instruction, misaligned address, address space, pc, launch failed.
-    pub const FIRST_FAULT: u32 = 714;
-    pub const LAST_FAULT: u32 = 719;
+    /// The process cannot use the device after these, by the driver API reference: deinitialized, device unavailable,
+    /// uncorrectable ECC error, uncorrectable NVLink error, contained error, illegal address, launch timeout, context
+    /// destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address space,
+    /// invalid program counter, launch failed, tensor memory leak, and unknown.
+    pub const LOST: [u32; 17] = [4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999];
 }
 
 impl Api {
@@ -228,12 +225,7 @@ impl Api {
         let (what, name) = (what.to_string(), self.name(e));
         let message = self.text(e, self.get_error_string).unwrap_or_default();
         match e {
-            code::ILLEGAL_ADDRESS
-            | code::ASSERT
-            | code::LAUNCH_TIMEOUT
-            | code::ECC_UNCORRECTABLE
-            | code::CONTEXT_IS_DESTROYED => Error::DeviceLost { what, name, message },
-            code::FIRST_FAULT..=code::LAST_FAULT => Error::DeviceLost { what, name, message },
+            e if code::LOST.contains(&e) => Error::DeviceLost { what, name, message },
             _ => Error::Driver { what, name, message },
         }
     }

@@ -248,10 +248,11 @@ impl Cuda {
     pub(crate) fn release(&self, ptr: CUdeviceptr) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(ptr);
+        let Ok(_entered) = self.enter() else { return };
         if self.is_capturing(DEFAULT_STREAM) || self.join_streams().is_err() {
             return;
         }
-        waiting.drain(..).for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
+        waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
     }
 
     /// An event that measures no time.
@@ -265,10 +266,8 @@ impl Cuda {
     }
 
     pub(crate) fn destroy_event(&self, event: CUevent) {
-        if let Ok(_entered) = self.enter() {
-            // SAFETY: the caller gives its event up. The driver keeps it until its work is done.
-            unsafe { (self.api.event_destroy)(event) };
-        }
+        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be current.
+        unsafe { (self.api.event_destroy)(event) };
     }
 
     /// Lets the default stream wait for an event.

@@ -98,7 +98,14 @@ impl Cuda {
 
     /// Gives memory back once the work put on `stream` so far is done.
     pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
-        let Ok(_entered) = self.enter() else { return };
+        match self.enter() {
+            Ok(_entered) => self.free_here(ptr, stream),
+            Err(e) => tracing::debug!(error = %e, "device memory stays allocated"),
+        }
+    }
+
+    /// The same; the context must be current.
+    pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) {
         let _relaxed = Relaxed::new(self.api);
         let code = match &self.pool.0 {
             Some(_) => unsafe { (self.api.mem_free_async)(ptr, stream) },

@@ -4,7 +4,7 @@ use model_driver::Model;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use tile_host::{Autotune, Buffer, Driver, Runtime, Stream};
+use tile_host::{Autotune, Buffer, Driver, Event, Runtime, Stream};
 
 #[path = "../../examples/hand_made/mod.rs"]
 mod hand_made;
@@ -185,5 +185,55 @@ fn nothing_breaks_a_capture() {
         // SAFETY: a stream of the model, and room for the graph.
         assert_eq!(unsafe { end(mine.as_raw() as usize, &mut graph) }, 0, "mode {mode}");
         assert_eq!(model.reports(), [""; 0]);
+    }
+}
+
+/// Buffers, launches, streams, scratch, events and a graph.
+fn everything(rt: &Runtime, k: &'static tile_host::KernelDesc) -> tile_host::Result<()> {
+    let s = Stream::new(rt)?;
+    let (x, mut y, mut z) = (Buffer::from_slice(rt, &[1.0f32; 70])?, rt.zeros::<f32>(70)?, rt.zeros::<f32>(70)?);
+    s.wait_for(rt.stream())?;
+    rt.launch_on(&s, call(k, &x, &mut y))?;
+    let mut scratch = s.zeroed_scratch::<f32>(70)?;
+    rt.launch_on(&s, hand_made::call(k, &y, &mut scratch))?;
+    rt.launch_on(&s, hand_made::call(k, &scratch, &mut z))?;
+    drop(scratch);
+    let (start, end) = (Event::new(rt)?, Event::new(rt)?);
+    start.record(&s)?;
+    end.record(&s)?;
+    end.since(&start)?;
+    let graph = s.capture(|s| {
+        let mut scratch = s.scratch::<f32>(70)?;
+        rt.launch_on(s, hand_made::call(k, &x, &mut scratch))?;
+        rt.launch_on(s, hand_made::call(k, &scratch, &mut y))
+    })?;
+    for _ in 0..2 {
+        // SAFETY: the buffers are alive, and nothing else uses them.
+        unsafe { graph.replay(&s) }?;
+    }
+    assert_eq!((y.to_vec()?, z.to_vec()?), (vec![3.0; 70], vec![4.0; 70]));
+    Ok(())
+}
+
+/// Each call of the driver fails once. The error is typed, nothing stays, and the same work succeeds afterwards.
+#[test]
+fn every_driver_call_fails_once() {
+    let mut failed = 0;
+    for nth in 0.. {
+        let (model, rt, k, _here) = over(nth);
+        model.fail(None, nth, 2);
+        let result = everything(&rt, k);
+        let came = model.fail_no_more();
+        failed += u32::from(result.is_err());
+        assert!(came || result.is_ok());
+        everything(&rt, k).unwrap_or_else(|e| panic!("after a failure of call {nth}: {e}"));
+        drop(rt);
+        let c = model.counts();
+        let left = (c.blocks, c.streams, c.events, c.graphs, c.executables, c.pools);
+        assert_eq!((model.reports(), left), (vec![], (0, 0, 0, 0, 0, 0)), "call {nth}, {result:?}");
+        if !came {
+            assert!(failed > 20, "{failed} of {nth} calls failed");
+            return;
+        }
     }
 }
