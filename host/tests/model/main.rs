@@ -9,6 +9,9 @@ use tile_host::{Autotune, Buffer, Driver, Event, Runtime, Stream};
 #[path = "../../examples/hand_made/mod.rs"]
 mod hand_made;
 
+#[cfg(feature = "ops")]
+mod captured;
+
 /// A runtime over a new model, on this thread.
 fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop) {
     let model = Model::new(seed);
