@@ -101,3 +101,50 @@ fn on_the_cpu(run: Operation, data: &[f32]) -> Vec<f32> {
     run(&On::new(&rt), &x, &mut y).unwrap();
     y.to_vec().unwrap()
 }
+
+/// Every operation of the conformance suite, in each mode, without a call before and after one.
+#[test]
+fn every_operation_is_captured() {
+    use tile_host::conformance::{OPERATIONS, Scope, Setup};
+    let c = calls();
+    for op in OPERATIONS {
+        let sizes = op.sizes(Scope::Few);
+        let cases =
+            op.dtypes.iter().flat_map(|d| sizes.iter().flat_map(move |size| (0..6).map(move |i| (*d, size, i))));
+        for (dtype, size, i) in cases {
+            let (mode, warm) = (i % 3, i < 3);
+            let (model, rt, _, _here) = over(i as u64);
+            device_kernels::all().into_iter().for_each(|d| model.register(d));
+            let theirs = Stream::new(&rt).unwrap();
+            let setup = Setup::plain(dtype, size, 1);
+            let what = format!("{} {dtype:?} {size:?} in mode {mode}", op.name);
+            let mut problem = op.prepare(&rt, &setup).unwrap_or_else(|e| panic!("{what}: {e}"));
+            if warm {
+                let mut first = op.prepare(&rt, &setup).unwrap();
+                theirs.wait_for(rt.stream()).unwrap();
+                // SAFETY: `theirs` outlives it.
+                let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
+                first.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                s.synchronize().unwrap();
+            }
+            theirs.wait_for(rt.stream()).unwrap();
+            rt.synchronize().unwrap();
+            let raw = theirs.as_raw() as usize;
+            // SAFETY: calls as cuda.h has them, on handles of the model.
+            unsafe {
+                assert_eq!((c.begin)(raw, mode), 0);
+                let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
+                problem.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                drop(s);
+                let (mut graph, mut exec) = (0, 0);
+                assert_eq!((c.end)(raw, &mut graph), 0, "{what}");
+                assert_eq!((c.instantiate)(&mut exec, graph, 0), 0, "{what}");
+                assert_eq!((c.launch)(exec, raw), 0, "{what}");
+            }
+            theirs.synchronize().unwrap();
+            let verdict = problem.check().unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(verdict.passed(), "{what}: {:?}", verdict.first);
+            assert_eq!(model.reports(), [""; 0], "{what}");
+        }
+    }
+}
