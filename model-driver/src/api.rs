@@ -80,7 +80,7 @@ fn free_async(s: &mut State, base: u64, h: Handle) -> R {
     context(s)?;
     if s.streams.get(&h).ok_or(400u32)?.capture.is_none() {
         s.unsafe_call()?;
-        if !s.blocks.get(&base).is_some_and(|b| b.freed.is_none()) {
+        if s.blocks.get(&base).is_none_or(|b| b.freed.is_some()) {
             s.reports.push(format!("cuMemFreeAsync: {base:#x} is not allocated"));
             return Err(1);
         }
@@ -137,7 +137,7 @@ fn launch(
     let slots: Vec<u64> = unsafe { (0..count).map(|i| *(*params.add(i)).cast::<u64>()).collect() };
     for i in count..count + kernel.maps {
         // SAFETY: as above.
-        if unsafe { *params.add(i) } as usize % 64 != 0 {
+        if !(unsafe { *params.add(i) } as usize).is_multiple_of(64) {
             s.reports.push(format!("{}: a tensor map that is not aligned", kernel.name));
         }
     }
@@ -346,6 +346,6 @@ functions! {
         launch(s, f, c.grid, c.block, c.shared, stream(c.stream), params)
     }
     cuTensorMapEncodeTiled(map: *mut c_void, t: u32, rank: u32, base: *mut c_void, dims: *const u64, strides: *const u64, extents: *const u32, steps: *const u32, i: u32, w: u32, p: u32, fill: u32) s {
-        if (map as usize) % 64 != 0 || base as usize % 16 != 0 || !(1..=5).contains(&rank) { Err(1) } else { Ok(()) }
+        if !(map as usize).is_multiple_of(64) || !(base as usize).is_multiple_of(16) || !(1..=5).contains(&rank) { Err(1) } else { Ok(()) }
     }
 }
