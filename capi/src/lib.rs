@@ -26,8 +26,12 @@ use core::ffi::{c_int, c_void};
 
 /// Puts the calling thread's later work on `stream`, a CUstream or cudaStream_t of the context that is current then. NULL
 /// goes back to the legacy default stream. The stream must outlive its use here.
+///
+/// # Safety
+/// `stream` is NULL or a stream of the context that is current when the thread calls an operation, and it is not
+/// destroyed before the thread has set another one.
 #[unsafe(no_mangle)]
-pub extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
+pub unsafe extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
     guard::enter(|| {
         backend::set_stream(stream);
         Ok(())

@@ -8,7 +8,7 @@ use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, 
 use std::time::Duration;
 use tile_host::ops::{self, On};
 use tile_host::{
-    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream,
+    Autotune, Buffer, Early, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream,
 };
 
 /// In turn, of each kernel, of which one may.
@@ -208,12 +208,14 @@ pub fn main() -> tile_host::Result<()> {
     let cx = theirs.clone_htod(&x).expect("a copy");
     let mut cy = theirs.alloc_zeros::<f32>(n).expect("memory");
     let s = Stream::from_cudarc(&rt, &theirs)?;
-    let (fx, mut fy) = (Foreign::from_cudarc(&rt, &cx)?, ForeignMut::from_cudarc(&rt, &mut cy)?);
+    // SAFETY: the launch is on a stream made of theirs.
+    let (fx, mut fy) = unsafe { (Foreign::from_cudarc(&rt, &cx)?, ForeignMut::from_cudarc(&rt, &mut cy)?) };
     rt.launch_on(&s, call(k, &fx, &mut fy))?;
     assert_eq!(theirs.clone_dtoh(&cy).expect("a copy"), want);
 
     step("launches that begin early");
-    let early = LaunchOptions { early: true, ..Default::default() };
+    // SAFETY: the kernel waits before it reads.
+    let early = LaunchOptions { early: unsafe { Early::allowed() }, ..Default::default() };
     let mut bz = Buffer::<f32>::zeros(&rt, n)?;
     let kernels = if rt.device().compute_capability >= Some((9, 0)) {
         vec![add_early(), add_early_but_old()]

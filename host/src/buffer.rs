@@ -45,7 +45,13 @@ impl<T: Element> Buffer<T> {
     /// A copy of host data. Errors: as [`Buffer::alloc`].
     pub fn from_slice(rt: &Runtime, data: &[T]) -> Result<Self> {
         let mut buffer = Self::alloc(rt, data.len())?;
-        buffer.copy_from(data)?;
+        match &buffer.memory.cuda {
+            // Nobody has it yet: there is no other stream to wait for.
+            Some(cuda) if !data.is_empty() => {
+                cuda.upload(buffer.memory.ptr, data.as_ptr().cast(), buffer.bytes(), DEFAULT_STREAM)?
+            }
+            _ => buffer.copy_from(data)?,
+        }
         Ok(buffer)
     }
 
@@ -57,7 +63,10 @@ impl<T: Element> Buffer<T> {
             return Ok(());
         }
         match &self.memory.cuda {
-            Some(cuda) => cuda.upload(self.memory.ptr, src.as_ptr().cast(), self.bytes(), DEFAULT_STREAM),
+            Some(cuda) => {
+                cuda.join_streams()?;
+                cuda.upload(self.memory.ptr, src.as_ptr().cast(), self.bytes(), DEFAULT_STREAM)
+            }
             None => {
                 // SAFETY: both have `len` elements, and `self` is borrowed mutably.
                 unsafe { core::ptr::copy_nonoverlapping(src.as_ptr(), self.memory.ptr as *mut T, self.len) };
@@ -66,7 +75,7 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Reads all elements, after the work put on the default stream so far. Errors: [`Error::Shape`] unless the lengths
+    /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::Shape`] unless the lengths
     /// are equal, and those of the work.
     pub fn copy_to(&self, dst: &mut [T]) -> Result<()> {
         self.same_len("Buffer::copy_to", dst.len())?;
@@ -74,7 +83,7 @@ impl<T: Element> Buffer<T> {
         unsafe { self.read(dst.as_mut_ptr(), DEFAULT_STREAM) }
     }
 
-    /// Reads all elements, after the work put on the default stream so far.
+    /// Reads all elements, after the work put on the streams of the runtime so far.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.read_vec(DEFAULT_STREAM)
     }
@@ -90,7 +99,11 @@ impl<T: Element> Buffer<T> {
         self.same_len("Buffer::copy_from_buffer", src.len)?;
         match (&self.memory.cuda, &src.memory.cuda) {
             _ if self.len == 0 => Ok(()),
-            (Some(cuda), Some(_)) => cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes(), DEFAULT_STREAM),
+            (Some(cuda), Some(other)) if !Arc::ptr_eq(cuda, other) => Err(Error::StreamMismatch),
+            (Some(cuda), Some(_)) => {
+                cuda.join_streams()?;
+                cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes(), DEFAULT_STREAM)
+            }
             (None, None) => {
                 // SAFETY: two allocations of `len` elements.
                 unsafe {
@@ -106,7 +119,10 @@ impl<T: Element> Buffer<T> {
     pub fn fill_zero(&mut self) -> Result<()> {
         match &self.memory.cuda {
             _ if self.len == 0 => Ok(()),
-            Some(cuda) => cuda.fill_zero(self.memory.ptr, self.bytes(), DEFAULT_STREAM),
+            Some(cuda) => {
+                cuda.join_streams()?;
+                cuda.fill_zero(self.memory.ptr, self.bytes(), DEFAULT_STREAM)
+            }
             None => {
                 // SAFETY: zero is a value of every element type.
                 unsafe { core::ptr::write_bytes(self.memory.ptr as *mut T, 0, self.len) };
@@ -230,7 +246,12 @@ impl<T: Element> Buffer<T> {
             return Ok(());
         }
         match &self.memory.cuda {
-            Some(cuda) => cuda.download(dst.cast(), self.memory.ptr, self.bytes(), stream)?,
+            Some(cuda) => {
+                if stream == DEFAULT_STREAM {
+                    cuda.join_streams()?;
+                }
+                cuda.download(dst.cast(), self.memory.ptr, self.bytes(), stream)?
+            }
             None => core::ptr::copy_nonoverlapping(self.memory.ptr as *const T, dst, self.len),
         }
         if T::DTYPE == DType::Bool {
@@ -328,8 +349,7 @@ impl Drop for Memory {
         match (&self.cuda, self.host) {
             (None, Some((base, layout))) => unsafe { std::alloc::dealloc(base as *mut u8, layout) },
             (Some(cuda), _) if self.ptr != ALIGN as u64 => {
-                cuda.join_streams();
-                cuda.free(self.ptr, DEFAULT_STREAM);
+                cuda.release(self.ptr);
             }
             _ => {}
         }

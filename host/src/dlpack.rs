@@ -3,11 +3,16 @@
 //! The structures are those of dlpack.h, version 1. Work of the other framework is not waited for: launch on its stream
 //! ([`crate::Stream::from_raw`]), or synchronise.
 
+use crate::cuda::Cuda;
+use crate::cuda::context::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::foreign::check_address;
+use crate::runtime::Runtime;
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use kernel_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use std::sync::Arc;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +60,8 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-/// A tensor taken over from another framework; its deleter runs on drop.
+/// A tensor taken over from another framework. Its deleter runs on drop, once the work of the runtime's streams is done:
+/// a drop on a GPU waits.
 #[derive(Debug)]
 pub struct DlpackTensor {
     addr: u64,
@@ -64,7 +70,35 @@ pub struct DlpackTensor {
     dims: Vec<u64>,
     strides: Vec<u64>,
     read_only: bool,
-    _owner: Owner,
+    _owner: Held,
+}
+
+/// The tensor, and the context whose work may use its memory.
+#[derive(Debug)]
+struct Held {
+    owner: ManuallyDrop<Owner>,
+    cuda: Option<Handle>,
+}
+
+struct Handle(Arc<Cuda>);
+
+impl core::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?}", self.0.place())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let done =
+            self.cuda.as_ref().map_or(Ok(()), |c| c.0.join_streams().and_then(|()| c.0.synchronize(DEFAULT_STREAM)));
+        match done {
+            // SAFETY: dropped once, here.
+            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.owner) },
+            // Kernels may still use it: the other framework keeps it.
+            Err(e) => tracing::warn!(error = %e, "a DLPack tensor is not given back"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -90,37 +124,42 @@ impl Drop for Owner {
 }
 
 impl DlpackTensor {
-    /// Takes a tensor over; on an error, too, it is released. Errors: [`Error::Foreign`] for null, a device that is
+    /// Takes a tensor over, for launches on `rt`, whose device it must be on; on an error, too, it is released. Errors: [`Error::Foreign`] for null, a device that is
     /// neither a CPU nor CUDA, an element type without a counterpart, negative extents or strides, misaligned data.
     ///
     /// # Safety
     /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else writes
     /// what is read through it, or uses what is written.
-    pub unsafe fn from_managed(tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
+    pub unsafe fn from_managed(rt: &Runtime, tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Managed(t);
-        Self::read(&t.as_ref().dl_tensor, false, owner)
+        Self::read(rt, &t.as_ref().dl_tensor, false, owner)
     }
 
     /// As [`DlpackTensor::from_managed`], for `dltensor_versioned` capsules.
     ///
     /// # Safety
     /// As [`DlpackTensor::from_managed`].
-    pub unsafe fn from_versioned(tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
+    pub unsafe fn from_versioned(rt: &Runtime, tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let (owner, major) = (Owner::Versioned(t), t.as_ref().major);
         if major != 1 {
             return Err(foreign(format!("DLPack version {major} is not understood, version 1 is")));
         }
-        Self::read(&t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner)
+        Self::read(rt, &t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner)
     }
 
-    unsafe fn read(t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
+    unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
         let place = match t.device.device_type {
             1 | 3 => Place::Host,
-            2 | 13 => Place::Cuda(t.device.device_id as u32),
+            2 | 13 => {
+                Place::Cuda(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?)
+            }
             other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
         };
+        if place != rt.device().place {
+            return Err(foreign(format!("it lives on {place:?}, the runtime on {:?}", rt.device().place)));
+        }
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
         let numbers = |p: *const i64| -> Result<Vec<u64>> {
@@ -132,9 +171,28 @@ impl DlpackTensor {
         }
         let dims = numbers(t.shape)?;
         let strides = if t.strides.is_null() { row_major(&dims)? } else { numbers(t.strides)? };
-        let addr = t.data as u64 + t.byte_offset;
-        check_address(addr, span(&dims, &strides)?, dtype.size() as u64)?;
-        Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: owner })
+        if t.data.is_null() && t.byte_offset != 0 {
+            return Err(foreign("its data is null, with an offset"));
+        }
+        let addr = (t.data as u64)
+            .checked_add(t.byte_offset)
+            .ok_or_else(|| foreign("its byte offset reaches past the end of the address space"))?;
+        let len = span(&dims, &strides)?;
+        check_address(addr, len, dtype.size() as u64)?;
+        if len > 0 {
+            rt.check_reachable(addr)?;
+            rt.check_reachable(addr + len * dtype.size() as u64 - 1)?;
+        }
+        let cuda = rt.cuda_context().cloned().map(Handle);
+        Ok(DlpackTensor {
+            addr,
+            place,
+            dtype,
+            dims,
+            strides,
+            read_only,
+            _owner: Held { owner: ManuallyDrop::new(owner), cuda },
+        })
     }
 
     pub fn dtype(&self) -> DType {

@@ -3,6 +3,7 @@
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::Handle;
+use crate::cuda::module::Relaxed;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
@@ -51,6 +52,8 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(()) };
         let _entered = cuda.enter()?;
+        let _relaxed = Relaxed::new(cuda.api);
+        // SAFETY: the event is alive, as this value is.
         cuda.api.check("waiting for an event", unsafe { (cuda.api.event_synchronize)(raw.0) })
     }
 
@@ -58,6 +61,8 @@ impl Event {
     pub fn is_done(&self) -> Result<bool> {
         let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(true) };
         let _entered = cuda.enter()?;
+        let _relaxed = Relaxed::new(cuda.api);
+        // SAFETY: the event is alive, as this value is.
         match unsafe { (cuda.api.event_query)(raw.0) } {
             code::SUCCESS => Ok(true),
             code::NOT_READY => Ok(false),
@@ -104,9 +109,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if let Inner::Cuda { cuda, raw } = &self.0
-            && let Ok(_entered) = cuda.enter()
-        {
+        if let Inner::Cuda { cuda, raw } = &self.0 {
+            // SAFETY: made by `Event::new`, and used by nobody any more. No context has to be current.
             unsafe { (cuda.api.event_destroy)(raw.0) };
         }
     }

@@ -31,13 +31,18 @@ impl<'a, T: Element> Foreign<'a, T> {
         check_address(addr, len as u64, size_of::<T>() as u64)?;
         if len > 0 {
             rt.check_reachable(addr)?;
+            rt.check_reachable(addr + (len * size_of::<T>()) as u64 - 1)?;
         }
         Ok(Foreign { addr, len, place: rt.device().place, borrow: PhantomData })
     }
 
     /// cudarc's slice. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's keep
     /// their order. Errors: [`Error::Foreign`] for a slice on another device.
-    pub fn from_cudarc(rt: &Runtime, slice: &'a CudaSlice<T>) -> Result<Self> {
+    ///
+    /// # Safety
+    /// Work that uses the result is put on a stream made of `slice.stream()`, or is ordered with cudarc's work on the
+    /// slice, before and after.
+    pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a CudaSlice<T>) -> Result<Self> {
         check_ordinal(rt, slice.ordinal())?;
         let (addr, _recorded) = slice.device_ptr(slice.stream());
         Ok(Foreign { addr, len: slice.len(), place: rt.device().place, borrow: PhantomData })
@@ -63,7 +68,10 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     }
 
     /// As [`Foreign::from_cudarc`].
-    pub fn from_cudarc(rt: &Runtime, slice: &'a mut CudaSlice<T>) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As [`Foreign::from_cudarc`].
+    pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a mut CudaSlice<T>) -> Result<Self> {
         check_ordinal(rt, slice.ordinal())?;
         let (len, stream) = (slice.len(), slice.stream().clone());
         let (addr, _recorded) = slice.device_ptr_mut(&stream);

@@ -30,6 +30,8 @@ impl Stream {
             return Err(unsupported("the default stream", "capture on a stream made with Stream::new"));
         }
         let _entered = s.cuda.enter()?;
+        // In the capture the default stream cannot be made to wait for the work that is here already.
+        s.queue.join(&s.cuda)?;
         const THREAD_LOCAL: i32 = 1;
         let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
         s.cuda.api.check("starting a capture", begin)?;
@@ -96,9 +98,8 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        if let Ok(_entered) = self.cuda.enter() {
-            // A graph that still runs is destroyed when it is done.
-            unsafe { (self.cuda.api.graph_exec_destroy)(self.exec.0) };
-        }
+        // SAFETY: made by `Stream::capture`, and used by nobody any more. One that still runs is destroyed when it is
+        // done. No context has to be current.
+        unsafe { (self.cuda.api.graph_exec_destroy)(self.exec.0) };
     }
 }

@@ -29,7 +29,22 @@ pub struct LaunchOptions<'a> {
     /// can (code for compute capability 9.0 or later, and a driver for CUDA 12.3 or later): for a caller who knows what is before, and that
     /// it writes nothing of what this one reads early, which is then read before it is written, after it, or between. A launch that may
     /// have tuned, the first of its kind, begins when all before it has ended.
-    pub early: bool,
+    pub early: Early,
+}
+
+/// Whether a launch may begin before the one in front of it has ended. It waits by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Early(bool);
+
+impl Early {
+    /// It may.
+    ///
+    /// # Safety
+    /// The launch before it on the stream writes nothing that this one reads before it waits, and reads nothing that
+    /// this one writes before it waits.
+    pub unsafe fn allowed() -> Early {
+        Early(true)
+    }
 }
 
 /// A call that was checked once and can be run many times.
@@ -109,7 +124,7 @@ impl Runtime {
             }
             _ => None,
         };
-        let ready = self.ready(stream, &call, options)?.map(|ready| Ready { early: options.early, ..ready });
+        let ready = self.ready(stream, &call, options)?.map(|ready| Ready { early: options.early.0, ..ready });
         Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
     }
 
@@ -136,7 +151,7 @@ impl Runtime {
         };
         let known = self.0.plans.get(&key);
         // Else the tuner may have been on the stream just now.
-        let early = options.early && known.is_some();
+        let early = options.early.0 && known.is_some();
         let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.

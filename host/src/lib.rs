@@ -42,12 +42,14 @@ mod warnings;
 
 pub use buffer::Buffer;
 pub use choose::Tunable;
+#[doc(hidden)]
+pub use cuda::api::Driver;
 pub use device::{Device, Limits};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use foreign::{Foreign, ForeignMut};
 pub use graph::Graph;
-pub use launch::{LaunchOptions, Launcher};
+pub use launch::{Early, LaunchOptions, Launcher};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;
 pub use stream::Stream;

@@ -11,9 +11,8 @@ use crate::tuner::{Autotune, Tuner};
 use cudarc::driver::sys::CUcontext;
 use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 /// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
 #[derive(Clone)]
@@ -129,9 +128,9 @@ impl Runtime {
     pub fn current() -> Result<Runtime> {
         /// A context by address and id: addresses are used again.
         type Id = (usize, u64);
-        static ALL: OnceLock<Mutex<HashMap<Id, Runtime>>> = OnceLock::new();
-        thread_local!(static LAST: RefCell<Option<(Id, Runtime)>> = const { RefCell::new(None) });
+        thread_local!(static LAST: RefCell<Option<(usize, Id, Runtime)>> = const { RefCell::new(None) });
         let api = Api::get()?;
+        let driver = core::ptr::from_ref(api) as usize;
         let id_of = |context: CUcontext| -> Result<Id> {
             let mut number = 0;
             api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut number) })?;
@@ -139,10 +138,10 @@ impl Runtime {
         };
         let current = Cuda::current(api)?;
         let id = current.map_or(Ok((0, 0)), id_of)?;
-        if let Some(rt) = LAST.with_borrow(|l| l.as_ref().filter(|(i, _)| *i == id).map(|(_, rt)| rt.clone())) {
+        if let Some(rt) = LAST.with_borrow(|l| l.as_ref().filter(|l| (l.0, l.1) == (driver, id)).map(|l| l.2.clone())) {
             return Ok(rt);
         }
-        let mut all = ALL.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
+        let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
             (None, Some(context)) => {
@@ -157,7 +156,7 @@ impl Runtime {
             }
         };
         all.insert(id, rt.clone());
-        LAST.set(Some((id, rt.clone())));
+        LAST.set(Some((driver, id, rt.clone())));
         Ok(rt)
     }
 

@@ -103,7 +103,12 @@ impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
         match self.lease {
             Lease::Nothing => {}
-            Lease::Block => self.stream.blocks().give_back(self.ptr),
+            Lease::Block => {
+                if let Some(s) = self.stream.as_cuda() {
+                    s.scratch_used();
+                }
+                self.stream.blocks().give_back(self.ptr);
+            }
             Lease::Captured => {
                 if let Some(s) = self.stream.as_cuda() {
                     s.cuda.free(self.ptr, s.raw.0);

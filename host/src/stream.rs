@@ -3,14 +3,15 @@
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
+use crate::cuda::module::Relaxed;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::runtime::Runtime;
 use crate::scratch::Blocks;
 use core::ffi::c_void;
-use cudarc::driver::sys::CUstream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
+use cudarc::driver::sys::{CUevent, CUstream};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
@@ -31,9 +32,57 @@ pub(crate) struct CudaStream {
     pub cuda: Arc<Cuda>,
     pub raw: Handle<CUstream>,
     owner: Owner,
-    /// Work was put here since the default stream last waited for it. Set after the work is enqueued.
-    dirty: AtomicBool,
+    pub queue: Arc<Queue>,
     pub scratch: Blocks,
+    /// Of a stream that C code owns: what its scratch memory was last used by.
+    used: Mutex<Used>,
+}
+
+/// The last use of scratch memory on a stream that may be gone when the memory is freed.
+#[derive(Default)]
+enum Used {
+    #[default]
+    Never,
+    Until(Handle<CUevent>),
+    /// It could not be recorded: the memory is never freed.
+    Unknown,
+}
+
+/// What a stream was given, and how much of it the default stream waits for.
+pub(crate) struct Queue {
+    raw: Handle<CUstream>,
+    /// Pieces of work, counted after they are enqueued.
+    given: AtomicU64,
+    /// Held while the wait is enqueued: who finds the work joined may rely on it.
+    joined: Mutex<Joined>,
+}
+
+struct Joined {
+    given: u64,
+    /// The stream is destroyed, or may be.
+    gone: bool,
+}
+
+impl Queue {
+    /// Lets the default stream wait for this one. The context must be current. Errors: the driver's;
+    /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
+    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
+        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = self.given.load(Acquire);
+        if joined.gone || joined.given == given {
+            return Ok(());
+        }
+        cuda.not_captured("waiting for a stream", self.raw.0)?;
+        cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+        cuda.order(DEFAULT_STREAM, self.raw.0)?;
+        joined.given = given;
+        Ok(())
+    }
+
+    /// Nobody names the stream after this.
+    fn leave(&self) {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner).gone = true;
+    }
 }
 
 enum Owner {
@@ -105,8 +154,9 @@ impl Stream {
     fn cuda(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> Stream {
         let inner = Arc::new(StreamInner::Cuda(CudaStream::new(cuda.clone(), raw, owner)));
         let mut all = cuda.streams.lock().unwrap_or_else(|e| e.into_inner());
-        all.retain(|s| s.strong_count() > 0);
-        all.push(Arc::downgrade(&inner));
+        if let StreamInner::Cuda(s) = &*inner {
+            all.push(s.queue.clone());
+        }
         Stream(inner)
     }
 
@@ -124,6 +174,9 @@ impl Stream {
     pub fn is_done(&self) -> Result<bool> {
         let Some(s) = self.as_cuda() else { return Ok(true) };
         let _entered = s.cuda.enter()?;
+        s.cuda.not_captured("asking whether a stream is done", s.raw.0)?;
+        let _relaxed = Relaxed::new(s.cuda.api);
+        // SAFETY: the stream is alive, as this value is.
         match unsafe { (s.cuda.api.stream_query)(s.raw.0) } {
             code::SUCCESS => Ok(true),
             code::NOT_READY => Ok(false),
@@ -141,6 +194,12 @@ impl Stream {
         match (self.as_cuda(), other.as_cuda()) {
             (Some(a), Some(b)) if a.raw != b.raw => {
                 let _entered = a.cuda.enter()?;
+                // Either would break a capture: a wait for work outside of it, and the default stream's for work in it.
+                if !b.cuda.is_capturing(b.raw.0) {
+                    a.cuda.not_captured("waiting for a stream that is not captured", a.raw.0)?;
+                } else if a.raw.0 == DEFAULT_STREAM {
+                    b.cuda.not_captured("waiting on the default stream", b.raw.0)?;
+                }
                 a.cuda.order(a.raw.0, b.raw.0)
             }
             _ => Ok(()),
@@ -169,36 +228,44 @@ impl core::fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
-        CudaStream { cuda, raw: Handle(raw), owner, dirty: AtomicBool::new(false), scratch: Blocks::default() }
+        let joined = Mutex::new(Joined { given: 0, gone: false });
+        let queue = Arc::new(Queue { raw: Handle(raw), given: AtomicU64::new(0), joined });
+        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
     }
 
     /// To be called after work was enqueued here.
     #[inline]
     pub(crate) fn mark(&self) {
-        if !matches!(self.owner, Owner::Default) {
-            self.dirty.store(true, Release);
+        // What is captured runs when the graph is replayed, which marks the replaying stream.
+        if !matches!(self.owner, Owner::Default) && !self.cuda.is_capturing(self.raw.0) {
+            self.queue.given.fetch_add(1, Release);
         }
     }
-}
 
-impl StreamInner {
-    /// Lets the default stream wait for the work given to this one.
-    pub(crate) fn join_default(&self) {
-        let StreamInner::Cuda(s) = self else { return };
-        s.join_default();
-    }
-}
-
-impl CudaStream {
-    fn join_default(&self) {
-        // What is being captured runs when the graph is replayed, and its memory is the replayer's concern.
-        if !self.dirty.swap(false, AcqRel) || self.cuda.is_capturing(self.raw.0) {
+    /// To be called when scratch memory goes back to its stream, which may be gone when the memory is freed.
+    pub(crate) fn scratch_used(&self) {
+        if !matches!(self.owner, Owner::Foreign) {
             return;
         }
-        if let Ok(_entered) = self.cuda.enter()
-            && let Err(e) = self.cuda.order(DEFAULT_STREAM, self.raw.0)
-        {
-            tracing::debug!(error = %e, "joining a stream");
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = match *used {
+            Used::Until(event) => Ok(event.0),
+            Used::Never => self.cuda.new_event(),
+            Used::Unknown => return,
+        };
+        let noted = event.and_then(|event| {
+            *used = Used::Until(Handle(event));
+            let _entered = self.cuda.enter()?;
+            self.cuda.not_captured("noting the use of scratch memory", self.raw.0)?;
+            // SAFETY: the event was made above, and the stream is alive by the contract of `Stream::from_raw`.
+            let code = unsafe { (self.cuda.api.event_record)(event, self.raw.0) };
+            self.cuda.api.check("recording an event", code)
+        });
+        if noted.is_err() {
+            if let Used::Until(event) = *used {
+                self.cuda.destroy_event(event.0);
+            }
+            *used = Used::Unknown;
         }
     }
 }
@@ -206,22 +273,32 @@ impl CudaStream {
 impl Drop for CudaStream {
     fn drop(&mut self) {
         let blocks = self.scratch.take();
-        match self.owner {
-            Owner::Own => {
-                self.join_default();
-                blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
-                if let Ok(_entered) = self.cuda.enter() {
-                    // The driver finishes the stream's work first.
-                    unsafe { (self.cuda.api.stream_destroy)(self.raw.0) };
-                }
+        if matches!(self.owner, Owner::Default) {
+            return blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
+        }
+        let ordered = match (&self.owner, &*self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            // The stream may be gone already, where C code owns it: it is not named.
+            (Owner::Foreign, Used::Never) => Ok(()),
+            (Owner::Foreign, Used::Until(event)) => self.cuda.wait_default(event.0),
+            (Owner::Foreign, Used::Unknown) => Err(Error::StreamMismatch),
+            // Where no event can be made, waiting orders as well.
+            _ => {
+                let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
+                joined.or_else(|_| self.cuda.synchronize(self.raw.0))
             }
-            Owner::Default => blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0)),
-            Owner::Cudarc(_) => {
-                self.join_default();
-                blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
-            }
-            // The stream may be gone already, where C code owns it: free without naming it.
-            Owner::Foreign => blocks.into_iter().for_each(|b| self.cuda.free_now(b)),
+        };
+        match ordered {
+            Ok(()) => blocks.into_iter().for_each(|b| self.cuda.release(b)),
+            Err(e) => tracing::debug!(error = %e, blocks = blocks.len(), "scratch memory stays allocated"),
+        }
+        if let Used::Until(event) = self.used.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            self.cuda.destroy_event(event.0);
+        }
+        self.queue.leave();
+        self.cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
+        if matches!(self.owner, Owner::Own) {
+            // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
+            unsafe { (self.cuda.api.stream_destroy)(self.raw.0) };
         }
     }
 }

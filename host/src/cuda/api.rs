@@ -4,13 +4,18 @@
 //! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
 //! invalid. Here a missing symbol is an error and a result is a number.
 
+use super::context::Cuda;
 use crate::error::{Error, Result};
+use crate::runtime::Runtime;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig,
     CUlibrary, CUmemoryPool, CUstream,
 };
-use std::sync::OnceLock;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// `CUresult` as a number.
 pub(crate) type Code = u32;
@@ -19,16 +24,27 @@ macro_rules! api {
     ($($symbol:literal $name:ident($($t:ty),*);)*) => {
         /// The table of driver functions.
         #[allow(non_snake_case)]
-        pub(crate) struct Api { $(pub $name: unsafe extern "C" fn($($t),*) -> Code,)* }
+        pub(crate) struct Api {
+            $(pub $name: unsafe extern "C" fn($($t),*) -> Code,)*
+            /// What was made with these functions.
+            pub made: Made,
+        }
 
         impl Api {
-            fn load() -> Result<Api> {
-                // SAFETY: the caller has seen the library, and the signatures are those of cuda.h.
-                let lib = unsafe { sys::culib() };
-                Ok(Api { $($name: match unsafe { lib.get::<unsafe extern "C" fn($($t),*) -> Code>($symbol.as_bytes()) } {
-                    Ok(f) => *f,
-                    Err(_) => return Err(Error::DriverTooOld { missing: $symbol }),
-                },)* })
+            /// # Safety
+            /// `find` gives null or the driver's function of this name.
+            unsafe fn load(find: impl Fn(&str) -> *const c_void) -> Result<Api> {
+                Ok(Api {
+                    $($name: {
+                        let f = find($symbol);
+                        if f.is_null() {
+                            return Err(Error::DriverTooOld { missing: $symbol });
+                        }
+                        // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
+                        unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn($($t),*) -> Code>(f) }
+                    },)*
+                    made: Made::default(),
+                })
             }
         }
     };
@@ -50,7 +66,6 @@ api! {
     "cuCtxSetCurrent" ctx_set_current(CUcontext);
     "cuCtxGetDevice" ctx_get_device(*mut CUdevice);
     "cuCtxGetId" ctx_get_id(CUcontext, *mut c_ulonglong);
-    "cuCtxSynchronize" ctx_synchronize();
     "cuMemGetInfo_v2" mem_get_info(*mut usize, *mut usize);
     "cuMemAlloc_v2" mem_alloc(*mut CUdeviceptr, usize);
     "cuMemFree_v2" mem_free(CUdeviceptr);
@@ -101,35 +116,87 @@ api! {
         *mut c_void, u32, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, u32, u32, u32, u32);
 }
 
+/// What belongs to one driver: contexts in use, loaded code, and runtimes of contexts.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub primaries: Mutex<Vec<Weak<Cuda>>>,
+    pub entries: Mutex<HashMap<super::module::Key, Arc<super::module::Entry>>>,
+    pub runtimes: Mutex<HashMap<(usize, u64), Runtime>>,
+}
+
+thread_local!(static OWN: Cell<Option<&'static Api>> = const { Cell::new(None) });
+/// Whether some thread has a driver of its own.
+static ANY_OWN: AtomicBool = AtomicBool::new(false);
+
+/// A driver other than `libcuda.so.1`, for tests. A thread that has entered it uses it in place of the library.
+#[derive(Clone, Copy)]
+pub struct Driver(&'static Api);
+
+/// Goes back to the driver before.
+pub struct OwnDriver(Option<&'static Api>);
+
+impl Drop for OwnDriver {
+    fn drop(&mut self) {
+        OWN.set(self.0);
+    }
+}
+
+impl Driver {
+    /// The table is kept for the life of the process.
+    ///
+    /// # Safety
+    /// `find` gives null or a function of cuda.h by this name, which stays and keeps to the driver's contract.
+    pub unsafe fn from_symbols(find: impl Fn(&str) -> *const c_void) -> Result<Driver> {
+        // SAFETY: the caller's contract.
+        let api: &'static Api = Box::leak(Box::new(unsafe { Api::load(find) }?));
+        // SAFETY: a function of the table.
+        api.check("starting the driver", unsafe { (api.init)(0) })?;
+        Ok(Driver(api))
+    }
+
+    /// The calling thread's driver until the guard is dropped.
+    #[must_use]
+    pub fn enter(self) -> OwnDriver {
+        ANY_OWN.store(true, Relaxed);
+        OwnDriver(OWN.replace(Some(self.0)))
+    }
+}
+
 /// The codes that are treated apart.
 pub(crate) mod code {
     pub const SUCCESS: u32 = 0;
     pub const INVALID_VALUE: u32 = 1;
     pub const OUT_OF_MEMORY: u32 = 2;
     pub const NO_DEVICE: u32 = 100;
-    pub const ECC_UNCORRECTABLE: u32 = 214;
     pub const UNSUPPORTED_PTX_VERSION: u32 = 222;
     pub const NOT_READY: u32 = 600;
-    pub const ILLEGAL_ADDRESS: u32 = 700;
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
-    pub const LAUNCH_TIMEOUT: u32 = 702;
-    pub const CONTEXT_IS_DESTROYED: u32 = 709;
-    pub const ASSERT: u32 = 710;
-    /// 714 to 719: hardware stack, illegal instruction, misaligned address, address space, pc, launch failed.
-    pub const FIRST_FAULT: u32 = 714;
-    pub const LAST_FAULT: u32 = 719;
+    /// The process cannot use the device after these, by the driver API reference: deinitialized, device unavailable,
+    /// uncorrectable ECC error, uncorrectable NVLink error, contained error, illegal address, launch timeout, context
+    /// destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address space,
+    /// invalid program counter, launch failed, tensor memory leak, and unknown.
+    pub const LOST: [u32; 17] = [4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999];
 }
 
 impl Api {
     /// The driver, initialised; the same answer on every call, and no panic without one.
     pub(crate) fn get() -> Result<&'static Api> {
+        if ANY_OWN.load(Relaxed)
+            && let Some(own) = OWN.get()
+        {
+            return Ok(own);
+        }
         static API: OnceLock<Result<Api>> = OnceLock::new();
         API.get_or_init(|| {
             // SAFETY: loading libcuda runs its initialisers; that is the purpose.
             if !unsafe { sys::is_culib_present() } {
                 return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });
             }
-            let api = Api::load()?;
+            // SAFETY: the library was just seen, and gives its own functions.
+            let api = unsafe {
+                let lib = sys::culib();
+                Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
+            }?;
             match unsafe { (api.init)(0) } {
                 code::SUCCESS => Ok(api),
                 e => Err(Error::NoCuda { why: format!("the driver does not start: {}", api.name(e)) }),
@@ -158,12 +225,7 @@ impl Api {
         let (what, name) = (what.to_string(), self.name(e));
         let message = self.text(e, self.get_error_string).unwrap_or_default();
         match e {
-            code::ILLEGAL_ADDRESS
-            | code::ASSERT
-            | code::LAUNCH_TIMEOUT
-            | code::ECC_UNCORRECTABLE
-            | code::CONTEXT_IS_DESTROYED => Error::DeviceLost { what, name, message },
-            code::FIRST_FAULT..=code::LAST_FAULT => Error::DeviceLost { what, name, message },
+            e if code::LOST.contains(&e) => Error::DeviceLost { what, name, message },
             _ => Error::Driver { what, name, message },
         }
     }

@@ -2,10 +2,11 @@
 
 use super::api::{Api, code};
 use super::memory::Pool;
+use super::module::Relaxed;
 use crate::device::{Device, Limits};
 use crate::error::{Error, Result};
-use crate::stream::StreamInner;
-use cudarc::driver::sys::{CUcontext, CUdevice, CUevent, CUstream};
+use crate::stream::Queue;
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use kernel_core::Place;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -29,9 +30,6 @@ mod attr {
     pub const MAX_SHARED_OPTIN: i32 = 97;
 }
 
-/// What [`Cuda::primary`] has made and is still in use.
-static PRIMARIES: Mutex<Vec<Weak<Cuda>>> = Mutex::new(Vec::new());
-
 pub(crate) struct Cuda {
     pub api: &'static Api,
     pub ordinal: u32,
@@ -49,7 +47,9 @@ pub(crate) struct Cuda {
     retained: bool,
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
-    pub streams: Mutex<Vec<Weak<StreamInner>>>,
+    pub streams: Mutex<Vec<Arc<Queue>>>,
+    /// Memory to be freed once the default stream waits for all who use it.
+    pub waiting: Mutex<Vec<CUdeviceptr>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
@@ -85,7 +85,7 @@ impl Cuda {
     /// serve another.
     pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
-        let mut known = PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|c| c.strong_count() > 0);
         if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.ordinal == ordinal) {
             return Ok(cuda);
@@ -115,7 +115,7 @@ impl Cuda {
 
     /// The caller's context, which must be current on this thread. It may be a primary one.
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
-        let known = PRIMARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.context.0 == context) {
             return Ok(cuda);
         }
@@ -179,6 +179,7 @@ impl Cuda {
                     retained,
                     pool,
                     streams: Mutex::default(),
+                    waiting: Mutex::default(),
                 })
             }
             Err(e) => {
@@ -208,6 +209,9 @@ impl Cuda {
 
     pub(crate) fn synchronize(&self, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.not_captured("waiting for a stream", stream)?;
+        let _relaxed = Relaxed::new(self.api);
+        // SAFETY: the caller's stream is alive.
         self.api.check("waiting for the stream", unsafe { (self.api.stream_synchronize)(stream) })
     }
 
@@ -218,25 +222,66 @@ impl Cuda {
         code != code::SUCCESS || status != 0
     }
 
+    /// Errors: [`Error::Unsupported`] while the stream is captured, or, of the default stream, a stream that waits for
+    /// it: the driver would refuse the call and break the capture.
+    pub(crate) fn not_captured(&self, what: &'static str, stream: CUstream) -> Result<()> {
+        if !self.is_capturing(stream) {
+            return Ok(());
+        }
+        Err(Error::Unsupported { what, device: self.info.name.clone(), instead: "end the capture first" })
+    }
+
     /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
-    /// the default stream after this is no longer used anywhere.
-    pub(crate) fn join_streams(&self) {
-        let streams: Vec<_> = {
-            let mut all = self.streams.lock().unwrap_or_else(|e| e.into_inner());
-            if all.is_empty() {
-                return;
-            }
-            all.retain(|s| s.strong_count() > 0);
-            all.iter().filter_map(Weak::upgrade).collect()
-        };
-        streams.iter().for_each(|s| s.join_default());
+    /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
+    /// stream is captured that was given work before.
+    pub(crate) fn join_streams(&self) -> Result<()> {
+        let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let _entered = self.enter()?;
+        all.iter().try_for_each(|queue| queue.join(self))
+    }
+
+    /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
+    /// can be made to wait for them.
+    pub(crate) fn release(&self, ptr: CUdeviceptr) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(ptr);
+        let Ok(_entered) = self.enter() else { return };
+        if self.is_capturing(DEFAULT_STREAM) || self.join_streams().is_err() {
+            return;
+        }
+        waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
+    }
+
+    /// An event that measures no time.
+    pub(crate) fn new_event(&self) -> Result<CUevent> {
+        const DISABLE_TIMING: u32 = 2;
+        let _entered = self.enter()?;
+        let mut event: CUevent = core::ptr::null_mut();
+        // SAFETY: room for the handle.
+        let code = unsafe { (self.api.event_create)(&mut event, DISABLE_TIMING) };
+        self.api.check("creating an event", code).map(|()| event)
+    }
+
+    pub(crate) fn destroy_event(&self, event: CUevent) {
+        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be current.
+        unsafe { (self.api.event_destroy)(event) };
+    }
+
+    /// Lets the default stream wait for an event.
+    pub(crate) fn wait_default(&self, event: CUevent) -> Result<()> {
+        let _entered = self.enter()?;
+        self.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+        // SAFETY: the caller's event, and the default stream, which always exists.
+        let code = unsafe { (self.api.stream_wait_event)(DEFAULT_STREAM, event, 0) };
+        self.api.check("waiting for an event", code)
     }
 
     /// Lets `stream` wait for all work given to `other` so far. The context must be current.
     pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
-        let mut event: CUevent = core::ptr::null_mut();
-        const DISABLE_TIMING: u32 = 2;
-        self.api.check("creating an event", unsafe { (self.api.event_create)(&mut event, DISABLE_TIMING) })?;
+        let event = self.new_event()?;
         let mut code = unsafe { (self.api.event_record)(event, other) };
         if code == code::SUCCESS {
             code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
@@ -255,6 +300,9 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        // All streams are gone, and each was joined before.
+        let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
+        waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
         self.pool.destroy(self.api);
         if self.retained {
             unsafe { (self.api.primary_ctx_release)(self.device) };

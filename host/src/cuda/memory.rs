@@ -1,7 +1,8 @@
 //! Device memory from a stream-ordered pool.
 
 use super::api::{Api, code};
-use super::context::{Cuda, Handle};
+use super::context::{Cuda, DEFAULT_STREAM, Handle};
+use super::module::Relaxed;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
 
@@ -41,17 +42,23 @@ impl Pool {
             usage: 0,
             reserved: [0; 54],
         };
+        let _relaxed = Relaxed::new(api);
         let mut pool = core::ptr::null_mut();
         api.check("creating a memory pool", unsafe { (api.mem_pool_create)(&mut pool, &props) })?;
         // Keep what is freed: the next allocation then costs no call into the operating system.
         let mut keep = u64::MAX;
         let set = unsafe { (api.mem_pool_set_attribute)(pool, RELEASE_THRESHOLD, (&raw mut keep).cast()) };
-        api.check("configuring the memory pool", set)?;
+        if let Err(e) = api.check("configuring the memory pool", set) {
+            // SAFETY: made above, and used by nobody.
+            unsafe { (api.mem_pool_destroy)(pool) };
+            return Err(e);
+        }
         Ok(Pool(Some(Handle(pool))))
     }
 
     pub(crate) fn destroy(&mut self, api: &Api) {
         if let Some(pool) = self.0.take() {
+            let _relaxed = Relaxed::new(api);
             unsafe { (api.mem_pool_destroy)(pool.0) };
         }
     }
@@ -61,6 +68,10 @@ impl Cuda {
     /// `bytes` > 0 of device memory, usable by work put on `stream` from here on.
     pub(crate) fn alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
+        if stream == DEFAULT_STREAM || self.pool.0.is_none() {
+            self.not_captured("allocating memory", stream)?;
+        }
+        let _relaxed = Relaxed::new(self.api);
         let (mut ptr, size) = (0, bytes as usize);
         let mut ask = || match &self.pool.0 {
             Some(pool) => unsafe { (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream) },
@@ -69,7 +80,10 @@ impl Cuda {
         let mut code = ask();
         if code == code::OUT_OF_MEMORY && !self.is_capturing(stream) {
             // What was freed stream-ordered becomes available when its stream has passed the free.
-            unsafe { (self.api.ctx_synchronize)() };
+            // Not the context: waiting for it breaks every capture in it.
+            if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
+                tracing::debug!(error = %e, "waiting for memory that is being freed");
+            }
             if let Some(pool) = &self.pool.0 {
                 unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
             }
@@ -84,7 +98,15 @@ impl Cuda {
 
     /// Gives memory back once the work put on `stream` so far is done.
     pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
-        let Ok(_entered) = self.enter() else { return };
+        match self.enter() {
+            Ok(_entered) => self.free_here(ptr, stream),
+            Err(e) => tracing::debug!(error = %e, "device memory stays allocated"),
+        }
+    }
+
+    /// The same; the context must be current.
+    pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) {
+        let _relaxed = Relaxed::new(self.api);
         let code = match &self.pool.0 {
             Some(_) => unsafe { (self.api.mem_free_async)(ptr, stream) },
             None => unsafe { (self.api.mem_free)(ptr) },
@@ -92,13 +114,6 @@ impl Cuda {
         if code != code::SUCCESS {
             // The context is lost, and its memory with it.
             tracing::debug!(error = self.api.name(code), "freeing device memory");
-        }
-    }
-
-    /// Gives memory back after waiting for all work, whatever became of the stream it was used on.
-    pub(crate) fn free_now(&self, ptr: CUdeviceptr) {
-        if let Ok(_entered) = self.enter() {
-            unsafe { (self.api.mem_free)(ptr) };
         }
     }
 
@@ -111,6 +126,8 @@ impl Cuda {
     /// waited for because pinned memory is not).
     pub(crate) fn upload(&self, dst: CUdeviceptr, src: *const u8, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.not_captured("copying from the host", stream)?;
+        let _relaxed = Relaxed::new(self.api);
         let code = unsafe { (self.api.memcpy_htod_async)(dst, src.cast(), bytes as usize, stream) };
         self.api.check("copying to the device", code)?;
         self.api.check("copying to the device", unsafe { (self.api.stream_synchronize)(stream) })
@@ -119,6 +136,8 @@ impl Cuda {
     /// Copies to the host and waits for it.
     pub(crate) fn download(&self, dst: *mut u8, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.not_captured("copying to the host", stream)?;
+        let _relaxed = Relaxed::new(self.api);
         let code = unsafe { (self.api.memcpy_dtoh_async)(dst.cast(), src, bytes as usize, stream) };
         self.api.check("copying from the device", code)?;
         self.api.check("copying from the device", unsafe { (self.api.stream_synchronize)(stream) })

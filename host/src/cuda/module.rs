@@ -10,9 +10,8 @@ use core::ffi::{CStr, c_void};
 use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
 use kernel_core::bundle::{Arch, Bundle, BundleError, Image};
 use kernel_core::{ConfigDesc, KernelDesc, VariantDesc};
-use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// An entry that is known to fit on the device.
@@ -32,7 +31,7 @@ mod attr {
 }
 
 /// Bundle (by address), entry, device.
-type Key = (usize, &'static str, u32);
+pub(crate) type Key = (usize, &'static str, u32);
 
 /// Loads an entry, or finds it loaded. `config` is named in errors. The context must be current.
 pub(crate) fn load(
@@ -42,10 +41,9 @@ pub(crate) fn load(
     config: &ConfigDesc,
     entry: &'static str,
 ) -> Result<Arc<Entry>> {
-    static LOADED: OnceLock<Mutex<HashMap<Key, Arc<Entry>>>> = OnceLock::new();
     let bytes = desc.bundle.ok_or(Error::MissingBundle { kernel: desc.name })?;
     let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
-    let loaded = LOADED.get_or_init(Mutex::default);
+    let loaded = &cuda.api.made.entries;
     if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
         return Ok(e.clone());
     }

@@ -1,7 +1,7 @@
 //! Where an operation's launches go.
 
 use crate::error::Result;
-use crate::launch::LaunchOptions;
+use crate::launch::{Early, LaunchOptions};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::tuner::Report;
@@ -50,7 +50,9 @@ pub trait Launch {
     /// The same, behind a launch of which the caller knows that it writes nothing of what the kernel reads early.
     #[doc(hidden)]
     fn launch_early(&self, call: Call<'_>) -> Result<()> {
-        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early: true, ..Default::default() })
+        // SAFETY: the operations call this behind launches of their own, whose results their kernels wait for.
+        let early = unsafe { Early::allowed() };
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early, ..Default::default() })
     }
 
     /// The same, with all that can be said but the configuration, which is the pinned one.
@@ -62,7 +64,7 @@ pub trait Launch {
         {
             let report = self.runtime().tune(self.stream(), call.reborrow())?;
             tuned.borrow_mut().push((desc, report));
-            options.early = false;
+            options.early = Early::default();
         }
         let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
         self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })

@@ -1,0 +1,150 @@
+//! Operations in a capture of another owner's stream, as PyTorch has it: in each mode, warm and for the first time.
+
+use super::over;
+use model_driver::Model;
+use tile_host::ops::{self, On, Precision, Transpose};
+use tile_host::{Buffer, Result, Runtime, Stream};
+
+/// The calls that the owner of the stream makes.
+struct Calls {
+    begin: unsafe extern "C" fn(usize, i32) -> u32,
+    end: unsafe extern "C" fn(usize, *mut usize) -> u32,
+    instantiate: unsafe extern "C" fn(*mut usize, usize, u64) -> u32,
+    launch: unsafe extern "C" fn(usize, usize) -> u32,
+}
+
+fn calls() -> Calls {
+    let find = |name| Model::symbol(name).expect("a function of the model");
+    // SAFETY: the signatures are those of cuda.h.
+    unsafe {
+        Calls {
+            begin: core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, i32) -> u32>(find(
+                "cuStreamBeginCapture_v2",
+            )),
+            end: core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, *mut usize) -> u32>(
+                find("cuStreamEndCapture"),
+            ),
+            instantiate: core::mem::transmute::<
+                *const core::ffi::c_void,
+                unsafe extern "C" fn(*mut usize, usize, u64) -> u32,
+            >(find("cuGraphInstantiateWithFlags")),
+            launch: core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, usize) -> u32>(find(
+                "cuGraphLaunch",
+            )),
+        }
+    }
+}
+
+type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
+
+const SIDE: usize = 96;
+
+fn product(on: &On, x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    let (a, c) = (x.view([SIDE, SIDE])?, y.view_mut([SIDE, SIDE])?);
+    ops::matmul(on, a, a, c, Transpose::NONE, Precision::F32)
+}
+
+const OPERATIONS: [(&str, Operation); 3] =
+    [("relu", |on, x, y| ops::relu(on, x, y)), ("softmax", |on, x, y| ops::softmax_1d(on, x, y)), ("product", product)];
+
+#[test]
+fn operations_are_captured_in_all_modes() {
+    let c = calls();
+    for (name, run) in OPERATIONS {
+        for (mode, warm) in [(0, true), (1, true), (2, true), (0, false), (1, false), (2, false)] {
+            let (model, rt, _, _here) = over(11);
+            device_kernels::all().into_iter().for_each(|d| model.register(d));
+            let data = |by: f32| (0..SIDE * SIDE).map(|i| (i % 13) as f32 * by - 3.0).collect::<Vec<_>>();
+            let mut x = Buffer::from_slice(&rt, &data(1.0)).unwrap();
+            let mut y = rt.zeros::<f32>(SIDE * SIDE).unwrap();
+            let theirs = Stream::new(&rt).unwrap();
+            if warm {
+                // SAFETY: `theirs` outlives it.
+                let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
+                run(&On::new(&rt).stream(&s), &x, &mut y).unwrap();
+                s.synchronize().unwrap();
+            }
+            y.fill_zero().unwrap();
+            rt.synchronize().unwrap();
+            let raw = theirs.as_raw() as usize;
+            // SAFETY: calls as cuda.h has them, on handles of the model.
+            unsafe {
+                assert_eq!((c.begin)(raw, mode), 0);
+                let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
+                run(&On::new(&rt).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
+                drop(s);
+                let (mut graph, mut exec) = (0, 0);
+                assert_eq!((c.end)(raw, &mut graph), 0, "{name}, mode {mode}, warm {warm}");
+                assert_eq!((c.instantiate)(&mut exec, graph, 0), 0);
+                // With other data, and after later work on the same stream.
+                for by in [1.0, 0.5] {
+                    x.copy_from(&data(by)).unwrap();
+                    let want = on_the_cpu(run, &data(by));
+                    let mut other = rt.zeros::<f32>(SIDE * SIDE).unwrap();
+                    theirs.wait_for(rt.stream()).unwrap();
+                    assert_eq!((c.launch)(exec, raw), 0);
+                    run(&On::new(&rt).stream(&theirs), &x, &mut other).unwrap();
+                    theirs.synchronize().unwrap();
+                    let near =
+                        |got: Vec<f32>| got.iter().zip(&want).all(|(g, w)| (g - w).abs() <= 1e-4 * w.abs().max(1.0));
+                    assert!(near(y.to_vec().unwrap()) && near(other.to_vec().unwrap()), "{name}, mode {mode}");
+                }
+            }
+            assert_eq!(model.reports(), [""; 0], "{name}, mode {mode}, warm {warm}");
+        }
+    }
+}
+
+fn on_the_cpu(run: Operation, data: &[f32]) -> Vec<f32> {
+    let rt = Runtime::cpu();
+    let (x, mut y) = (Buffer::from_slice(&rt, data).unwrap(), rt.zeros::<f32>(data.len()).unwrap());
+    run(&On::new(&rt), &x, &mut y).unwrap();
+    y.to_vec().unwrap()
+}
+
+/// Every operation of the conformance suite, in each mode, without a call before and after one.
+#[test]
+fn every_operation_is_captured() {
+    use tile_host::conformance::{OPERATIONS, Scope, Setup};
+    let c = calls();
+    for op in OPERATIONS {
+        let sizes = op.sizes(Scope::Few);
+        let cases =
+            op.dtypes.iter().flat_map(|d| sizes.iter().flat_map(move |size| (0..6).map(move |i| (*d, size, i))));
+        for (dtype, size, i) in cases {
+            let (mode, warm) = (i % 3, i < 3);
+            let (model, rt, _, _here) = over(i as u64);
+            device_kernels::all().into_iter().for_each(|d| model.register(d));
+            let theirs = Stream::new(&rt).unwrap();
+            let setup = Setup::plain(dtype, size, 1);
+            let what = format!("{} {dtype:?} {size:?} in mode {mode}", op.name);
+            let mut problem = op.prepare(&rt, &setup).unwrap_or_else(|e| panic!("{what}: {e}"));
+            if warm {
+                let mut first = op.prepare(&rt, &setup).unwrap();
+                theirs.wait_for(rt.stream()).unwrap();
+                // SAFETY: `theirs` outlives it.
+                let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
+                first.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                s.synchronize().unwrap();
+            }
+            theirs.wait_for(rt.stream()).unwrap();
+            rt.synchronize().unwrap();
+            let raw = theirs.as_raw() as usize;
+            // SAFETY: calls as cuda.h has them, on handles of the model.
+            unsafe {
+                assert_eq!((c.begin)(raw, mode), 0);
+                let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
+                problem.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                drop(s);
+                let (mut graph, mut exec) = (0, 0);
+                assert_eq!((c.end)(raw, &mut graph), 0, "{what}");
+                assert_eq!((c.instantiate)(&mut exec, graph, 0), 0, "{what}");
+                assert_eq!((c.launch)(exec, raw), 0, "{what}");
+            }
+            theirs.synchronize().unwrap();
+            let verdict = problem.check().unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(verdict.passed(), "{what}: {:?}", verdict.first);
+            assert_eq!(model.reports(), [""; 0], "{what}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The runtime over a model of the driver: what is not ordered, what is not freed, and what a capture does not allow.
+
+use model_driver::Model;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use tile_host::{Autotune, Buffer, Driver, Event, Runtime, Stream};
+
+#[path = "../../examples/hand_made/mod.rs"]
+mod hand_made;
+
+#[cfg(feature = "ops")]
+mod captured;
+
+/// A runtime over a new model, on this thread.
+fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop) {
+    let model = Model::new(seed);
+    let here = model.enter();
+    // SAFETY: the model's functions keep to the driver's contract.
+    let driver = unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) };
+    let own = driver.expect("the model has all functions").enter();
+    let kernel = hand_made::add_one();
+    model.register(kernel);
+    let rt = Runtime::cuda(0).expect("the model has a device");
+    rt.set_cache_dir(None);
+    rt.set_autotune(Autotune::Off);
+    (model, rt, kernel, Both(Some(own), Some(here)))
+}
+
+struct Both<A, B>(Option<A>, Option<B>);
+
+impl<A, B> Drop for Both<A, B> {
+    fn drop(&mut self) {
+        self.0.take();
+        self.1.take();
+    }
+}
+
+fn call<'a>(k: &'static tile_host::KernelDesc, x: &'a Buffer<f32>, y: &'a mut Buffer<f32>) -> tile_host::Call<'a> {
+    hand_made::call(k, x, y)
+}
+
+#[test]
+fn a_kernel_runs() {
+    for seed in 0..20 {
+        let (model, rt, k, _here) = over(seed);
+        let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0]).unwrap();
+        let mut y = rt.zeros::<f32>(3).unwrap();
+        rt.launch(call(k, &x, &mut y)).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [2.0, 3.0, 4.0]);
+        drop((x, y, rt));
+        assert_eq!((model.reports(), model.counts().blocks, model.counts().pools), (vec![], 0, 0));
+    }
+}
+
+/// The model sees work that nothing orders, whatever order it was run in.
+#[test]
+fn the_model_finds_what_is_not_ordered() {
+    let (model, rt, k, _here) = over(1);
+    let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+    let x = rt.zeros::<f32>(100).unwrap();
+    let mut y = rt.zeros::<f32>(100).unwrap();
+    a.wait_for(rt.stream()).unwrap();
+    b.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&a, call(k, &x, &mut y)).unwrap();
+    assert_eq!(model.reports(), [""; 0]);
+    rt.launch_on(&b, call(k, &x, &mut y)).unwrap();
+    let reports = model.reports();
+    assert!(reports.len() == 1 && reports[0].contains("in no order with"), "{reports:?}");
+}
+
+#[test]
+fn memory_used_before_a_capture_is_not_freed_in_it() {
+    let (model, rt, k, _here) = over(2);
+    let s = Stream::new(&rt).unwrap();
+    let (x, mut y, mut z) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap());
+    let (other, p) = (rt.zeros::<f32>(8).unwrap(), rt.zeros::<f32>(99).unwrap());
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    let graph = s.capture(|s| {
+        drop(other);
+        rt.launch_on(s, call(k, &p, &mut z))
+    });
+    drop((graph.unwrap(), x, y, z));
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// One thread is held between the mark that it takes and the wait that it enqueues, while another one frees.
+#[test]
+fn two_threads_free_what_a_stream_uses() {
+    let (model, rt, k, _here) = over(3);
+    let s = Stream::new(&rt).unwrap();
+    let (x, mut y, other) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(9).unwrap());
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    let ((reached, held), (go_on, gone)) = (channel(), channel::<()>());
+    let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
+    model.before_calls(move |name| {
+        if name == "cuEventRecord"
+            && let Some(reached) = first.lock().unwrap().take()
+        {
+            reached.send(()).unwrap();
+            // Where the other thread waits for this one, it cannot say when it is done.
+            let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
+        }
+    });
+    std::thread::scope(|scope| {
+        let there = model.clone();
+        scope.spawn(move || {
+            let _model = there.enter();
+            drop(other);
+        });
+        held.recv().unwrap();
+        drop((x, y));
+        let _ = go_on.send(());
+    });
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// Memory that could not be ordered stays until it can be.
+#[test]
+fn memory_is_not_freed_where_the_order_fails() {
+    for name in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
+        let (model, rt, k, _here) = over(4);
+        let s = Stream::new(&rt).unwrap();
+        let (x, mut y) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap());
+        s.wait_for(rt.stream()).unwrap();
+        rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+        model.fail(Some(name), 0, 2);
+        drop(x);
+        assert!(model.fail_no_more(), "{name} was called");
+        drop((y, s));
+        drop(rt);
+        assert_eq!((model.reports(), model.counts().blocks), (vec![], 0), "{name}");
+    }
+}
+
+#[test]
+fn reads_and_writes_wait_for_other_streams() {
+    let (model, rt, k, _here) = over(5);
+    let s = Stream::new(&rt).unwrap();
+    let (mut x, mut y) = (Buffer::from_slice(&rt, &[1.0f32; 50]).unwrap(), rt.zeros::<f32>(50).unwrap());
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [2.0; 50]);
+    rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    x.copy_from(&[3.0; 50]).unwrap();
+    y.fill_zero().unwrap();
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// Other streams of the program are captured in these modes: nothing that the runtime does may break that.
+#[test]
+fn nothing_breaks_a_capture() {
+    for mode in 0..3 {
+        let (model, rt, k, _here) = over(6);
+        let mine = Stream::new(&rt).unwrap();
+        let symbol = |name| Model::symbol(name).unwrap();
+        // SAFETY: the signatures are those of cuda.h.
+        let (begin, end) = unsafe {
+            (
+                core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, i32) -> u32>(symbol(
+                    "cuStreamBeginCapture_v2",
+                )),
+                core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, *mut usize) -> u32>(
+                    symbol("cuStreamEndCapture"),
+                ),
+            )
+        };
+        // SAFETY: `mine` outlives it.
+        let s = unsafe { Stream::from_raw(&rt, mine.as_raw()) }.unwrap();
+        let old = unsafe { Stream::from_raw(&rt, Stream::new(&rt).unwrap().as_raw()) };
+        drop(old);
+        let (x, mut y) = (rt.zeros::<f32>(50).unwrap(), rt.zeros::<f32>(50).unwrap());
+        drop(s.scratch::<f32>(100).unwrap());
+        // SAFETY: a stream of the model.
+        assert_eq!(unsafe { begin(mine.as_raw() as usize, mode) }, 0);
+        rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+        let mut scratch = s.scratch::<f32>(50).unwrap();
+        rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+        drop(scratch);
+        drop(rt.zeros::<f32>(10).unwrap());
+        assert!(x.to_vec_on(&s).is_err() && s.synchronize().is_err() && s.is_done().is_err());
+        drop(s);
+        let again = Runtime::cuda(0).unwrap();
+        drop(Buffer::from_slice(&again, &[1.0f32]).unwrap());
+        let mut graph = 0;
+        // SAFETY: a stream of the model, and room for the graph.
+        assert_eq!(unsafe { end(mine.as_raw() as usize, &mut graph) }, 0, "mode {mode}");
+        assert_eq!(model.reports(), [""; 0]);
+    }
+}
+
+/// Buffers, launches, streams, scratch, events and a graph.
+fn everything(rt: &Runtime, k: &'static tile_host::KernelDesc) -> tile_host::Result<()> {
+    let s = Stream::new(rt)?;
+    let (x, mut y, mut z) = (Buffer::from_slice(rt, &[1.0f32; 70])?, rt.zeros::<f32>(70)?, rt.zeros::<f32>(70)?);
+    s.wait_for(rt.stream())?;
+    rt.launch_on(&s, call(k, &x, &mut y))?;
+    let mut scratch = s.zeroed_scratch::<f32>(70)?;
+    rt.launch_on(&s, hand_made::call(k, &y, &mut scratch))?;
+    rt.launch_on(&s, hand_made::call(k, &scratch, &mut z))?;
+    drop(scratch);
+    let (start, end) = (Event::new(rt)?, Event::new(rt)?);
+    start.record(&s)?;
+    end.record(&s)?;
+    end.since(&start)?;
+    let graph = s.capture(|s| {
+        let mut scratch = s.scratch::<f32>(70)?;
+        rt.launch_on(s, hand_made::call(k, &x, &mut scratch))?;
+        rt.launch_on(s, hand_made::call(k, &scratch, &mut y))
+    })?;
+    for _ in 0..2 {
+        // SAFETY: the buffers are alive, and nothing else uses them.
+        unsafe { graph.replay(&s) }?;
+    }
+    assert_eq!((y.to_vec()?, z.to_vec()?), (vec![3.0; 70], vec![4.0; 70]));
+    Ok(())
+}
+
+/// Each call of the driver fails once. The error is typed, nothing stays, and the same work succeeds afterwards.
+#[test]
+fn every_driver_call_fails_once() {
+    let mut failed = 0;
+    for nth in 0.. {
+        let (model, rt, k, _here) = over(nth);
+        model.fail(None, nth, 2);
+        let result = everything(&rt, k);
+        let came = model.fail_no_more();
+        failed += u32::from(result.is_err());
+        assert!(came || result.is_ok());
+        everything(&rt, k).unwrap_or_else(|e| panic!("after a failure of call {nth}: {e}"));
+        drop(rt);
+        let c = model.counts();
+        let left = (c.blocks, c.streams, c.events, c.graphs, c.executables, c.pools);
+        assert_eq!((model.reports(), left), (vec![], (0, 0, 0, 0, 0, 0)), "call {nth}, {result:?}");
+        if !came {
+            assert!(failed > 20, "{failed} of {nth} calls failed");
+            return;
+        }
+    }
+}
+
+/// The owner gets its tensor back when the kernels that use it are done.
+#[test]
+fn a_borrowed_tensor_is_returned_after_the_work() {
+    use tile_host::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    unsafe extern "C" fn delete(t: *mut DLManagedTensor) {
+        // SAFETY: the test puts its buffer here, which it does not use any more.
+        let run = unsafe { Box::from_raw((*t).manager_ctx.cast::<Box<dyn FnOnce() + Send>>()) };
+        run();
+    }
+    let (model, rt, k, _here) = over(8);
+    let x = Buffer::from_slice(&rt, &[1.0f32; 40]).unwrap();
+    let mut y = rt.zeros::<f32>(40).unwrap();
+    let addr = x.addr();
+    let s = Stream::new(&rt).unwrap();
+    let seen = std::sync::Arc::new(Mutex::new(None));
+    let (there, other) = (seen.clone(), model.clone());
+    let run: Box<dyn FnOnce() + Send> =
+        Box::new(move || *there.lock().unwrap() = Some(other.calls()["cuStreamSynchronize"]));
+    let mut shape = [40i64];
+    let mut tensor = DLManagedTensor {
+        dl_tensor: DLTensor {
+            data: addr as *mut _,
+            device: DLDevice { device_type: 2, device_id: 0 },
+            ndim: 1,
+            dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+            shape: shape.as_mut_ptr(),
+            strides: core::ptr::null_mut(),
+            byte_offset: 0,
+        },
+        manager_ctx: Box::into_raw(Box::new(run)).cast(),
+        deleter: Some(delete),
+    };
+    // SAFETY: a valid tensor, which is consumed once.
+    let t = unsafe { DlpackTensor::from_managed(&rt, &mut tensor) }.unwrap();
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
+    let before = model.calls()["cuStreamSynchronize"];
+    drop(t);
+    assert!(seen.lock().unwrap().expect("the deleter ran") > before, "the host waited before");
+    drop((x, y));
+    assert_eq!(model.reports(), [""; 0]);
+}

@@ -1,0 +1,351 @@
+//! The driver's functions, by their symbols.
+
+use crate::memory::Access;
+use crate::state::{LEGACY, State, Work};
+use crate::{Code, Model};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+
+type Handle = usize;
+type R = Result<(), Code>;
+
+fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
+    let Some(model) = Model::current() else { return 3 };
+    model.hook(name);
+    let mut state = model.state();
+    *state.calls.entry(name).or_default() += 1;
+    state.turn();
+    let mut fault = None;
+    if let Some(plan) = &mut state.fault
+        && plan.name.as_deref().is_none_or(|n| n == name)
+    {
+        match plan.skip.checked_sub(1) {
+            Some(left) => plan.skip = left,
+            None => fault = Some(plan.code),
+        }
+    }
+    if let Some(code) = fault {
+        state.fault = None;
+        // A release does its work and gives the code of an earlier failure.
+        if ["Destroy", "Free", "Unload", "Release", "Exchange"].iter().any(|w| name.contains(w)) {
+            let _ = f(&mut state);
+        }
+        return code;
+    }
+    f(&mut state).err().unwrap_or(0)
+}
+
+fn context(s: &mut State) -> R {
+    if s.me().context == 0 { Err(201) } else { s.lost.map_or(Ok(()), Err) }
+}
+
+fn range(start: u64, bytes: usize, write: bool) -> Access {
+    Access { start, end: start.saturating_add(bytes as u64), write }
+}
+
+fn stream(s: Handle) -> Handle {
+    if s == 1 { LEGACY } else { s }
+}
+
+/// Writes a result. Callers pass pointers to room for it, as the driver's interface has it.
+fn give<T>(out: *mut T, value: T) -> R {
+    if out.is_null() {
+        return Err(1);
+    }
+    // SAFETY: the caller of the driver's function gave room for a `T`.
+    unsafe { out.write(value) };
+    Ok(())
+}
+
+fn allocate(s: &mut State, out: *mut u64, bytes: usize, on: Option<Handle>) -> R {
+    context(s)?;
+    if bytes == 0 {
+        return Err(1);
+    }
+    let captured = match on {
+        Some(h) => s.streams.get(&h).ok_or(400u32)?.capture,
+        None => None,
+    };
+    match captured {
+        Some(c) => s.valid(c)?,
+        None => s.unsafe_call()?,
+    }
+    let base = s.new_block(bytes as u64, on.is_some(), captured.is_some()).ok_or(2u32)?;
+    if let Some(h) = on {
+        s.put(h, Work::Allocate { base }, Vec::new(), "cuMemAllocFromPoolAsync")?;
+    }
+    give(out, base)
+}
+
+fn free_async(s: &mut State, base: u64, h: Handle) -> R {
+    context(s)?;
+    if s.streams.get(&h).ok_or(400u32)?.capture.is_none() {
+        s.unsafe_call()?;
+        if s.blocks.get(&base).is_none_or(|b| b.freed.is_some()) {
+            s.reports.push(format!("cuMemFreeAsync: {base:#x} is not allocated"));
+            return Err(1);
+        }
+    }
+    s.put(h, Work::Free { base }, Vec::new(), "cuMemFreeAsync")
+}
+
+/// Waits for everything, except of memory from a pool: the reference says that its users are not waited for.
+fn free(s: &mut State, base: u64) -> R {
+    context(s)?;
+    s.unsafe_call()?;
+    let Some(block) = s.blocks.get(&base).filter(|b| b.freed.is_none()) else {
+        s.reports.push(format!("cuMemFree: {base:#x} is not allocated"));
+        return Err(1);
+    };
+    if !block.pooled {
+        let all: Vec<_> = s.streams.keys().copied().collect();
+        for h in all {
+            let (clock, _) = s.stream_after(h);
+            s.host.join(&clock);
+        }
+        s.run_all();
+    }
+    let lane = s.handle() as u64;
+    let clock = s.host.clone();
+    let at = crate::clock::Epoch { lane, index: 1 };
+    s.host.add(at);
+    s.end_block(base, at, &clock, "cuMemFree");
+    Ok(())
+}
+
+fn launch(
+    s: &mut State,
+    f: Handle,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    on: Handle,
+    params: *mut *mut c_void,
+) -> R {
+    context(s)?;
+    let kernel = *s.kernels.get(&f).ok_or(400u32)?;
+    let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
+    let in_limits = grid[0] <= i32::MAX as u32 && grid[1] <= 65535 && grid[2] <= 65535;
+    if grid.contains(&0) || block.contains(&0) || threads > 1024 || !in_limits || shared > kernel.opted_in.max(48 << 10)
+    {
+        return Err(1);
+    }
+    if kernel.threads != 0 && (threads != kernel.threads || shared < kernel.shared) {
+        s.reports.push(format!("{}: launched with {threads} threads and {shared} bytes of shared memory", kernel.name));
+    }
+    let count = kernel.slots();
+    // SAFETY: the caller gives a pointer to each parameter: the slots, which are words, and then the maps.
+    let slots: Vec<u64> = unsafe { (0..count).map(|i| *(*params.add(i)).cast::<u64>()).collect() };
+    for i in count..count + kernel.maps {
+        // SAFETY: as above.
+        if !(unsafe { *params.add(i) } as usize).is_multiple_of(64) {
+            s.reports.push(format!("{}: a tensor map that is not aligned", kernel.name));
+        }
+    }
+    let accesses = s.accesses(&kernel, &slots);
+    let run = kernel.run(grid.map(u64::from), slots);
+    s.put(on, Work::Launch(run), accesses, kernel.name)
+}
+
+/// As in cuda.h.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: Handle,
+    attributes: *mut c_void,
+    count: c_uint,
+}
+
+macro_rules! functions { ($($name:ident($($arg:ident: $t:ty),*) $s:ident $body:block)*) => {
+    $(#[allow(non_snake_case, unused_variables, clippy::missing_safety_doc)]
+    unsafe extern "C" fn $name($($arg: $t),*) -> Code { call(stringify!($name), |$s| $body) })*
+
+    pub(crate) fn symbol(name: &str) -> Option<*const c_void> {
+        match name {
+            $(stringify!($name) => Some($name as *const c_void),)*
+            _ => None,
+        }
+    }
+} }
+
+functions! {
+    cuInit(flags: c_uint) s { Ok(()) }
+    cuDriverGetVersion(v: *mut c_int) s { give(v, 13000) }
+    cuGetErrorName(e: Code, out: *mut *const c_char) s { give(out, c"CUDA_ERROR_OF_THE_MODEL".as_ptr()) }
+    cuGetErrorString(e: Code, out: *mut *const c_char) s { give(out, c"of the model".as_ptr()) }
+    cuDeviceGet(d: *mut c_int, n: c_int) s { if n == 0 { give(d, 0) } else { Err(101) } }
+    cuDeviceGetCount(n: *mut c_int) s { give(n, 1) }
+    cuDeviceGetName(out: *mut c_char, room: c_int, d: c_int) s {
+        let name = b"Model GPU\0";
+        // SAFETY: the caller gives this much room, which is enough for the name.
+        if room as usize >= name.len() { unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), out.cast(), name.len()) } }
+        Ok(())
+    }
+    cuDeviceGetAttribute(v: *mut c_int, what: c_int, d: c_int) s {
+        give(v, match what { 1 => 1024, 12 => 65536, 16 => 8, 38 => 1 << 16, 75 => 8, 76 => 0, 97 => 166912, 115 => s.pools_supported.into(), _ => 0 })
+    }
+    cuDeviceTotalMem_v2(n: *mut usize, d: c_int) s { give(n, s.capacity as usize) }
+    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retained += 1; give(c, s.primary) }
+    cuDevicePrimaryCtxRelease_v2(d: c_int) s { s.retained = s.retained.saturating_sub(1); Ok(()) }
+    cuCtxGetCurrent(c: *mut Handle) s { let now = s.me().context; give(c, now) }
+    cuCtxSetCurrent(c: Handle) s { s.me().context = c; Ok(()) }
+    cuCtxGetDevice(d: *mut c_int) s { context(s)?; give(d, 0) }
+    cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(201u32)?; give(id, number) }
+    cuCtxSynchronize() s {
+        context(s)?;
+        s.never_while_capturing()?;
+        let all: Vec<_> = s.streams.keys().copied().collect();
+        all.into_iter().try_for_each(|h| s.wait_stream(h))
+    }
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize) s {
+        give(free, (s.capacity - s.used.min(s.capacity)) as usize)?;
+        give(total, s.capacity as usize)
+    }
+    cuMemAlloc_v2(out: *mut u64, bytes: usize) s { allocate(s, out, bytes, None) }
+    cuMemFree_v2(base: u64) s { free(s, base) }
+    cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: Handle, on: Handle) s {
+        if !s.pools.contains(&pool) { return Err(400) }
+        allocate(s, out, bytes, Some(stream(on)))
+    }
+    cuMemFreeAsync(base: u64, on: Handle) s { free_async(s, base, stream(on)) }
+    cuMemPoolCreate(out: *mut Handle, props: *const c_void) s {
+        s.unsafe_call()?;
+        let pool = s.handle();
+        s.pools.insert(pool);
+        give(out, pool)
+    }
+    cuMemPoolDestroy(pool: Handle) s { s.unsafe_call()?; if s.pools.remove(&pool) { Ok(()) } else { Err(400) } }
+    cuMemPoolSetAttribute(pool: Handle, what: c_int, value: *mut c_void) s { s.unsafe_call() }
+    cuMemPoolTrimTo(pool: Handle, keep: usize) s { s.unsafe_call() }
+    cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, on: Handle) s {
+        context(s)?;
+        // SAFETY: the caller gives so many bytes, which pageable memory is staged from before the call returns.
+        let data = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), bytes) }.into();
+        s.put(stream(on), Work::Upload { to, data }, vec![range(to, bytes, true)], "cuMemcpyHtoDAsync")
+    }
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, on: Handle) s {
+        context(s)?;
+        let work = Work::Copy { to: to as u64, from, bytes };
+        s.put(stream(on), work, vec![range(from, bytes, false)], "cuMemcpyDtoHAsync")?;
+        // Pageable memory is written before the call returns; in a capture when the graph runs.
+        if s.streams[&stream(on)].capture.is_none() { s.wait_stream(stream(on)) } else { Ok(()) }
+    }
+    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, on: Handle) s {
+        context(s)?;
+        let both = vec![range(to, bytes, true), range(from, bytes, false)];
+        s.put(stream(on), Work::Copy { to, from, bytes }, both, "cuMemcpyDtoDAsync")
+    }
+    cuMemsetD8Async(to: u64, value: u8, bytes: usize, on: Handle) s {
+        context(s)?;
+        s.put(stream(on), Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async")
+    }
+    cuPointerGetAttribute(out: *mut c_void, what: c_int, addr: u64) s {
+        s.block_at(addr).filter(|b| b.freed.is_none()).ok_or(1u32)?;
+        give(out.cast::<c_int>(), 0)
+    }
+    cuStreamCreate(out: *mut Handle, flags: c_uint) s {
+        context(s)?;
+        let mine = s.me().context;
+        let new = s.new_stream(mine, flags & 1 == 0);
+        give(out, new)
+    }
+    cuStreamDestroy_v2(h: Handle) s {
+        if let Some(capture) = s.streams.get(&h).ok_or(400u32)?.capture { s.invalidate(capture) }
+        s.streams.remove(&h);
+        Ok(())
+    }
+    cuStreamSynchronize(h: Handle) s { context(s)?; s.may_wait(stream(h))?; s.wait_stream(stream(h)) }
+    cuStreamQuery(h: Handle) s {
+        context(s)?;
+        s.may_wait(stream(h))?;
+        let (clock, after) = s.stream_after(stream(h));
+        if !s.are_done(&after) { return Err(600) }
+        s.host.join(&clock);
+        Ok(())
+    }
+    cuStreamWaitEvent(h: Handle, event: Handle, flags: c_uint) s { context(s)?; s.wait_event(stream(h), event) }
+    cuStreamGetCtx(h: Handle, out: *mut Handle) s {
+        let of = s.streams.get(&stream(h)).ok_or(400u32)?;
+        let (context, capture) = (of.context, of.capture);
+        if let Some(capture) = capture { s.valid(capture)? }
+        give(out, context)
+    }
+    cuStreamIsCapturing(h: Handle, out: *mut c_int) s { let status = s.capture_status(stream(h))?; give(out, status) }
+    cuStreamBeginCapture_v2(h: Handle, mode: c_int) s { s.begin_capture(stream(h), mode) }
+    cuStreamEndCapture(h: Handle, out: *mut Handle) s {
+        match s.end_capture(stream(h)) {
+            Ok(graph) => give(out, graph),
+            Err(e) => {
+                if let Some(id) = s.streams.get(&stream(h)).and_then(|s| s.capture).filter(|_| e == 901) {
+                    s.captures.remove(&id);
+                    s.streams.values_mut().filter(|s| s.capture == Some(id)).for_each(|s| s.capture = None);
+                }
+                give(out, 0)?;
+                Err(e)
+            }
+        }
+    }
+    cuThreadExchangeStreamCaptureMode(mode: *mut c_int) s {
+        // SAFETY: the caller gives a mode, and room for the one before.
+        let new = unsafe { *mode };
+        let old = core::mem::replace(&mut s.me().mode, new);
+        give(mode, old)
+    }
+    cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s { let e = s.instantiate(graph)?; give(out, e) }
+    cuGraphLaunch(e: Handle, h: Handle) s { context(s)?; s.launch_graph(e, stream(h)) }
+    cuGraphExecDestroy(e: Handle) s { s.executables.remove(&e).map(|_| ()).ok_or(400) }
+    cuGraphDestroy(graph: Handle) s { s.graphs.remove(&graph).map(|_| ()).ok_or(400) }
+    cuEventCreate(out: *mut Handle, flags: c_uint) s {
+        context(s)?;
+        let event = s.handle();
+        s.events.insert(event, Default::default());
+        give(out, event)
+    }
+    cuEventRecord(event: Handle, h: Handle) s { context(s)?; s.record_event(event, stream(h)) }
+    cuEventSynchronize(event: Handle) s { s.may_wait_for_event(event)?; s.wait_for_event(event) }
+    cuEventQuery(event: Handle) s {
+        s.may_wait_for_event(event)?;
+        let (clock, after) = s.event_after(event);
+        if !s.are_done(&after) { return Err(600) }
+        s.host.join(&clock);
+        Ok(())
+    }
+    cuEventElapsedTime(out: *mut f32, a: Handle, b: Handle) s { let ms = s.seconds(b) - s.seconds(a); give(out, ms.max(1e-3)) }
+    cuEventDestroy_v2(event: Handle) s { s.events.remove(&event).map(|_| ()).ok_or(400) }
+    cuLibraryLoadData(out: *mut Handle, data: *const c_void, o: *mut c_void, v: *mut c_void, n: c_uint, lo: *mut c_void, lv: *mut c_void, ln: c_uint) s {
+        // SAFETY: the host side gives PTX, which ends with a null; the model has no assembled code.
+        let text = unsafe { CStr::from_ptr(data.cast()) }.to_string_lossy().into_owned();
+        if !text.contains(".entry") || text.contains("ld.nowhere") { return Err(218) }
+        let library = s.handle();
+        s.libraries.insert(library, text);
+        give(out, library)
+    }
+    cuLibraryUnload(library: Handle) s { s.unsafe_call()?; s.libraries.remove(&library).map(|_| ()).ok_or(400) }
+    cuLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) s {
+        // SAFETY: a name ends with a null.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+        let held = s.libraries.get(&library).ok_or(400u32)?.contains(&name);
+        let kernel = *s.known.get(name.as_str()).filter(|_| held).ok_or(500u32)?;
+        let handle = s.handle();
+        s.kernels.insert(handle, kernel);
+        give(out, handle)
+    }
+    cuKernelGetFunction(out: *mut Handle, kernel: Handle) s { context(s)?; give(out, kernel) }
+    cuKernelGetAttribute(v: *mut c_int, what: c_int, kernel: Handle, d: c_int) s { give(v, match what { 0 => 1024, 4 => 16, _ => 0 }) }
+    cuKernelSetAttribute(what: c_int, v: c_int, kernel: Handle, d: c_int) s {
+        if what == 8 { s.kernels.get_mut(&kernel).ok_or(400u32)?.opted_in = v as u32 }
+        Ok(())
+    }
+    cuLaunchKernel(f: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, h: Handle, params: *mut *mut c_void, extra: *mut *mut c_void) s {
+        launch(s, f, [gx, gy, gz], [bx, by, bz], shared, stream(h), params)
+    }
+    cuLaunchKernelEx(config: *const c_void, f: Handle, params: *mut *mut c_void, extra: *mut *mut c_void) s {
+        // SAFETY: the caller gives a configuration as cuda.h has it.
+        let c = unsafe { &*config.cast::<LaunchConfig>() };
+        launch(s, f, c.grid, c.block, c.shared, stream(c.stream), params)
+    }
+    cuTensorMapEncodeTiled(map: *mut c_void, t: u32, rank: u32, base: *mut c_void, dims: *const u64, strides: *const u64, extents: *const u32, steps: *const u32, i: u32, w: u32, p: u32, fill: u32) s {
+        if !(map as usize).is_multiple_of(64) || !(base as usize).is_multiple_of(16) || !(1..=5).contains(&rank) { Err(1) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,179 @@
+//! Device memory: blocks, their life, and who touched them.
+
+use crate::clock::{Clock, Epoch};
+use crate::state::State;
+use std::alloc::{Layout, alloc, dealloc};
+use std::sync::Arc;
+
+/// Host memory in the place of device memory.
+pub(crate) struct Memory {
+    pub base: u64,
+    layout: Layout,
+}
+
+impl Memory {
+    fn new(bytes: u64) -> Option<Arc<Memory>> {
+        let layout = Layout::from_size_align(usize::try_from(bytes).ok()?, 256).ok()?;
+        // SAFETY: the size is not zero: callers refuse empty allocations.
+        let base = unsafe { alloc(layout) };
+        if base.is_null() {
+            return None;
+        }
+        // What nothing has written is no number.
+        // SAFETY: so many bytes were just allocated.
+        unsafe { base.write_bytes(0xFF, layout.size()) };
+        Some(Arc::new(Memory { base: base as u64, layout }))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: this layout was allocated at this address, and is released once.
+        unsafe { dealloc(self.base as *mut u8, self.layout) };
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub start: u64,
+    pub end: u64,
+    pub write: bool,
+}
+
+struct Touched {
+    access: Access,
+    at: Epoch,
+    what: String,
+}
+
+pub(crate) struct Block {
+    pub memory: Arc<Memory>,
+    pub end: u64,
+    /// The stream-ordered allocation; none where the host allocated it, or before a graph does.
+    pub born: Option<Epoch>,
+    /// Where it is a graph's: whether a launch has allocated it.
+    pub graph: bool,
+    pub alive: bool,
+    pub pooled: bool,
+    pub freed: Option<(Epoch, String)>,
+    touched: Vec<Touched>,
+}
+
+/// Blocks that were freed and are still looked for.
+const QUARANTINE: usize = 256;
+
+impl State {
+    /// `None` where the device is full.
+    pub fn new_block(&mut self, bytes: u64, pooled: bool, graph: bool) -> Option<u64> {
+        if self.used.checked_add(bytes)? > self.capacity {
+            return None;
+        }
+        let memory = Memory::new(bytes)?;
+        self.used += bytes;
+        let base = memory.base;
+        let block = Block {
+            memory,
+            end: base + bytes,
+            born: None,
+            graph,
+            alive: !graph,
+            pooled,
+            freed: None,
+            touched: Vec::new(),
+        };
+        self.blocks.insert(base, block);
+        Some(base)
+    }
+
+    /// The block that holds an address.
+    pub fn block_at(&mut self, addr: u64) -> Option<&mut Block> {
+        self.blocks.range_mut(..=addr).next_back().map(|(_, b)| b).filter(|b| addr < b.end)
+    }
+
+    /// Notes what an operation touches, and reports what is not ordered with it.
+    pub fn touch(&mut self, accesses: &[Access], at: Epoch, clock: &Clock, what: &str) {
+        let host = self.host.clone();
+        let mut found = Vec::new();
+        for a in accesses.iter().filter(|a| a.start < a.end) {
+            let Some(block) = self.block_at(a.start) else {
+                found.push(format!("{what}: {:#x} is no memory of the device", a.start));
+                continue;
+            };
+            if a.end > block.end {
+                found.push(format!("{what}: reaches {} bytes past the end of its memory", a.end - block.end));
+            }
+            if let Some(born) = block.born
+                && !clock.knows(born)
+            {
+                found.push(format!("{what}: memory used before its allocation"));
+            }
+            match &block.freed {
+                Some((freed, by)) if clock.knows(*freed) => {
+                    found.push(format!("{what}: memory used after its free ({by})"))
+                }
+                Some((_, by)) => found.push(format!("{what}: memory used in no order with its free ({by})")),
+                None if !block.alive => found.push(format!("{what}: memory of a graph used before its allocation")),
+                None => {}
+            }
+            block.touched.retain(|t| !host.knows(t.at));
+            for t in &block.touched {
+                let overlaps = t.access.start < a.end && a.start < t.access.end;
+                if overlaps && (t.access.write || a.write) && t.at != at && !clock.knows(t.at) {
+                    let how = |write| if write { "writes" } else { "reads" };
+                    found.push(format!(
+                        "{what} {}, in no order with {} that {}",
+                        how(a.write),
+                        t.what,
+                        how(t.access.write)
+                    ));
+                }
+            }
+            let covered = |t: &Touched| {
+                clock.knows(t.at) && a.start <= t.access.start && t.access.end <= a.end && (a.write || !t.access.write)
+            };
+            block.touched.retain(|t| !covered(t));
+            block.touched.push(Touched { access: *a, at, what: what.into() });
+        }
+        self.reports.extend(found);
+    }
+
+    /// Ends a block's life by an operation. `false` where there is no such block.
+    pub fn end_block(&mut self, base: u64, at: Epoch, clock: &Clock, what: &str) -> bool {
+        let host = self.host.clone();
+        let mut found = Vec::new();
+        let Some(block) = self.blocks.get_mut(&base).filter(|b| b.freed.is_none()) else {
+            self.reports.push(format!("{what}: frees {base:#x}, which is not allocated"));
+            return false;
+        };
+        if block.born.is_some_and(|born| !clock.knows(born)) {
+            found.push(format!("{what}: memory freed before its allocation"));
+        }
+        for t in block.touched.iter().filter(|t| !clock.knows(t.at) && !host.knows(t.at)) {
+            found.push(format!("{what}: memory freed in no order with {}", t.what));
+        }
+        block.freed = Some((at, what.into()));
+        self.used -= block.end - base;
+        if !block.graph {
+            self.quarantine.push_back(base);
+            if self.quarantine.len() > QUARANTINE
+                && let Some(old) = self.quarantine.pop_front()
+            {
+                self.blocks.remove(&old);
+            }
+        }
+        self.reports.extend(found);
+        true
+    }
+
+    /// A graph's launch allocates its block.
+    pub fn begin_block(&mut self, base: u64, at: Epoch) {
+        if let Some(block) = self.blocks.get_mut(&base) {
+            if block.freed.take().is_some() {
+                self.used += block.end - base;
+            }
+            block.born = Some(at);
+            block.alive = true;
+            block.touched.clear();
+        }
+    }
+}
