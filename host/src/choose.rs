@@ -132,12 +132,26 @@ impl Runtime {
 
     fn look_up(&self, call: &Call, file: &File) -> Option<(usize, Source)> {
         let (id, source) = self.0.tuner.known(&file.label, &file.hash, &file.signature)?;
-        Some((config_index(call.desc(), &id).ok()?, source))
+        Some((self.known_config(call, file, &id)?, source))
     }
 
     fn guess(&self, call: &Call, file: &File) -> (usize, Source) {
         let guess = self.0.tuner.guess(&file.label, &file.hash, &file.signature);
-        guess.and_then(|(id, s)| Some((config_index(call.desc(), &id).ok()?, s))).unwrap_or((0, Source::Default))
+        guess.and_then(|(id, s)| Some((self.known_config(call, file, &id)?, s))).unwrap_or((0, Source::Default))
+    }
+
+    /// The index of a result's configuration; a result that names none of the kernel is reported once and left out.
+    fn known_config(&self, call: &Call, file: &File, id: &str) -> Option<usize> {
+        let found = config_index(call.desc(), id).ok();
+        if found.is_none() && self.0.tuner.is_first_unknown(&file.label, &file.signature) {
+            tracing::warn!(
+                kernel = file.label,
+                key = file.signature,
+                config = id,
+                "ignoring a tuning result: the kernel has no such configuration"
+            );
+        }
+        found
     }
 
     fn would_tune(&self) -> bool {

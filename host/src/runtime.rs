@@ -265,7 +265,7 @@ impl Runtime {
     /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tile-kernels` in
     /// `$XDG_CACHE_HOME` or `~/.cache`.
     pub fn cache_dir() -> Option<PathBuf> {
-        crate::tuner::store::cache_dir()
+        cache_dir::user_dir()
     }
 
     #[inline]

@@ -1,22 +1,26 @@
 //! One folder for everything that outlives a build: the toolchain that `cargo xtask setup` unpacks, the prebuilt
 //! crates, and the products of every unit, each under the hash of all that went into it.
 //!
-//! Several builds may use it at once: files appear by renaming, and whoever makes something slow holds a lock.
+//! Several builds may use it at once: files appear by renaming, and whoever makes something slow holds a lock. Every
+//! product carries a hash of its contents; a product that does not match it is made again, with a warning.
 
 use std::fs::{self, File};
-use std::hash::Hasher;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use siphasher::sip128::{Hasher128, SipHasher13};
+use cache_dir::{CacheDir, digest};
 
 /// What has not been used for this long is removed.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The folders whose contents can be made again.
 const PRODUCTS: [&str; 4] = ["sysroot", "kernel-core", "ptx", "cubin"];
+/// The ending of products whose contents are hashed as they are here.
+const SEALED: &str = "sealed";
+/// The file in a folder that lists the hashes of all others.
+const CONTENTS: &str = "contents";
 
 /// The hash of an input; never of anything secret or hostile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,12 +29,7 @@ pub struct Key(String);
 impl Key {
     /// Parts cannot run into each other: each is hashed with its length.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
-        let mut h = SipHasher13::new();
-        for p in parts {
-            h.write_u64(p.len() as u64);
-            h.write(p);
-        }
-        Key(format!("{:032x}", h.finish128().as_u128()))
+        Key(digest(parts))
     }
 
     pub fn as_bytes(&self) -> &[u8] {
@@ -40,36 +39,44 @@ impl Key {
 
 #[derive(Clone, Debug)]
 pub struct Cache {
-    root: PathBuf,
+    dir: CacheDir,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl Cache {
     pub fn at(root: impl Into<PathBuf>) -> Cache {
-        Cache { root: root.into() }
+        Cache { dir: CacheDir::at(root), warnings: Arc::default() }
     }
 
-    /// `$TILE_CACHE_DIR`, else `tile-kernels` in the user's cache folder; `None` for a user without a home.
+    /// The user's cache folder ([`cache_dir::user_dir`]); `None` for a user without a home.
     pub fn from_env() -> Option<Cache> {
-        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let root = set("TILE_CACHE_DIR")
-            .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tile-kernels")))
-            .or_else(|| std::env::home_dir().map(|d| d.join(".cache").join("tile-kernels")))?;
-        Some(Cache { root })
+        cache_dir::user_dir().map(Cache::at)
     }
 
-    /// Whether it can be written to: in a sandboxed build the user's folders cannot.
-    pub fn is_writable(&self) -> bool {
-        let probe = self.root.join("writable");
-        self.part(&probe).and_then(|p| fs::write(&p, "").and_then(|()| fs::remove_file(p))).is_ok()
+    /// Whether it can be written to, and by this user only: in a sandboxed build the user's folders cannot. Errors:
+    /// [`cache_dir::Untrusted`] as the cause, and the system's.
+    pub fn check(&self) -> io::Result<()> {
+        self.dir.check_writable()?;
+        self.dir.create("toolchain").map(drop)
     }
 
     pub fn root(&self) -> &Path {
-        &self.root
+        self.dir.root()
+    }
+
+    /// The folder itself, for `cargo xtask setup`.
+    pub fn dir(&self) -> &CacheDir {
+        &self.dir
     }
 
     /// Where `cargo xtask setup` puts the toolchain.
     pub fn toolchain(&self) -> PathBuf {
-        self.root.join("toolchain")
+        self.root().join("toolchain")
+    }
+
+    /// A file or folder of the toolchain, if nobody but this user or root can have written it.
+    pub fn trusted_toolchain(&self, name: &str) -> Option<PathBuf> {
+        self.dir.trusted(Path::new("toolchain").join(name)).ok()
     }
 
     /// A file that changes whenever `cargo xtask setup` has installed something, so that builds look again.
@@ -77,23 +84,46 @@ impl Cache {
         self.toolchain().join("changed")
     }
 
-    pub(crate) fn path(&self, kind: &str, key: &Key) -> PathBuf {
-        self.root.join(kind).join(&key.0)
+    /// Writes that file.
+    pub fn stamp_toolchain(&self, text: &str) -> io::Result<()> {
+        self.dir.write("toolchain/changed", text.as_bytes())
+    }
+
+    /// What was wrong with products since the last call.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn made_again(&self, path: &Path, why: impl std::fmt::Display) {
+        let text = format!("{} is made again: {why}", self.root().join(path).display());
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    fn path(kind: &str, key: &Key) -> PathBuf {
+        Path::new(kind).join(format!("{}.{SEALED}", key.0))
     }
 
     /// A product of an earlier build.
     pub fn get(&self, kind: &str, key: &Key) -> Option<Vec<u8>> {
-        let path = self.path(kind, key);
-        let bytes = fs::read(&path).ok()?;
-        touch(&path);
-        Some(bytes)
+        let path = Self::path(kind, key);
+        let found = self.dir.read(&path).and_then(|bytes| unseal(key, &bytes).ok_or_else(damaged));
+        match found {
+            Ok(bytes) => {
+                touch(&self.root().join(path));
+                Some(bytes)
+            }
+            Err(e) => {
+                if e.kind() != io::ErrorKind::NotFound {
+                    self.made_again(&path, e);
+                }
+                None
+            }
+        }
     }
 
     pub fn put(&self, kind: &str, key: &Key, bytes: &[u8]) -> io::Result<()> {
-        let path = self.path(kind, key);
-        let part = self.part(&path)?;
-        fs::write(&part, bytes)?;
-        fs::rename(&part, &path)
+        let seal = digest([key.as_bytes(), bytes]);
+        self.dir.write(Self::path(kind, key), &[seal.as_bytes(), b"\n", bytes].concat())
     }
 
     /// The folder of this key; `make` fills it if it is not there yet, once, however many builds ask at a time.
@@ -103,44 +133,79 @@ impl Cache {
         key: &Key,
         make: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        let path = self.path(kind, key);
-        if !path.is_dir() {
-            fs::create_dir_all(self.root.join(kind))?;
-            let lock = File::create(path.with_extension("lock"))?;
-            lock.lock()?;
-            if !path.is_dir() {
-                let part = self.part(&path)?;
-                fs::create_dir_all(&part)?;
-                make(&part)?;
-                fs::rename(&part, &path)?;
+        let path = Self::path(kind, key);
+        let whole = self.root().join(&path);
+        if self.verify(&path).is_err() {
+            let _lock = self.dir.lock(path.with_extension("lock"), None)?;
+            // Another build may have made it meanwhile.
+            if let Err(e) = self.verify(&path) {
+                if e.kind() != io::ErrorKind::NotFound {
+                    self.made_again(&path, e);
+                }
+                let part = self.dir.temp_dir(kind)?;
+                make(part.path())?;
+                fs::write(part.path().join(CONTENTS), contents(part.path())?)?;
+                self.dir.persist(part, &path)?;
             }
         }
-        touch(&path);
-        Ok(path)
+        touch(&whole);
+        Ok(whole)
     }
 
-    /// A name beside the final one that nobody else uses.
-    fn part(&self, path: &Path) -> io::Result<PathBuf> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
-        Ok(path.with_extension(format!("{}-{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))))
+    /// Whether a folder holds what was put there.
+    fn verify(&self, path: &Path) -> io::Result<()> {
+        let whole = self.dir.trusted(path)?;
+        let listed = match self.dir.read(path.join(CONTENTS)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(damaged()),
+            listed => listed?,
+        };
+        if contents(&whole)?.as_bytes() == listed { Ok(()) } else { Err(damaged()) }
     }
 
     /// Removes what no build has used for a month; looks once a day.
     pub fn prune(&self) {
-        let stamp = self.root.join("pruned");
-        if age(&stamp).is_some_and(|a| a < DAY) || fs::write(&stamp, "").is_err() {
+        if age(&self.root().join("pruned")).is_some_and(|a| a < DAY) || self.dir.write("pruned", b"").is_err() {
             return;
         }
         for kind in PRODUCTS {
-            for entry in fs::read_dir(self.root.join(kind)).into_iter().flatten().flatten() {
+            for entry in fs::read_dir(self.root().join(kind)).into_iter().flatten().flatten() {
                 let path = entry.path();
                 if age(&path).is_some_and(|a| a > KEPT_FOR) {
-                    let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                    let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+                    let _ = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
                 }
             }
         }
     }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "its contents do not match their hash")
+}
+
+/// What `put` was given.
+fn unseal(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (seal, bytes) = bytes.split_at_checked(33)?;
+    (seal == format!("{}\n", digest([key.as_bytes(), bytes])).as_bytes()).then(|| bytes.to_vec())
+}
+
+/// The hash and the name of every file below a folder but the list itself, by name.
+fn contents(dir: &Path) -> io::Result<String> {
+    let (mut lines, mut todo) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(at) = todo.pop() {
+        for entry in fs::read_dir(dir.join(&at))? {
+            let entry = entry?;
+            let name = at.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                todo.push(name);
+            } else if name != Path::new(CONTENTS) {
+                let hash = digest([cache_dir::read(&entry.path(), cache_dir::MAX_BYTES)?.as_slice()]);
+                lines.push(format!("{} {hash}\n", name.display()));
+            }
+        }
+    }
+    lines.sort();
+    Ok(lines.concat())
 }
 
 /// Says that it was used; a read-only cache still serves.
@@ -151,12 +216,13 @@ fn touch(path: &Path) {
 }
 
 fn age(path: &Path) -> Option<Duration> {
-    fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+    fs::symlink_metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     fn fresh(name: &str) -> Cache {
         let dir = std::env::temp_dir().join(format!("tile-cache-test-{name}-{}", std::process::id()));
@@ -204,10 +270,10 @@ mod tests {
     #[test]
     fn a_place_that_cannot_be_written_to() {
         let c = fresh("writable");
-        assert!(c.is_writable() && fs::read_dir(c.root()).unwrap().next().is_none());
+        c.check().unwrap();
         let file = c.root().join("file");
         fs::write(&file, "").unwrap();
-        assert!(!Cache::at(file).is_writable());
+        assert!(Cache::at(file).check().is_err());
         fs::remove_dir_all(c.root()).unwrap();
     }
 
@@ -226,10 +292,63 @@ mod tests {
         let (old, new) = (Key::of([b"old".as_slice()]), Key::of([b"new".as_slice()]));
         c.put("ptx", &old, b"").unwrap();
         c.put("ptx", &new, b"").unwrap();
-        let f = File::open(c.path("ptx", &old)).unwrap();
+        let f = File::open(c.root().join(Cache::path("ptx", &old))).unwrap();
         f.set_modified(SystemTime::now() - 2 * KEPT_FOR).unwrap();
         c.prune();
         assert!(c.get("ptx", &old).is_none() && c.get("ptx", &new).is_some());
+        fs::remove_dir_all(c.root()).unwrap();
+    }
+
+    #[test]
+    fn damaged_products_are_made_again_with_a_warning() {
+        let c = fresh("damaged");
+        let k = Key::of([b"x".as_slice()]);
+        c.put("ptx", &k, b"text").unwrap();
+        let file = c.root().join(Cache::path("ptx", &k));
+        let good = fs::read(&file).unwrap();
+        let mut changed = good.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        for bad in [&good[..good.len() - 1], &good[..10], b"", &changed] {
+            fs::write(&file, bad).unwrap();
+            assert_eq!(c.get("ptx", &k), None);
+            assert!(matches!(&c.take_warnings()[..], [w] if w.contains("made again")));
+        }
+        // Another product's contents under this name.
+        let other = Key::of([b"y".as_slice()]);
+        c.put("ptx", &other, b"other").unwrap();
+        fs::copy(c.root().join(Cache::path("ptx", &other)), &file).unwrap();
+        assert_eq!((c.get("ptx", &k), c.take_warnings().len()), (None, 1));
+        c.put("ptx", &k, b"text").unwrap();
+        assert!(c.get("ptx", &k).is_some() && c.take_warnings().is_empty());
+        fs::remove_dir_all(c.root()).unwrap();
+    }
+
+    #[test]
+    fn damaged_folders_are_made_again_with_a_warning() {
+        let c = fresh("damaged-folder");
+        let k = Key::of([b"x".as_slice()]);
+        let make = || {
+            c.folder("sysroot", &k, |dir| {
+                fs::create_dir(dir.join("lib"))?;
+                fs::write(dir.join("lib/f"), "good")
+            })
+        };
+        let dir = make().unwrap();
+        assert!(c.take_warnings().is_empty());
+        type Damage = fn(&Path) -> io::Result<()>;
+        let damages: [Damage; 4] = [
+            |d| fs::write(d.join("lib/f"), "goo"),
+            |d| fs::write(d.join("lib/added"), ""),
+            |d| fs::remove_file(d.join("lib/f")),
+            |d| fs::remove_file(d.join(CONTENTS)),
+        ];
+        for damage in damages {
+            damage(&dir).unwrap();
+            assert_eq!(fs::read(make().unwrap().join("lib/f")).unwrap(), b"good");
+            assert!(!dir.join("lib/added").exists() && c.take_warnings().len() == 1);
+        }
+        make().unwrap();
+        assert!(c.take_warnings().is_empty());
         fs::remove_dir_all(c.root()).unwrap();
     }
 }

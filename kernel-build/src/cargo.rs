@@ -26,7 +26,7 @@ impl Settings {
             )
         };
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
-        let cache = Cache::from_env().filter(Cache::is_writable).unwrap_or_else(|| Cache::at(out.join("cache")));
+        let cache = cache_for(&out);
         self.watch(&crate_dir, &cache);
         if !self.emulated && std::env::var_os(EMULATE).is_none_or(|v| v.is_empty()) {
             println!("cargo::rustc-env={EMULATE}=off");
@@ -66,7 +66,7 @@ impl Settings {
         }
         // A path that does not exist would make every build run the script: have the stamp there from the start.
         let stamp = cache.toolchain_stamp();
-        if stamp.exists() || (fs::create_dir_all(cache.toolchain()).and_then(|()| fs::write(&stamp, ""))).is_ok() {
+        if stamp.exists() || cache.stamp_toolchain("").is_ok() {
             println!("cargo::rerun-if-changed={}", stamp.display());
         }
         if let Some(list) = std::env::var_os("RUSTC").and_then(|r| toolchain::components(Path::new(&r))) {
@@ -104,6 +104,21 @@ impl Settings {
                 one_line(&f.why.to_string()),
                 f.kept.display()
             );
+        }
+    }
+}
+
+/// The user's cache folder, else one of this build alone: a sandboxed build cannot write to the user's folders.
+fn cache_for(out: &Path) -> Cache {
+    let own = || Cache::at(out.join("cache"));
+    let Some(cache) = Cache::from_env() else { return own() };
+    match cache.check() {
+        Ok(()) => cache,
+        Err(e) => {
+            if e.get_ref().is_some_and(|why| why.is::<cache_dir::Untrusted>()) {
+                println!("cargo::warning=the cache folder is not used: {}", one_line(&e.to_string()));
+            }
+            own()
         }
     }
 }

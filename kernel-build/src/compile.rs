@@ -156,6 +156,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     outcome.report.entries.sort_by(|x, y| (&x.kernel, &x.entry, &x.target).cmp(&(&y.kernel, &y.entry, &y.target)));
     outcome.warnings.extend(outcome.report.slow());
     outcome.failures.sort_by(|x, y| (&x.kernel, &x.target).cmp(&(&y.kernel, &y.target)));
+    outcome.warnings.extend(b.cache.take_warnings());
     b.cache.prune();
     Ok(outcome)
 }

@@ -35,7 +35,7 @@ impl Search {
             explicit: std::env::var_os("TILE_PTXAS").filter(|v| !v.is_empty()),
             path: std::env::var_os("PATH"),
             toolkits: toolkits.chain(["/usr/local/cuda".into()]).collect(),
-            unpacked: Cache::from_env().map(|c| c.toolchain()),
+            unpacked: Cache::from_env().and_then(|c| c.trusted_toolchain("")),
             python: Some("python3".into()),
         }
     }
@@ -44,18 +44,25 @@ impl Search {
         if let Some(e) = &self.explicit {
             return if e == "off" { None } else { probe(Path::new(e)) };
         }
-        self.dirs().map(|d| d.join("ptxas")).find_map(|p| probe(&p)).or_else(|| self.in_python())
+        self.places("ptxas").find_map(|p| probe(&p)).or_else(|| self.in_python())
     }
 
     /// Another program of the CUDA toolkit, wherever a ptxas is looked for but in Python's packages.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        self.dirs().map(|d| d.join(name)).find(|p| p.is_file())
+        self.places(name).find(|p| p.is_file())
+    }
+
+    /// Where a program may be. What others may have written to the cache folder is left out.
+    fn places(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        let unpacked = self.unpacked.iter().map(|d| d.join(name)).filter(|p| cache_dir::check(p).is_ok());
+        let unpacked: Vec<_> = unpacked.collect();
+        self.dirs().map(|d| d.join(name)).chain(unpacked).collect::<Vec<_>>().into_iter()
     }
 
     fn dirs(&self) -> impl Iterator<Item = PathBuf> {
         let on_path = self.path.iter().flat_map(std::env::split_paths);
         let toolkits = self.toolkits.iter().map(|t| t.join("bin"));
-        on_path.chain(toolkits).chain(self.unpacked.clone())
+        on_path.chain(toolkits)
     }
 
     fn in_python(&self) -> Option<Ptxas> {
@@ -124,6 +131,14 @@ mod tests {
                 s.explicit = Some(dir.join("mine/ptxas").into());
             }
             assert_eq!(s.find().unwrap().version, format!("build {place}"));
+        }
+        // A program in the cache folder that others may have written is not run.
+        s.explicit = None;
+        (s.path, s.toolkits, s.python) = (None, Vec::new(), None);
+        assert_eq!(s.find().unwrap().version, "build unpacked");
+        for mode in [0o775, 0o757] {
+            fs::set_permissions(dir.join("unpacked/ptxas"), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!((s.find(), s.program("ptxas")), (None, None));
         }
         s.explicit = Some("off".into());
         assert_eq!(s.find(), None);

@@ -90,7 +90,7 @@ impl Search {
             explicit: set("TILE_DEVICE_RUSTC"),
             active: set("RUSTC").unwrap_or_else(|| "rustc".into()),
             system: "/usr/bin/rustc".into(),
-            unpacked: Cache::from_env().map(|c| c.toolchain().join("debian")),
+            unpacked: Cache::from_env().and_then(|c| c.trusted_toolchain("debian")),
         }
     }
 

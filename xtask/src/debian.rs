@@ -21,17 +21,14 @@ pub fn unpack(cache: &Cache) -> Result<()> {
     for tool in ["apt-get", "apt-cache", "dpkg-deb", "dpkg-query"] {
         ensure!(command::exists(tool), "there is no {tool}: this is no Debian system");
     }
-    let home = cache.toolchain();
-    let work = home.join(format!("debian.{}.part", std::process::id()));
-    let done = fill(&work).and_then(|root| {
-        let to = home.join("debian");
-        if to.exists() {
-            fs::remove_dir_all(&to)?;
-        }
-        Ok(fs::rename(root, to)?)
-    });
-    let _ = fs::remove_dir_all(&work);
-    done
+    // A random name that nobody else can have made.
+    let work = cache.dir().temp_dir("toolchain")?;
+    let root = fill(work.path())?;
+    let to = cache.toolchain().join("debian");
+    if to.exists() {
+        fs::remove_dir_all(&to)?;
+    }
+    Ok(fs::rename(root, to)?)
 }
 
 /// Downloads and unpacks below `work`; the folder that holds the result.

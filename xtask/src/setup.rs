@@ -1,6 +1,5 @@
 //! What is needed beside this workspace: the device toolchain, ptxas, and a disassembler for those who look.
 
-use std::fs;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
@@ -47,8 +46,7 @@ const NEEDED: [Needed; 2] = [
 /// by the driver.
 pub fn setup() -> Result<Ready> {
     let cache = Cache::from_env().context("no folder to keep the toolchain in: set TILE_CACHE_DIR")?;
-    fs::create_dir_all(cache.toolchain())
-        .with_context(|| format!("cannot write to {}", cache.toolchain().display()))?;
+    cache.check().with_context(|| format!("cannot use {}", cache.root().display()))?;
     let found = match toolchain::find() {
         Ok(t) => Some(t),
         Err(_) => install(&cache),
@@ -83,7 +81,7 @@ pub fn setup() -> Result<Ready> {
 /// Tells builds that they have to look again.
 pub fn installed(cache: &Cache) -> Result<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
-    fs::write(cache.toolchain_stamp(), format!("{now}\n"))?;
+    cache.stamp_toolchain(&format!("{now}\n"))?;
     Ok(())
 }
 

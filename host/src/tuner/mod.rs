@@ -90,6 +90,8 @@ pub(crate) struct Tuner {
 }
 
 struct State {
+    /// Kernels and signatures whose result names an unknown configuration.
+    unknown: HashSet<(String, String)>,
     dir: Option<PathBuf>,
     kernels: HashMap<String, Kernel>,
 }
@@ -104,7 +106,7 @@ struct Kernel {
 
 impl Tuner {
     pub(crate) fn new(device: &Device) -> Tuner {
-        let state = State { dir: store::cache_dir(), kernels: HashMap::new() };
+        let state = State { unknown: HashSet::new(), dir: cache_dir::user_dir(), kernels: HashMap::new() };
         Tuner {
             mode: AtomicU8::new(Autotune::from_env() as u8),
             device: device.name.clone(),
@@ -178,6 +180,11 @@ impl Tuner {
         exact.or_else(nearest).map(|(c, s)| (c.to_string(), s))
     }
 
+    /// Whether this key's unknown configuration has not been reported before.
+    pub(crate) fn is_first_unknown(&self, label: &str, signature: &str) -> bool {
+        self.lock().unknown.insert((label.into(), signature.into()))
+    }
+
     /// Keeps a result, for this process and on disk.
     pub(crate) fn record(&self, label: &str, hash: &str, signature: &str, report: &Report) {
         let us = |i: usize| report.time(i).map_or(0.0, |t| (t.as_secs_f64() * 1e8).round() / 100.0);
@@ -191,9 +198,9 @@ impl Tuner {
         let provenance = kernel.provenance.clone();
         drop(state);
         let Some(dir) = dir else { return };
-        let path = store::path(&dir, &self.device, label);
-        if let Err(e) = store::add(&path, label, &provenance, &[(signature.to_string(), record)].into()) {
-            tracing::warn!(path = %path.display(), error = %e, "the tuning result is kept for this process only");
+        let path = store::path(&self.device, label);
+        if let Err(e) = store::add(&dir, &path, label, &provenance, &[(signature.to_string(), record)].into()) {
+            tracing::warn!(path = %dir.join(path).display(), error = %e, "the tuning result is kept for this process only");
         }
     }
 
@@ -226,7 +233,7 @@ impl Tuner {
                 driver: self.driver.clone(),
                 version: env!("CARGO_PKG_VERSION").into(),
             };
-            let load = |dir: &PathBuf| store::load(&store::path(dir, &self.device, label), label, &provenance);
+            let load = |dir: &PathBuf| store::load(dir, &store::path(&self.device, label), label, &provenance);
             let records = state.dir.as_ref().map(load).unwrap_or_default();
             state.kernels.insert(label.into(), Kernel { provenance, records, fresh: HashSet::new() });
         }

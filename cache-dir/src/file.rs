@@ -1,0 +1,50 @@
+//! Opening files of a folder that may hold anything.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Opens a regular file to read: not a link, a pipe or a device, for which opening or reading might never end.
+pub fn open(path: &Path) -> io::Result<File> {
+    regular(path, OpenOptions::new().read(true))
+}
+
+/// The contents of a regular file of at most `limit` bytes.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let bytes = file.metadata()?.len();
+    let too_large = || {
+        let why = format!("{} is larger than {limit} bytes", path.display());
+        io::Error::new(io::ErrorKind::FileTooLarge, why)
+    };
+    if bytes > limit {
+        return Err(too_large());
+    }
+    let mut contents = Vec::new();
+    contents.try_reserve_exact(bytes as usize)?;
+    // It may grow meanwhile.
+    file.take(limit + 1).read_to_end(&mut contents)?;
+    if contents.len() as u64 > limit { Err(too_large()) } else { Ok(contents) }
+}
+
+/// Opens a regular file to write without changing it; makes it with mode 0600 where there is none.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    regular(path, options.read(true).write(true).create(true).truncate(false))
+}
+
+fn regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits() as _);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a regular file", path.display())))
+}

@@ -1,0 +1,198 @@
+//! The cache folder that builds, the tuner and `cargo xtask` share.
+//!
+//! Programs in the folder are executed and compiled code in it is launched, so whoever can write to the folder controls
+//! the process. The folder is used only if it belongs to the user or to root and nobody else may write to it. Files are
+//! opened without following links, must be regular and of bounded size, and are replaced by renaming.
+
+mod file;
+mod trust;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use file::{open, read};
+pub use tempfile::TempDir;
+pub use trust::{Untrusted, check};
+
+/// The largest file that is read: 1 GiB.
+pub const MAX_BYTES: u64 = 1 << 30;
+
+/// `$TILE_CACHE_DIR`, else `tile-kernels` in `$XDG_CACHE_HOME` or `~/.cache`; `None` for a user without a home.
+pub fn user_dir() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    set("TILE_CACHE_DIR")
+        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tile-kernels")))
+        .or_else(|| std::env::home_dir().map(|d| d.join(".cache").join("tile-kernels")))
+}
+
+/// A cache folder. Paths given to its methods are relative to it.
+#[derive(Clone, Debug)]
+pub struct CacheDir {
+    root: PathBuf,
+}
+
+impl CacheDir {
+    /// Names a folder; nothing is created or checked until it is used.
+    pub fn at(root: impl Into<PathBuf>) -> CacheDir {
+        CacheDir { root: root.into() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Creates the folder and its missing parents, with mode 0700, and checks every level from the root of the cache
+    /// on. Errors: [`Untrusted`] as the cause of an [`io::ErrorKind::PermissionDenied`], and the system's.
+    pub fn create(&self, folder: impl AsRef<Path>) -> io::Result<PathBuf> {
+        make_dir(&self.root)?;
+        trust::check(&self.root)?;
+        let mut path = self.root.clone();
+        for part in relative(folder.as_ref())? {
+            path.push(part);
+            make_dir(&path)?;
+            trust::check(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// The path of an existing file or folder, after every level from the root of the cache on has been checked.
+    /// Errors: as [`CacheDir::create`], and [`io::ErrorKind::NotFound`].
+    pub fn trusted(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        trust::check(&self.root)?;
+        let mut whole = self.root.clone();
+        for part in relative(path.as_ref())? {
+            whole.push(part);
+            trust::check(&whole)?;
+        }
+        Ok(whole)
+    }
+
+    /// The contents of a file. Errors: as [`CacheDir::trusted`], and those of [`read`].
+    pub fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+        file::read(&self.trusted(path)?, MAX_BYTES)
+    }
+
+    /// Writes a file whole: readers see the old contents or the new ones, also after a crash.
+    pub fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+        let path = path.as_ref();
+        let dir = self.create(parent(path))?;
+        let mut part = tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempfile_in(&dir)?;
+        part.write_all(bytes)?;
+        part.as_file().sync_all()?;
+        part.persist(self.root.join(path))?;
+        sync_dir(&dir)
+    }
+
+    /// A new folder with a random name and mode 0700, removed when dropped.
+    pub fn temp_dir(&self, folder: impl AsRef<Path>) -> io::Result<TempDir> {
+        tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempdir_in(self.create(folder)?)
+    }
+
+    /// Moves a filled temporary folder to its final name, after its contents have reached the disk. A folder that has
+    /// the name already is removed.
+    pub fn persist(&self, dir: TempDir, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let to = self.root.join(path);
+        sync_tree(dir.path())?;
+        match fs::symlink_metadata(&to) {
+            Ok(m) if m.is_dir() => fs::remove_dir_all(&to)?,
+            Ok(_) => fs::remove_file(&to)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+        fs::rename(dir.path(), &to)?;
+        // It no longer has the name that the guard would remove.
+        let _ = dir.keep();
+        sync_dir(to.parent().unwrap_or(&self.root))?;
+        Ok(to)
+    }
+
+    /// Takes the lock of this name, which all processes respect, until the file is dropped. Errors:
+    /// [`io::ErrorKind::TimedOut`] where another holder keeps it for longer than `limit`.
+    pub fn lock(&self, path: impl AsRef<Path>, limit: Option<Duration>) -> io::Result<File> {
+        let path = path.as_ref();
+        self.create(parent(path))?;
+        let file = file::open_or_create(&self.root.join(path))?;
+        let Some(limit) = limit else {
+            file.lock()?;
+            return Ok(file);
+        };
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(fs::TryLockError::Error(e)) => return Err(e),
+                Err(fs::TryLockError::WouldBlock) if begun.elapsed() > limit => {
+                    let why =
+                        format!("another process holds {} for longer than {limit:?}", self.root.join(path).display());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    /// Whether the folder can be written to; what is missing of it is created. Errors: as [`CacheDir::create`].
+    pub fn check_writable(&self) -> io::Result<()> {
+        let dir = self.create("")?;
+        tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempfile_in(dir).map(drop)
+    }
+}
+
+/// A hash of contents, as 32 hexadecimal digits. It finds damage, not an attacker: against those the folder's owner and
+/// mode are checked.
+pub fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    use siphasher::sip128::{Hasher128, SipHasher13};
+    use std::hash::Hasher;
+    let mut h = SipHasher13::new();
+    for p in parts {
+        // Parts cannot run into each other: each is hashed with its length.
+        h.write_u64(p.len() as u64);
+        h.write(p);
+    }
+    format!("{:032x}", h.finish128().as_u128())
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// The names of a path below the root; `..` and absolute paths are refused.
+fn relative(path: &Path) -> io::Result<Vec<&std::ffi::OsStr>> {
+    let name = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
+    if !path.components().all(name) {
+        let why = format!("{} leaves the cache folder", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(path.components().filter_map(|c| if let Component::Normal(n) = c { Some(n) } else { None }).collect())
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn sync_dir(path: &Path) -> io::Result<()> {
+    // Windows has no such call, and orders the two itself.
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+fn sync_tree(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sync_tree(&entry.path())?;
+        } else if kind.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_dir(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! Who may have written what is about to be used.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file or a folder of the cache is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum Untrusted {
+    #[error("{} belongs to user {owner}: set TILE_CACHE_DIR to a folder of your own", path.display())]
+    Owner { path: PathBuf, owner: u32 },
+    #[error("{} may be written by others (mode {mode:03o}): run `chmod go-w` on it, or set TILE_CACHE_DIR", path.display())]
+    Writable { path: PathBuf, mode: u32 },
+    #[error("{} is a symbolic link: replace it by the folder, or set TILE_CACHE_DIR to the folder itself", path.display())]
+    Link { path: PathBuf },
+}
+
+impl From<Untrusted> for io::Error {
+    fn from(why: Untrusted) -> io::Error {
+        io::Error::new(io::ErrorKind::PermissionDenied, why)
+    }
+}
+
+/// Whether the file or folder belongs to the user or to root, is no symbolic link, and can be written by its owner only.
+pub fn check(path: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(path)?;
+    if about.is_symlink() {
+        return Err(Untrusted::Link { path: path.into() }.into());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (owner, mode) = (about.uid(), about.mode() & 0o777);
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return Err(Untrusted::Owner { path: path.into(), owner }.into());
+        }
+        if mode & 0o022 != 0 {
+            return Err(Untrusted::Writable { path: path.into(), mode }.into());
+        }
+    }
+    Ok(())
+}
