@@ -5,11 +5,14 @@ use kernel_core::emulator;
 use tile_host::Runtime;
 use tile_host::conformance::{self, Options, Row, Scope};
 
+/// A number from the environment.
+fn number(name: &str) -> u64 {
+    std::env::var(name).map_or(1, |s| s.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// The first seed, `TILE_SEED`.
 fn seed() -> u64 {
-    match std::env::var("TILE_SEED") {
-        Ok(s) => s.parse().expect("TILE_SEED is a number"),
-        Err(_) => 1,
-    }
+    number("TILE_SEED")
 }
 
 /// All rows pass, and every operation has some.
@@ -47,7 +50,11 @@ fn cpu() {
 
 #[test]
 fn emulator() {
-    let seed = seed();
+    let first = seed();
+    (first..first + number("TILE_SEEDS")).for_each(emulated);
+}
+
+fn emulated(seed: u64) {
     // Of few multiprocessors and of many in turn: the ones have whole waves, of the others many share a tile.
     let runtimes =
         [4, 132].map(|num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() }));

@@ -18,6 +18,13 @@ pub struct Ready {
     pub missing: Vec<&'static Needed>,
 }
 
+impl Ready {
+    /// Nothing was looked for.
+    pub fn without_device() -> Ready {
+        Ready { device_toolchain: false, ptxas: false, missing: vec![] }
+    }
+}
+
 /// A program that tests run, and who brings it.
 pub struct Needed {
     pub name: &'static str,

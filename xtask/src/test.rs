@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::command::{self, Run};
-use crate::setup;
+use crate::setup::{self, Ready};
 
 struct Step {
     name: &'static str,
@@ -15,7 +15,24 @@ struct Step {
     run: fn() -> Run,
 }
 
-const STEPS: [Step; 5] = [
+/// Which steps run.
+#[derive(Clone, Copy, PartialEq)]
+enum Scope {
+    /// The loop of an edit: format, compiler, language. Nothing is compiled for the GPU, and no operation is built.
+    Quick,
+    /// All that a change has to pass.
+    Full,
+    /// What takes longer: more random kernels, more seeds, Miri.
+    Long,
+}
+
+const FORMAT: Step =
+    Step { name: "format", what: "the code is formatted", run: || command::cargo().args(["fmt", "--all", "--check"]) };
+
+const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: language }];
+
+const FULL: [Step; 6] = [
+    FORMAT,
     Step {
         name: "workspace",
         what: "tests of the workspace",
@@ -27,12 +44,25 @@ const STEPS: [Step; 5] = [
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Step { name: "own-kernel", what: "a user's own crate", run: || own_crate("own-kernel") },
-    Step { name: "fuzz", what: "random kernels", run: fuzz },
+    Step { name: "fuzz", what: "random kernels", run: || fuzz(1, 12) },
     Step { name: "from-python", what: "a user's own library for Python", run: || own_crate("from-python") },
+];
+
+const LONG: [Step; 3] = [
+    Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
+    Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
+    Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: miri },
 ];
 
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from)
+}
+
+/// The packages below the operations.
+fn language() -> Run {
+    let packages = ["kernel-core", "kernel-compiler", "kernel-macros", "cache-dir", "language-tests"];
+    let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tile-{p}")]);
+    command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }
 
 /// Outside the workspace, as a user's crate is. In the same target folder and with the same profile, so that what
@@ -46,23 +76,60 @@ fn own_crate(name: &str) -> Run {
         .env("CARGO_PROFILE_DEV_LTO", "off")
 }
 
-/// The same few each time: `cargo run -p tile-fuzz` makes others.
-fn fuzz() -> Run {
-    let cargo = command::cargo()
-        .args(["run", "--quiet", "--package", "tile-fuzz", "--", "--kernels", "12", "--dir"])
-        .args([target().join("fuzz")]);
-    cargo.env("CARGO_TARGET_DIR", target())
+/// `count` kernels from `seed` on: `cargo run -p tile-fuzz` makes others.
+fn fuzz(seed: u64, count: u64) -> Run {
+    println!("seeds {seed} to {}", seed + count - 1);
+    let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--"]);
+    let cargo = cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string(), "--dir"]);
+    cargo.args([target().join("fuzz")]).env("CARGO_TARGET_DIR", target())
 }
 
-/// Runs all steps, or the named ones, also after one has failed.
-pub fn all(names: &[&str]) -> Result<ExitCode> {
-    for n in names {
-        let known = STEPS.map(|s| s.name);
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() % 1_000_000_000
+}
+
+fn seeds() -> Run {
+    let seed = now();
+    println!("seeds {seed} to {}", seed + 49);
+    let args = ["test", "--package", "tile-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
+    command::cargo().args(args).env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
+}
+
+/// Fails loudly where no toolchain has Miri.
+fn miri() -> Run {
+    let args =
+        ["+nightly", "miri", "test", "--package", "tile-kernel-core", "--lib", "--", "args::", "call::", "bundle::"];
+    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", "-Zmiri-disable-isolation")
+}
+
+/// Runs all steps of a scope, or the named ones of any, also after one has failed.
+pub fn all(args: &[&str]) -> Result<ExitCode> {
+    let (options, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| a.starts_with("--"));
+    let scope = match options[..] {
+        [] => Scope::Full,
+        ["--quick"] => Scope::Quick,
+        ["--long"] => Scope::Long,
+        _ => bail!("`cargo xtask test` takes --quick or --long, not `{}`", options.join(" ")),
+    };
+    let of_scope = match scope {
+        Scope::Quick => &QUICK[..],
+        Scope::Full => &FULL[..],
+        Scope::Long => &LONG[..],
+    };
+    let every: Vec<&Step> = FULL.iter().chain(&QUICK[1..]).chain(&LONG).collect();
+    for n in &names {
+        let known: Vec<_> = every.iter().map(|s| s.name).collect();
         ensure!(known.contains(n), "no step `{n}`: there are {}", known.join(", "));
     }
-    let ready = setup::setup()?;
+    let steps: Vec<&Step> = match names[..] {
+        [] => of_scope.iter().collect(),
+        _ => every.into_iter().filter(|s| names.contains(&s.name)).collect(),
+    };
+    // The quick steps compile nothing for the GPU.
+    let ready = if scope == Scope::Quick { Ready::without_device() } else { setup::setup()? };
     let mut results: Vec<(&str, bool, Duration)> = Vec::new();
-    for step in STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)) {
+    for step in steps {
         println!("\n=== {}: {}", step.name, step.what);
         let start = Instant::now();
         let mut run = (step.run)();
@@ -84,10 +151,10 @@ pub fn all(names: &[&str]) -> Result<ExitCode> {
     for (name, ok, time) in &results {
         println!("{name:12} {:6} {:6.1} s", if *ok { "ok" } else { "FAILED" }, time.as_secs_f64());
     }
-    if !ready.device_toolchain {
+    if !ready.device_toolchain && scope != Scope::Quick {
         println!("without a device toolchain: nothing was compiled for the GPU, and its tests were skipped");
     }
-    if !ready.ptxas {
+    if !ready.ptxas && scope != Scope::Quick {
         println!("built without ptxas: registers and spills are not known, and nothing was looked for in them");
     }
     for n in &ready.missing {

@@ -8,6 +8,7 @@ mod conversions;
 mod copied;
 mod detectors;
 mod dot;
+mod early_launch;
 mod language;
 mod ranges;
 mod reductions;

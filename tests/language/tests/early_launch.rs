@@ -1,10 +1,8 @@
 //! Kernels that may begin before the launch in front has ended: what they read until they wait for it.
 
-mod common;
-
-use common::seeds;
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
+use tile_language_tests::run::seeds;
 
 /// `x` may be read at once; `y` only after the wait, although it is only read as well.
 #[tile_kernel(tune(warps = [2]), grid = [2], early = [x])]
