@@ -177,8 +177,9 @@ int solve_gemm(const uint16_t *A,
                float beta);
 
 // C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
-// scale * (element - zero_point). Sums are exact in 32 bits; times scale_A scale_B / scale_C they are rounded to nearest even,
-// moved by zero_point_C and saturated.
+// scale * (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
+// distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1 / scale_C, each
+// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated.
 //
 // # Safety
 // The pointers address M * K, K * N and M * N elements.

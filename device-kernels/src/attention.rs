@@ -85,9 +85,15 @@ pub mod heads {
         (acc, top, all)
     }
 
-    /// Sums of values by sums of weights, and nothing for who sees no key.
+    /// Whether a query sees a key. The maximum of a number and NaN is the number, so scores that are all NaN leave no trace in
+    /// `top`; the sum of their weights is NaN then, and of a query that sees no key it never is.
+    fn any(top: Tile<f32>, all: Tile<f32>) -> Tile<bool> {
+        (top > 0.5 * NEVER) | (all != all)
+    }
+
+    /// The sums of values divided by the sums of weights; zeros for a query that sees no key, NaN where a score is NaN.
     fn averages<T>(acc: Tile<f32>, top: Tile<f32>, all: Tile<f32>) -> Tile<T> {
-        where_((top > 0.5 * NEVER).expand(1), acc * (1.0 / all).expand(1), 0.0).to::<T>()
+        where_(any(top, all).expand(1), acc * (1.0 / all).expand(1), 0.0).to::<T>()
     }
 
     /// One block of queries, of a head.
@@ -269,7 +275,7 @@ pub mod heads {
                 let mine = base + part as usize * size;
                 let row = arange(BM);
                 // Who sees none of these keys has anything for sums; where all scores are NaN, NaN.
-                let any = (top > 0.5 * NEVER) | (all != all);
+                let any = any(top, all);
                 store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0))
                     .mask((row < filled).expand(1))
                     .unchecked();

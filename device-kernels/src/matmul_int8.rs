@@ -1,5 +1,6 @@
 //! The product of quantised matrices, quantised again:
-//! `C = saturate(round(scale * sum over k of (A[i, k] - zero_a) (B[k, j] - zero_b)) + zero_c)`, rounding to nearest even.
+//! `C = saturate(round(sum over k of (A[i, k] - zero_a) (B[k, j] - zero_b) * scale_a * scale_b * inverse_c) + zero_c)`. The sum becomes an
+//! f32, each product is rounded to f32, from left to right, and `round` is to nearest even. `inverse_c` is 1 / scale_c.
 //!
 //! The sum is that of the products as they are, less what the zero points add: `zero_b` times the sum of A's row, `zero_a`
 //! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows. Zero points come as
@@ -17,7 +18,9 @@ pub mod quantised {
         r: usize,
         s: usize,
         depth: usize,
-        scale: f32,
+        scale_a: f32,
+        scale_b: f32,
+        inverse_c: f32,
         zero_a: f32,
         zero_b: f32,
         zero_c: f32,
@@ -26,8 +29,10 @@ pub mod quantised {
         let rows = load(row_sums, r + arange(R)).expand(1);
         let columns = load(column_sums, s + arange(C)).expand(0);
         let exact = sums - zero_b * rows - zero_a * columns + depth.to::<i32>() * zero_a * zero_b;
+        // In this order, each rounded: one product of all scales rounds ties the other way.
+        let scaled = exact.to::<f32>() * scale_a * scale_b * inverse_c;
         // Adding 1.5 * 2^23, whose bits are 0x4b400000, leaves no fraction but the integer in the lowest bits; what saturates anyway is cut off before.
-        let near = bitcast::<i32>(clamp(exact.to::<f32>() * scale, -1024.0, 1024.0) + 12582912.0) - 0x4b400000;
+        let near = bitcast::<i32>(clamp(scaled, -1024.0, 1024.0) + 12582912.0) - 0x4b400000;
         clamp(near + zero_c, -128, 127).to::<i8>()
     }
 
@@ -56,7 +61,9 @@ pub mod quantised {
         row_sums: &[i32],
         column_sums: &[i32],
         depth: usize,
-        scale: f32,
+        scale_a: f32,
+        scale_b: f32,
+        inverse_c: f32,
         zero_a: f32,
         zero_b: f32,
         zero_c: f32,
@@ -71,7 +78,9 @@ pub mod quantised {
                 r,
                 s,
                 depth,
-                scale,
+                scale_a,
+                scale_b,
+                inverse_c,
                 zero_a,
                 zero_b,
                 zero_c,
@@ -94,7 +103,9 @@ pub mod quantised {
         mut c: ViewMut<i8, 2>,
         row_sums: &[i32],
         column_sums: &[i32],
-        scale: f32,
+        scale_a: f32,
+        scale_b: f32,
+        inverse_c: f32,
         zero_a: f32,
         zero_b: f32,
         zero_c: f32,
@@ -109,7 +120,20 @@ pub mod quantised {
             }
             c.store(
                 [r, s],
-                quantised::<BM, BN>(acc, row_sums, column_sums, r, s, a.dim(1), scale, zero_a, zero_b, zero_c),
+                quantised::<BM, BN>(
+                    acc,
+                    row_sums,
+                    column_sums,
+                    r,
+                    s,
+                    a.dim(1),
+                    scale_a,
+                    scale_b,
+                    inverse_c,
+                    zero_a,
+                    zero_b,
+                    zero_c,
+                ),
             );
         }
     }

@@ -74,7 +74,7 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
 }
 
 /// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of magnitudes. Of no
-/// keys zeros.
+/// keys, or of none with a score above minus infinity, zeros.
 pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec<(f64, f64)> {
     let d = query.len();
     let scores: Vec<f64> = keys
@@ -82,6 +82,10 @@ pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec
         .map(|key| scale * key.iter().zip(query).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>())
         .collect();
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // As torch has it since 2.5: a query whose scores are all minus infinity sees no key.
+    if scores.iter().all(|&s| s == f64::NEG_INFINITY) {
+        return vec![(0.0, 0.0); d];
+    }
     let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
     let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let mut out = vec![(0.0, 0.0); d];
@@ -115,6 +119,8 @@ mod tests {
         );
         assert_eq!(attention(&[1.0], &[], &[], 1.0), [(0.0, 0.0)]);
         assert_eq!(attention(&[], &[], &[], 1.0), []);
+        assert_eq!(attention(&[f32::NEG_INFINITY], &[1.0, 2.0], &[3.0, 4.0], 1.0), [(0.0, 0.0)]);
+        assert!(attention(&[f32::NAN], &[1.0, 2.0], &[3.0, 4.0], 1.0)[0].0.is_nan());
         assert_eq!(
             attention(&[2.0, 0.0], &[1.0, 5.0, 1.0, -3.0], &[1.0, 2.0, -3.0, 4.0], 0.5),
             [(-1.0, 2.0), (3.0, 3.0)]

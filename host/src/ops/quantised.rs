@@ -8,7 +8,7 @@ use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::shared::{self, Shared};
 use super::wide::Wide;
 use super::{Launch, Multiply};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
@@ -24,13 +24,16 @@ pub struct Quantisation {
     pub zero_c: i8,
 }
 
-/// The product of quantised matrices, quantised: the sums of `(a - zero_a) (b - zero_b)`, in i32, where they wrap; these as
-/// f32 times `scale_a scale_b / scale_c`; that rounded to nearest even, plus `zero_c`, saturated.
+/// The product of quantised matrices, quantised: the sums of `(a - zero_a) (b - zero_b)`, exact; these as f32 times `scale_a`,
+/// times `scale_b`, times `1 / scale_c`, each rounded to f32; that rounded to nearest even, plus `zero_c`, saturated.
+///
+/// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
 /// In scratch memory there may be copies of operands, as for [`matmul`](super::matmul), the sums of their rows and columns, and the product before
 /// it is quantised.
 ///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: as [`matmul`](super::matmul).
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits; otherwise as
+/// [`matmul`](super::matmul).
 pub fn matmul_int8<'a>(
     on: &impl Launch,
     a: impl AsView<'a, i8, 2>,
@@ -41,6 +44,16 @@ pub fn matmul_int8<'a>(
     const WHAT: &str = "matmul_int8";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
+    if e.k > q.max_depth() {
+        let why = format!(
+            "k is {}: with zero points of {} and {}, sums of more than {} products may leave 32 bits",
+            e.k,
+            q.zero_a,
+            q.zero_b,
+            q.max_depth()
+        );
+        return Err(Error::Shape { what: WHAT, why });
+    }
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
     }
@@ -69,8 +82,10 @@ pub fn matmul_int8<'a>(
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
-        let whole =
-            |c: ViewMutArg<i8, 2>| on.launch(quantised(a.view, b.view, c, &rows, &columns, q.scale(), za, zb, zc));
+        let [sa, sb, inverse] = q.scales();
+        let whole = |c: ViewMutArg<i8, 2>| {
+            on.launch(quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc))
+        };
         let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
         let kernel =
             Shared { desc, beside: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
@@ -86,9 +101,15 @@ pub fn matmul_int8<'a>(
 const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
-    /// What sums are multiplied by.
-    fn scale(&self) -> f32 {
-        self.scale_a * self.scale_b / self.scale_c
+    /// The factors of a sum, in their order.
+    fn scales(&self) -> [f32; 3] {
+        [self.scale_a, self.scale_b, 1.0 / self.scale_c]
+    }
+
+    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero points.
+    fn max_depth(&self) -> u64 {
+        let reach = |zero: i8| u64::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
+        i32::MAX as u64 / (reach(self.zero_a) * reach(self.zero_b))
     }
 
     fn zeros(&self) -> [f32; 3] {
@@ -116,5 +137,49 @@ fn finish(
     columns: SliceArg<i32>,
 ) -> Result<()> {
     let [za, zb, zc] = q.zeros();
-    on.launch(quantise(sums, c, rows, columns, e.k, q.scale(), za, zb, zc))
+    let [sa, sb, inverse] = q.scales();
+    on.launch(quantise(sums, c, rows, columns, e.k, sa, sb, inverse, za, zb, zc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+    use kernel_core::AsSliceMut;
+
+    #[test]
+    fn ties_are_rounded_in_the_order_of_the_factors() {
+        let q = Quantisation { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, zero_a: 0, zero_b: 0, zero_c: 0 };
+        // A row (s / 127, s % 127) by the column (127, 1) makes s.
+        let sums: Vec<i32> = (-260..=260).collect();
+        let a: Vec<i8> = sums.iter().flat_map(|s| [(s / 127) as i8, (s % 127) as i8]).collect();
+        let m = sums.len() as u64;
+        let mut c = vec![99i8; sums.len()];
+        let (x, y) = (a.as_slice(), [127i8, 1]);
+        let product = c.as_mut_slice().as_slice_mut_arg().view([m, 1]).unwrap();
+        let (x, y) = (x.as_slice_arg().view([m, 2]).unwrap(), y.as_slice().as_slice_arg().view([2, 1]).unwrap());
+        matmul_int8(&Runtime::cpu(), x, y, product, &q).unwrap();
+        let wanted = |&s: &i32| (s as f32 * 0.05 * 0.1 * (1.0 / 0.01f32)).round_ties_even().clamp(-128.0, 127.0) as i8;
+        assert_eq!(c, sums.iter().map(wanted).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_depth_whose_sums_leave_32_bits_is_refused() {
+        for (zero_a, zero_b, k) in [(-128, -128, 33_025), (127, 127, 33_025), (0, 0, 131_071), (127, 0, 65_793)] {
+            let q = Quantisation { scale_a: 1.0, scale_b: 1.0, scale_c: 1e8, zero_a, zero_b, zero_c: 0 };
+            assert_eq!(q.max_depth(), k, "{zero_a} {zero_b}");
+            for (k, fits) in [(k, true), (k + 1, false)] {
+                let extreme = |zero: i8| if zero < 0 { 127i8 } else { -128 };
+                let (a, b) = (vec![extreme(zero_a); k as usize], vec![extreme(zero_b); k as usize]);
+                let mut c = [99i8];
+                let product = c.as_mut_slice().as_slice_mut_arg().view([1, 1]).unwrap();
+                let x = a.as_slice().as_slice_arg().view([1, k]).unwrap();
+                let y = b.as_slice().as_slice_arg().view([k, 1]).unwrap();
+                match matmul_int8(&Runtime::cpu(), x, y, product, &q) {
+                    Ok(()) => assert!(fits && c == [21], "{k}: {c:?}"),
+                    Err(e) => assert!(!fits && matches!(e, Error::Shape { .. }), "{k}: {e}"),
+                }
+            }
+        }
+    }
 }

@@ -50,10 +50,23 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
         // As many share keys as there are, up to 8, or none.
         let shared = if s.seed / 2 % 2 == 0 && heads > 0 { heads >> heads.trailing_zeros().min(3) } else { heads };
         let mut rng = data::Rng::new(s.seed);
-        let [mut q, k, v] =
+        let [mut q, mut k, v] =
             [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d));
         // Of numbers within 1 all weights would be nearly the same.
         q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
+        if s.awkward && d > 0 {
+            // Queries of the last head: one with a NaN, one with an infinity.
+            for (row, special) in [(1, f64::NAN), (queries, f64::INFINITY)].into_iter().take(queries) {
+                if heads > 0 {
+                    q[(heads * queries - row) * d] = T::of(special);
+                }
+            }
+            // Of the first head, where it is not the only one: the last key, or all.
+            if shared > 1 && keys > 0 {
+                let first = if s.seed.is_multiple_of(3) { 0 } else { keys - 1 };
+                (first..keys).for_each(|key| k[key * d] = T::of(f64::NAN));
+            }
+        }
         let host = [floats_of(&q), floats_of(&k), floats_of(&v)];
         let (q, k, v) = (
             Matrix::new(rt, s, &q, [heads, queries, d])?,
