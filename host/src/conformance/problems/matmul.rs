@@ -4,9 +4,9 @@ use super::elementwise::SLOPE;
 use super::matrix::{Entry, Matrix, floats_of, operands};
 use super::*;
 use crate::conformance::verdict::Verdict;
-use crate::ops::{self, Multiply, On, Precision, Transpose};
+use crate::ops::{self, Launch, Multiply, On, Precision, Transpose};
 use crate::runtime::BackendKind;
-use kernel_core::{DType, bf16, f8e4m3, f8e5m2, f16};
+use kernel_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Activation {
@@ -25,6 +25,8 @@ struct Product<T: Multiply> {
     how: How,
     /// Sums are those of a GPU's tensor cores.
     cut_off: bool,
+    /// Operands of tf32 may be cut off, not rounded. The launch sets it.
+    truncated: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -48,6 +50,20 @@ pub(super) fn accumulation(dtype: DType, k: usize) -> f64 {
 fn accuracy_of_f32(elements: usize, k: usize, cut_off: bool) -> f64 {
     let (part, root) = (if cut_off { 15.0 } else { 5.5 }, (k as f64).sqrt());
     if elements >= 1024 { 2f64.powi(-24) * (part + root / 16.0) } else { 2f64.powi(-23) * (2.0 + 0.5 * root) }
+}
+
+/// The relative error of a product of two f32 that become tf32, of 10 bits of fraction. `mma.sync` and the CPU take the nearest
+/// tf32: an operand is off by 2^-11 of itself. `wgmma` cuts off the bits of operands that lie in memory: by 2^-10.
+fn product_of_tf32(truncated: bool) -> f64 {
+    let operand = if truncated { 2f64.powi(-10) } else { 2f64.powi(-11) };
+    2.0 * operand + operand * operand
+}
+
+/// Whether this launch may run `wgmma`: an entry for one target alone has it. Without a pinned configuration it may be any, and with
+/// A transposed the operation may launch another kernel than the pinned one.
+fn truncates(on: &On, transpose: Transpose) -> bool {
+    let warpgroups = |c: &ConfigDesc| c.variants.iter().any(|v| v.only.is_some());
+    on.runtime().kind() != BackendKind::Cpu && (transpose.a || on.pin().is_none_or(|(_, c)| warpgroups(c)))
 }
 
 /// The rows that are checked: all, or as many of a large product as take seconds, the last one among them.
@@ -89,15 +105,16 @@ where
             _ => (w, magnitude),
         };
         let sums = reference::product(&self.host.0, &self.host.1, k, n, &rows);
-        let mut verdict = if T::DTYPE == DType::F32 {
+        let mut verdict = if self.how.precision == Precision::Tf32 {
+            self.of_tf32(&found, &sums)
+        } else if T::DTYPE == DType::F32 {
             let wanted: Vec<f64> = sums.iter().map(|&s| activated(s).0).collect();
-            let tf32 = self.how.precision == Precision::Tf32;
             // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN: see `Precision::F32`.
             let value = |(i, v): (usize, &T::Product)| {
-                if !tf32 && sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() }
+                if sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() }
             };
             let found: Vec<f64> = found.iter().enumerate().map(value).collect();
-            let tolerance = if tf32 { 1e-3 } else { accuracy_of_f32(found.len(), k, self.cut_off) };
+            let tolerance = accuracy_of_f32(found.len(), k, self.cut_off);
             verdict::normwise(&found, &wanted, tolerance)
         } else {
             judge(&found, sums.into_iter().map(activated), accumulation(T::DTYPE, k))
@@ -106,6 +123,23 @@ where
             *i = rows[*i / n] * n + *i % n;
         }
         Ok(verdict)
+    }
+
+    /// Each element by the magnitudes of its terms. Of many elements the norm, too: the errors of their terms are of either sign.
+    fn of_tf32(&self, found: &[T::Product], sums: &[(f64, f64)]) -> Verdict {
+        let [_, _, k] = self.extents;
+        let largest = |v: &[f32]| v.iter().filter(|v| v.is_finite()).fold(1.0, |m: f32, v| m.max(v.abs())) as f64;
+        // A denormal operand is off by as much as the smallest normal number.
+        let denormals = k as f64 * T::NORMAL * largest(&self.host.0).max(largest(&self.host.1));
+        let found: Vec<f64> = found.iter().map(|v| v.value()).collect();
+        let product = product_of_tf32(self.truncated);
+        let each: Vec<_> = sums.iter().map(|&(w, magnitude)| (w, magnitude + denormals)).collect();
+        let each = verdict::scaled(&found, each.into_iter(), product + accumulation(DType::F32, k));
+        if !each.passed() || found.len() < 1024 {
+            return each;
+        }
+        let wanted: Vec<f64> = sums.iter().map(|s| s.0).collect();
+        verdict::normwise(&found, &wanted, product + accuracy_of_f32(found.len(), k, self.cut_off))
     }
 
     /// Of integers, which wrap.
@@ -157,7 +191,7 @@ where
     let bytes = (m * k + k * n) * size_of::<T>() + m * n * size_of::<T::Product>();
     Ok(Box::new(Prepared {
         work: Work { bytes: bytes as u64, flops: 2 * (m * n * k) as u64 },
-        state: Product { host, extents, a, b, c, how, cut_off: rt.kind() == BackendKind::Cuda },
+        state: Product { host, extents, a, b, c, how, cut_off: rt.kind() == BackendKind::Cuda, truncated: true },
         launch,
         check: Product::check,
     }))
@@ -167,6 +201,7 @@ fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &On) -> Result<()>
 where
     T::Product: Entry,
 {
+    s.truncated = truncates(on, s.how.transpose);
     let (a, b, c, How { transpose, precision, activation }) = (s.a.view()?, s.b.view()?, s.c.view_mut()?, s.how);
     match activation {
         Activation::None => ops::matmul(on, a, b, c, transpose, precision),
