@@ -19,10 +19,18 @@ pub(crate) fn set_stream(stream: *mut c_void) {
     MADE.take();
 }
 
-/// `TILE_BACKEND=cpu`: pointers are host pointers.
-fn on_cpu() -> Option<&'static Runtime> {
-    static CPU: OnceLock<Option<Runtime>> = OnceLock::new();
-    CPU.get_or_init(|| (std::env::var_os("TILE_BACKEND")? == "cpu").then(Runtime::cpu)).as_ref()
+/// The backend that `TILE_BACKEND` names, made once; none where the caller's CUDA context decides: without the variable,
+/// and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`], at every call.
+fn named() -> host::Result<Option<&'static Runtime>> {
+    static NAMED: OnceLock<host::Result<Option<Runtime>>> = OnceLock::new();
+    let made = NAMED.get_or_init(|| {
+        let name = std::env::var_os("TILE_BACKEND").unwrap_or_default();
+        match &*name.to_string_lossy() {
+            "" | "auto" | "cuda" => Ok(None),
+            name => Runtime::from_name(name).map(Some),
+        }
+    });
+    made.as_ref().map(Option::as_ref).map_err(Clone::clone)
 }
 
 /// Runs an operation that touches `elements` elements in the caller's context and stream; none is a success.
@@ -31,13 +39,13 @@ pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> host::Result<(
     if elements == 0 {
         return Ok(());
     }
-    if let Some(rt) = on_cpu() {
-        return Ok(run(&On::new(rt).in_place(), Place::Host)?);
-    }
-    let rt = Runtime::current()?;
+    let rt = match named()? {
+        Some(rt) => rt.clone(),
+        None => Runtime::current()?,
+    };
     let place = rt.device().place;
     let raw = STREAM.get();
-    if raw.is_null() {
+    if raw.is_null() || place == Place::Host {
         return Ok(run(&On::new(&rt).in_place(), place)?);
     }
     let stream = foreign(&rt, raw)?;

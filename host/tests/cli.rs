@@ -105,6 +105,19 @@ fn show_has_every_stage() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn doctor_names_a_cache_that_others_may_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = std::env::temp_dir().join(format!("tile-doctor-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).expect("its mode");
+    let out = command(&["doctor"]).env("TILE_CACHE_DIR", &dir).output().expect("tile runs");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    std::fs::remove_dir_all(&dir).expect("the folder");
+    assert!(said.contains("missing caches") && said.contains("It is not used"), "{said}");
+}
+
 /// Where there is what they need, which `doctor` knows; else they say what is missing.
 #[test]
 fn show_has_what_is_compiled() {
@@ -196,6 +209,8 @@ fn the_backend_of_the_environment() {
     );
     assert!(text(&run("emulator:3", &["doctor"])).ends_with("emulator:3 takes: emulator\n"));
     assert!(run("", &relu).status.success() && text(&run("", &["doctor"])).contains("\nauto takes: "));
+    let asked = run("tpu", &["doctor"]);
+    assert!(asked.status.code() == Some(1) && text(&asked).contains("`tpu` is not a backend"), "{}", text(&asked));
     let wrong = run("tpu", &relu);
     assert!(
         wrong.status.code() == Some(1) && String::from_utf8_lossy(&wrong.stderr).contains("`tpu` is not a backend")

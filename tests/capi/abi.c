@@ -264,11 +264,19 @@ static void results(void) {
     CHECK(tile_batched_matmul(1, NULL, NULL, out8, 2, 2, 2, 0) == TILE_OK && out8[0] == 0 && out8[7] == 0);
 }
 
+/* With TILE_BACKEND=nonsense. */
+static void unknown_backend(void) {
+    float x[4] = {-1, 0, 1, 2}, y[4];
+    CHECK(tile_relu(0, x, y, 4) == TILE_ERROR_ARGUMENT && strstr(tile_last_error(), "nonsense") != NULL);
+    CHECK(tile_relu(0, x, y, 4) == TILE_ERROR_ARGUMENT);
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "errors") == 0) errors();
     else if (strcmp(mode, "no-device") == 0) no_device();
     else if (strcmp(mode, "results") == 0) results();
+    else if (strcmp(mode, "unknown-backend") == 0) unknown_backend();
     else return 2;
     return failures != 0;
 }

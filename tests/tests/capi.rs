@@ -96,6 +96,15 @@ fn c_results() {
 }
 
 #[test]
+fn c_unknown_backend() {
+    if !has_gcc() {
+        return;
+    }
+    let out = run(abi_program("abi-unknown-backend")).arg("unknown-backend").env("TILE_BACKEND", "nonsense").output();
+    succeeds("abi unknown-backend", out.expect("runs"));
+}
+
+#[test]
 fn c_warnings() {
     if !has_gcc() {
         return;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use kernel_build::{cache::Cache, ptxas, toolchain};
 use kernel_core::bundle::Bundle;
 use serde::Serialize;
-use tile_host::{Runtime, cuda_status};
+use tile_host::{Error, Runtime, cuda_status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,20 +28,22 @@ struct Finding {
     how: String,
 }
 
-/// Nothing here is needed for the CPU backend, so what is missing is no failure.
+/// The CPU backend needs nothing of this, so a missing part is no failure. The name of an unknown backend is one.
 pub fn main(args: Args) -> Result<bool> {
     let findings = [device_toolchain(), assembler(), disassembler(), compiled(), driver(), gpu(), caches()];
+    let opened = args.backend.open();
+    let known = !opened.as_ref().is_err_and(|e| matches!(e.downcast_ref(), Some(Error::UnknownBackend { .. })));
     if args.json {
         println!("{}", serde_json::to_string_pretty(&findings)?);
-        return Ok(true);
+        return Ok(known);
     }
     for f in &findings {
         println!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
         f.how.lines().for_each(|l| println!("                          {l}"));
     }
-    let taken = args.backend.open().map_or_else(|e| format!("nothing: {e}"), |rt| rt.device().name.clone());
+    let taken = opened.map_or_else(|e| format!("nothing: {e}"), |rt| rt.device().name.clone());
     println!("\n{} takes: {taken}", args.backend.name());
-    Ok(true)
+    Ok(known)
 }
 
 fn device_toolchain() -> Finding {
@@ -171,7 +173,11 @@ fn caches() -> Finding {
         place(Cache::from_env().map(|c| c.root().to_path_buf())),
         place(Runtime::cache_dir())
     );
-    let ok = Runtime::cache_dir().is_some();
-    let how = if ok { String::new() } else { "Set TILE_CACHE_DIR to a folder".into() };
+    let checked = Cache::from_env().map(|c| c.check());
+    let (ok, how) = match checked {
+        None => (false, "Set TILE_CACHE_DIR to a folder".into()),
+        Some(Err(e)) => (false, format!("It is not used: {e}. Set TILE_CACHE_DIR to a folder of your own")),
+        Some(Ok(())) => (true, String::new()),
+    };
     Finding { what: "caches", ok, found, how }
 }
