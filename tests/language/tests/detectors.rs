@@ -19,7 +19,7 @@ fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, mo
         let error = run(&Runtime::emulator(seed)).expect_err("something is wrong with it");
         let Error::Emulator { report, .. } = &error else { panic!("{error}") };
         assert!(
-            report.contains(&format!("tests/tests/detectors.rs, line {}: {kind}:", line(mark))),
+            report.contains(&format!("{}, line {}: {kind}:", file!(), line(mark))),
             "{mark} is line {}: {report}",
             line(mark)
         );
@@ -217,7 +217,7 @@ fn assertions() {
     for seed in [0, 1, 7] {
         let error = run(&x, seed).expect_err("one is not");
         let Error::Assert { kernel: "counted", message } = &error else { panic!("{error}") };
-        let wanted = format!("tests/tests/detectors.rs, line {}: assertion failed: ", line("an assertion"));
+        let wanted = format!("{}, line {}: assertion failed: ", file!(), line("an assertion"));
         assert!(
             message.contains(&wanted)
                 && message.contains("counts are below 100")

@@ -86,7 +86,7 @@ fn prints() {
 fn prints_say_what_and_who() {
     let program = std::env::current_exe().expect("this program");
     let out = std::process::Command::new(program)
-        .args(["debug::prints", "--exact", "--ignored", "--nocapture"])
+        .args(["builtins::debug::prints", "--exact", "--ignored", "--nocapture"])
         .output()
         .expect("it starts");
     let text = String::from_utf8(out.stdout).expect("text");
