@@ -44,6 +44,10 @@ extern "C" {
 
 // Puts the calling thread's later work on `stream`, a CUstream or cudaStream_t of the context that is current then. NULL
 // goes back to the legacy default stream. The stream must outlive its use here.
+//
+// # Safety
+// `stream` is NULL or a stream of the context that is current when the thread calls an operation, and it is not
+// destroyed before the thread has set another one.
 int tile_set_stream(void *stream);
 
 // o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared
