@@ -6,9 +6,9 @@
 //! findings do not depend on the order in which the work was run.
 //!
 //! # Where the rules come from
-//! The CUDA Driver API reference gives the rules of streams, events, the legacy default stream and
-//! `cuThreadExchangeStreamCaptureMode`. It does not list the calls that a capture prohibits. This list was measured
-//! with driver 580.159 on an H100:
+//! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behaviour that CUDA
+//! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver 580.159
+//! on an H100:
 //! - Prohibited unless the thread is relaxed, or the capture is another thread's and not global: `cuMemAlloc`,
 //!   `cuMemFree`, `cuMemPoolCreate`, `-SetAttribute`, `-TrimTo`, `-Destroy`, `cuMemAllocFromPoolAsync` and
 //!   `cuMemFreeAsync` on a stream that is not captured, `cuLibraryUnload`, `cuStreamSynchronize`, `cuStreamQuery`,

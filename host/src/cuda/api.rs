@@ -171,7 +171,7 @@ pub(crate) mod code {
     pub const UNSUPPORTED_PTX_VERSION: u32 = 222;
     pub const NOT_READY: u32 = 600;
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
-    /// The process cannot use the device after these, by the driver API reference: deinitialized, device unavailable,
+    /// The process is taken to have lost the device after these: deinitialized, device unavailable,
     /// uncorrectable ECC error, uncorrectable NVLink error, contained error, illegal address, launch timeout, context
     /// destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address space,
     /// invalid program counter, launch failed, tensor memory leak, and unknown.
