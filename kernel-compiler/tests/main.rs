@@ -5,6 +5,7 @@ mod announced_stores;
 mod common;
 mod early;
 mod expansion;
+mod lowered_code;
 mod masks;
 mod ranges;
 mod rotate;

@@ -50,3 +50,8 @@ pub fn masks(f: &Func) -> Vec<Value> {
     };
     walk(&f.body).filter_map(mask).collect()
 }
+
+/// Whether recorded results are to be written anew: `cargo xtask bless` says so.
+pub fn bless() -> bool {
+    std::env::var_os("TILE_BLESS").is_some()
+}
