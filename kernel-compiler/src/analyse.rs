@@ -215,12 +215,12 @@ fn learn(f: &Func, requires: Vec<Require>, aligned: bool) -> Analysis {
 
 /// What a variable is given, anywhere.
 pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
-    walk(body).filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == var).then_some(*v) } else { None }).collect()
+    walk(body).filter_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (*to == var).then_some(*v) } else { None }).collect()
 }
 
 /// The values that statements compute, in order.
 pub(crate) fn values(body: &[Stmt]) -> impl Iterator<Item = Value> {
-    walk(body).filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None })
+    walk(body).filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None })
 }
 
 /// The variables that are read, as often as they are.
@@ -244,9 +244,9 @@ pub(crate) fn loaded(f: &Func, v: Value) -> Option<Value> {
 
 /// Parameters that the function writes.
 pub fn written(f: &Func) -> HashSet<usize> {
-    let of = |s: &Stmt| match s {
-        Stmt::Store { place, .. } => Some(place.param()),
-        Stmt::Let(v) => match f.op(*v) {
+    let of = |s: &Stmt| match &s.kind {
+        StmtKind::Store { place, .. } => Some(place.param()),
+        StmtKind::Let(v) => match f.op(*v) {
             Op::Atomic { place, .. } => Some(place.param()),
             _ => None,
         },
@@ -260,11 +260,11 @@ pub fn walk(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     let mut stack: Vec<&Stmt> = body.iter().rev().collect();
     std::iter::from_fn(move || {
         let s = stack.pop()?;
-        match s {
-            Stmt::If { then, other, .. } => {
+        match &s.kind {
+            StmtKind::If { then, other, .. } => {
                 stack.extend(then.iter().chain(other).collect::<Vec<_>>().into_iter().rev())
             }
-            Stmt::For { body, .. } | Stmt::Loop { body } => stack.extend(body.iter().rev()),
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => stack.extend(body.iter().rev()),
             _ => {}
         }
         Some(s)
@@ -281,9 +281,9 @@ struct Context<'a> {
 impl Context<'_> {
     fn block(&mut self, stmts: &[Stmt]) {
         for s in stmts {
-            match s {
-                Stmt::Let(v) => self.info[v.0 as usize] = Some(self.value(*v)),
-                Stmt::Assign(var, v) => {
+            match &s.kind {
+                StmtKind::Let(v) => self.info[v.0 as usize] = Some(self.value(*v)),
+                StmtKind::Assign(var, v) => {
                     let new = self.get(*v);
                     let slot = &mut self.vars[var.0 as usize];
                     *slot = Some(match slot {
@@ -291,16 +291,16 @@ impl Context<'_> {
                         Some(old) => old.meet(&new),
                     });
                 }
-                Stmt::If { then, other, .. } => {
+                StmtKind::If { then, other, .. } => {
                     self.block(then);
                     self.block(other);
                 }
-                Stmt::For { iv, lo, step, body, .. } => {
+                StmtKind::For { iv, lo, step, body, .. } => {
                     let (lo, step) = (self.get(*lo).every, self.get(*step).every);
                     self.info[iv.0 as usize] = Some(Info { along: vec![], every: lo.coarser(step.divisor()) });
                     self.block(body);
                 }
-                Stmt::Loop { body } => self.block(body),
+                StmtKind::Loop { body } => self.block(body),
                 _ => {}
             }
         }

@@ -92,20 +92,20 @@ impl Func {
 
     /// The values that a statement takes itself, not those that statements in it take; those of a closure are among them.
     pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
-        match s {
-            Stmt::Let(v) => {
+        match &s.kind {
+            StmtKind::Let(v) => {
                 let mut taken = self.op(*v).operands();
                 if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = self.op(*v) {
                     taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain([*result]));
                 }
                 taken
             }
-            Stmt::Assign(_, v)
-            | Stmt::If { cond: v, .. }
-            | Stmt::Assert { cond: v, .. }
-            | Stmt::Print { value: v, .. } => vec![*v],
-            Stmt::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
-            Stmt::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
+            StmtKind::Assign(_, v)
+            | StmtKind::If { cond: v, .. }
+            | StmtKind::Assert { cond: v, .. }
+            | StmtKind::Print { value: v, .. } => vec![*v],
+            StmtKind::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
+            StmtKind::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
             _ => vec![],
         }
     }
@@ -114,8 +114,20 @@ impl Func {
     pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
         let v = Value(self.values.len() as u32);
         self.values.push(ValueInfo { ty, op, span });
-        out.push(Stmt::Let(v));
+        out.push(StmtKind::Let(v).into());
         v
+    }
+
+    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with it.
+    pub fn number(&mut self) {
+        fn block(stmts: &mut [Stmt], next: &mut u32) {
+            for s in stmts {
+                s.id = StmtId(*next);
+                *next += 1;
+                s.blocks_mut().into_iter().for_each(|b| block(b, next));
+            }
+        }
+        block(&mut self.body, &mut 0);
     }
 
     /// Whether it is a constant of zeros.
@@ -151,8 +163,35 @@ pub struct VarInfo {
     pub ty: Type,
 }
 
+/// A statement's place in the order of its function. Plans of later phases are keyed by it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StmtId(pub u32);
+
+impl StmtId {
+    /// A statement of a function that is being changed: [`Func::number`] gives it an id.
+    pub const NONE: StmtId = StmtId(u32::MAX);
+}
+
+impl fmt::Debug for StmtId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
 #[derive(Clone, Debug)]
-pub enum Stmt {
+pub struct Stmt {
+    pub id: StmtId,
+    pub kind: StmtKind,
+}
+
+impl From<StmtKind> for Stmt {
+    fn from(kind: StmtKind) -> Stmt {
+        Stmt { id: StmtId::NONE, kind }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum StmtKind {
     /// Compute a value here.
     Let(Value),
     Assign(Var, Value),
@@ -210,20 +249,38 @@ pub struct LoopOptions {
 }
 
 impl Stmt {
+    /// The statements inside it, by block.
+    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
+        match &self.kind {
+            StmtKind::If { then, other, .. } => vec![then, other],
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => vec![body],
+            _ => vec![],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+        match &mut self.kind {
+            StmtKind::If { then, other, .. } => vec![then, other],
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => vec![body],
+            _ => vec![],
+        }
+    }
+
     /// The values that a statement uses itself, not through those inside it; to be replaced.
     pub fn uses_mut(&mut self) -> Vec<&mut Value> {
-        match self {
-            Stmt::Assign(_, v)
-            | Stmt::If { cond: v, .. }
-            | Stmt::Assert { cond: v, .. }
-            | Stmt::Print { value: v, .. } => vec![v],
-            Stmt::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()]
+        match &mut self.kind {
+            StmtKind::Assign(_, v)
+            | StmtKind::If { cond: v, .. }
+            | StmtKind::Assert { cond: v, .. }
+            | StmtKind::Print { value: v, .. } => vec![v],
+            StmtKind::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()]
                 .into_iter()
                 .flatten()
                 .chain(window.iter_mut().flat_map(|w| &mut w.at))
                 .collect(),
-            Stmt::For { lo, hi, step, .. } => vec![lo, hi, step],
-            Stmt::Let(_) | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => vec![],
+            StmtKind::For { lo, hi, step, .. } => vec![lo, hi, step],
+            StmtKind::Let(_) | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => vec![],
         }
     }
 }

@@ -105,16 +105,16 @@ fn slot_of(f: &Func, v: Value) -> Option<usize> {
 fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
     walk(body)
         .filter_map(
-            |s| if let Stmt::For { iv: i, lo, step, .. } = s { (*i == iv).then(|| vec![*lo, *step]) } else { None },
+            |s| if let StmtKind::For { iv: i, lo, step, .. } = &s.kind { (*i == iv).then(|| vec![*lo, *step]) } else { None },
         )
         .flatten()
         .collect()
 }
 
 fn places(f: &Func) -> Vec<Place> {
-    let of = |s: &Stmt| match s {
-        Stmt::Store { place, .. } => Some(place.clone()),
-        Stmt::Let(v) => match f.op(*v) {
+    let of = |s: &Stmt| match &s.kind {
+        StmtKind::Store { place, .. } => Some(place.clone()),
+        StmtKind::Let(v) => match f.op(*v) {
             Op::Load { place, .. } => Some(place.clone()),
             _ => None,
         },

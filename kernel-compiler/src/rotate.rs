@@ -43,26 +43,17 @@ struct Plan {
 impl Rotate {
     fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = vec![];
-        for s in stmts {
-            match s {
-                Stmt::For { iv, lo, hi, step, body, options } => match Body::new(&self.f, &body).and_then(|b| b.plan())
-                {
-                    Some(plan) => self.rotated((iv, lo, hi, step), body, options, &plan, &mut out),
-                    None => {
-                        let body = self.block(body);
-                        out.push(Stmt::For { iv, lo, hi, step, body, options });
-                    }
-                },
-                Stmt::Loop { body } => {
-                    let body = self.block(body);
-                    out.push(Stmt::Loop { body });
-                }
-                Stmt::If { cond, then, other } => {
-                    let (then, other) = (self.block(then), self.block(other));
-                    out.push(Stmt::If { cond, then, other });
-                }
-                s => out.push(s),
+        for mut s in stmts {
+            if let StmtKind::For { iv, lo, hi, step, body, options } = &mut s.kind
+                && let Some(plan) = Body::new(&self.f, body).and_then(|b| b.plan())
+            {
+                self.rotated((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
+                continue;
             }
+            for block in s.blocks_mut() {
+                *block = self.block(std::mem::take(block));
+            }
+            out.push(s);
         }
         out
     }
@@ -84,15 +75,15 @@ impl Rotate {
         let one: Vec<Stmt> = body
             .into_iter()
             .filter(|s| {
-                !matches!(s, Stmt::Let(v) if plan.alone.contains(v))
-                    && !matches!(s, Stmt::Assign(_, v) if *v == plan.second)
+                !matches!(&s.kind, StmtKind::Let(v) if plan.alone.contains(v))
+                    && !matches!(&s.kind, StmtKind::Assign(_, v) if *v == plan.second)
             })
             .collect();
-        let at = one.iter().position(|s| matches!(s, Stmt::Let(v) if *v == plan.first)).expect("the first product");
+        let at = one.iter().position(|s| matches!(&s.kind, StmtKind::Let(v) if *v == plan.first)).expect("the first product");
         let is_read = matches!(self.f.op(scaled), Op::ReadVar(of) if *of == sums);
         let keep = |values: &dyn Fn(Value) -> Value| {
-            let scaled = (!is_read).then(|| Stmt::Assign(sums, values(scaled)));
-            scaled.into_iter().chain(left.iter().map(|(v, var)| Stmt::Assign(*var, values(*v)))).collect::<Vec<_>>()
+            let scaled = (!is_read).then(|| StmtKind::Assign(sums, values(scaled)));
+            scaled.into_iter().chain(left.iter().map(|(v, var)| StmtKind::Assign(*var, values(*v)))).map(Stmt::from).collect::<Vec<_>>()
         };
         // The first iteration, up to its second product.
         let mut map = HashMap::from([(iv, lo)]);
@@ -104,11 +95,11 @@ impl Rotate {
         rest.extend(keep(&|v| v));
         let product = self.second(plan, &left, span);
         rest.splice(at + 1..at + 1, product);
-        then.push(Stmt::For { iv, lo: next, hi, step, body: rest, options });
+        then.push(StmtKind::For { iv, lo: next, hi, step, body: rest, options }.into());
         let product = self.second(plan, &left, span);
         then.extend(product);
         let cond = self.f.push(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
-        out.push(Stmt::If { cond, then, other: vec![] });
+        out.push(StmtKind::If { cond, then, other: vec![] }.into());
     }
 
     /// The second product of the iteration before.
@@ -120,7 +111,7 @@ impl Rotate {
         }
         for &v in &plan.right {
             if !map.contains_key(&v) {
-                let s = self.copied(&Stmt::Let(v), &mut map);
+                let s = self.copied(&StmtKind::Let(v).into(), &mut map);
                 out.push(s);
             }
         }
@@ -129,22 +120,22 @@ impl Rotate {
         let acc = self.f.push(Op::ReadVar(plan.sums.0), ty.clone(), span, &mut out);
         let (a, b) = (map[&a], map.get(&b).copied().unwrap_or(b));
         let made = self.f.push(Op::Dot { a, b, acc, precision }, ty, span, &mut out);
-        out.push(Stmt::Assign(plan.sums.0, made));
+        out.push(StmtKind::Assign(plan.sums.0, made).into());
         out
     }
 
     /// A statement with values of its own.
     fn copied(&mut self, s: &Stmt, map: &mut HashMap<Value, Value>) -> Stmt {
-        match s {
-            Stmt::Let(v) => {
+        match &s.kind {
+            StmtKind::Let(v) => {
                 let mut info = self.f.values[v.0 as usize].clone();
                 info.op.operands_mut().into_iter().for_each(|o| *o = map.get(o).copied().unwrap_or(*o));
                 let new = Value(self.f.values.len() as u32);
                 self.f.values.push(info);
                 map.insert(*v, new);
-                Stmt::Let(new)
+                StmtKind::Let(new).into()
             }
-            Stmt::Assign(var, v) => Stmt::Assign(*var, map.get(v).copied().unwrap_or(*v)),
+            StmtKind::Assign(var, v) => StmtKind::Assign(*var, map.get(v).copied().unwrap_or(*v)).into(),
             _ => unreachable!("only these are in such a loop"),
         }
     }
@@ -168,11 +159,11 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     /// None where others see something of it, or some of it is done at times only.
     fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
-        let simple = |s: &Stmt| match s {
-            Stmt::Let(v) => {
+        let simple = |s: &Stmt| match &s.kind {
+            StmtKind::Let(v) => {
                 !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. })
             }
-            Stmt::Assign(..) => true,
+            StmtKind::Assign(..) => true,
             _ => false,
         };
         let values: Vec<Value> = values(stmts).collect();
@@ -217,7 +208,7 @@ impl<'a> Body<'a> {
         let given: Vec<Var> = self
             .stmts
             .iter()
-            .filter_map(|s| if let Stmt::Assign(var, v) = s { (*v == second).then_some(*var) } else { None })
+            .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { (*v == second).then_some(*var) } else { None })
             .collect();
         let [var] = given[..] else { return None };
         let at = |v: Value| self.values.iter().position(|w| *w == v);
@@ -253,7 +244,7 @@ impl<'a> Body<'a> {
         // What variables hold is kept from one iteration to the next.
         let mut alone = HashSet::from([second]);
         for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
-            if !self.stmts.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(s, Stmt::Let(w) if alone.contains(w)))
+            if !self.stmts.iter().any(|s| f.taken_by(s).contains(&v) && !matches!(&s.kind, StmtKind::Let(w) if alone.contains(w)))
             {
                 alone.insert(v);
             }

@@ -3,7 +3,7 @@
 use crate::analyse::analyse;
 use crate::diag::Diagnostics;
 use crate::emit::{config_id, types_id};
-use crate::ir::{Func, LoopOptions, Stmt};
+use crate::ir::{Func, LoopOptions, Stmt, StmtKind};
 use crate::library::{Libraries, Source};
 use crate::lower::Variant;
 use crate::module::{self, Found};
@@ -97,21 +97,21 @@ pub fn ir(f: &Func, note: impl Fn(crate::ir::Value) -> String) -> String {
 
 fn print(f: &Func, stmts: &[Stmt], depth: usize, note: &impl Fn(crate::ir::Value) -> String, out: &mut String) {
     for s in stmts {
-        let (head, blocks): (String, Vec<(&str, &[Stmt])>) = match s {
-            Stmt::Let(v) => (format!("{v:?}: {} = {:?}{}", f.ty(*v), f.op(*v), note(*v)), vec![]),
-            Stmt::Assign(var, v) => (format!("{var:?} = {v:?}"), vec![]),
-            Stmt::Store { place, value, mask, hint, .. } => {
+        let (head, blocks): (String, Vec<(&str, &[Stmt])>) = match &s.kind {
+            StmtKind::Let(v) => (format!("{v:?}: {} = {:?}{}", f.ty(*v), f.op(*v), note(*v)), vec![]),
+            StmtKind::Assign(var, v) => (format!("{var:?} = {v:?}"), vec![]),
+            StmtKind::Store { place, value, mask, hint, .. } => {
                 (format!("store {place:?} {value:?} mask {mask:?} {hint:?}"), vec![])
             }
-            Stmt::Break | Stmt::Continue | Stmt::Return => (format!("{s:?}").to_lowercase(), vec![]),
-            Stmt::Assert { cond, message, .. } => (format!("assert {cond:?} {message:?}"), vec![]),
-            Stmt::Print { message, value, .. } => (format!("print {message:?} {value:?}"), vec![]),
-            Stmt::If { cond, then, other } => (format!("if {cond:?}"), vec![("", then), ("else", other)]),
-            Stmt::For { iv, lo, hi, step, body, options } => {
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return => (format!("{:?}", s.kind).to_lowercase(), vec![]),
+            StmtKind::Assert { cond, message, .. } => (format!("assert {cond:?} {message:?}"), vec![]),
+            StmtKind::Print { message, value, .. } => (format!("print {message:?} {value:?}"), vec![]),
+            StmtKind::If { cond, then, other } => (format!("if {cond:?}"), vec![("", then), ("else", other)]),
+            StmtKind::For { iv, lo, hi, step, body, options } => {
                 let how = if *options == LoopOptions::default() { String::new() } else { format!(" {options:?}") };
                 (format!("for {iv:?} in {lo:?}..{hi:?} step {step:?}{how}"), vec![("", body)])
             }
-            Stmt::Loop { body } => ("loop".into(), vec![("", body)]),
+            StmtKind::Loop { body } => ("loop".into(), vec![("", body)]),
         };
         let pad = "  ".repeat(depth);
         writeln!(out, "{pad}{head}").expect("writing to a string");

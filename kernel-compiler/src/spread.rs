@@ -69,13 +69,13 @@ impl Dims {
         }
         let mut dims = Dims { first, vars: f.values.len(), parent: (0..n).collect(), whole: vec![] };
         for s in walk(&f.body) {
-            match s {
-                Stmt::Let(v) => dims.op(f, *v)?,
-                Stmt::Assign(var, v) => (0..f.shape(*v).len()).for_each(|d| {
+            match &s.kind {
+                StmtKind::Let(v) => dims.op(f, *v)?,
+                StmtKind::Assign(var, v) => (0..f.shape(*v).len()).for_each(|d| {
                     let to = dims.first[dims.vars + var.0 as usize] + d;
                     dims.join(to, dims.first[v.0 as usize] + d);
                 }),
-                Stmt::Store { place, value, mask, .. } => {
+                StmtKind::Store { place, value, mask, .. } => {
                     dims.same(f, place.index(), *value);
                     mask.iter().for_each(|&m| dims.same(f, m, *value));
                 }
@@ -168,8 +168,8 @@ fn check(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> 
     let written = written(f);
     let count = |v: Value| (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count();
     for s in walk(&f.body) {
-        match s {
-            Stmt::Let(v) => {
+        match &s.kind {
+            StmtKind::Let(v) => {
                 let here = Some(f.values[v.0 as usize].span);
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.param())) {
                     return Err(("what one thread block stores another may read", here));
@@ -184,7 +184,7 @@ fn check(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> 
                     return Err(("a product has too few rows", here));
                 }
             }
-            Stmt::Store { value, span, .. } if count(*value) != 1 => {
+            StmtKind::Store { value, span, .. } if count(*value) != 1 => {
                 return Err(("every thread block would store the same", Some(*span)));
             }
             _ => {}
@@ -230,7 +230,7 @@ impl Parts {
         if start != wide {
             made.push(start);
         }
-        self.first.extend(made.into_iter().map(Stmt::Let));
+        self.first.extend(made.into_iter().map(|v| StmtKind::Let(v).into()));
         self.ranks.insert((part, dtype), start);
         start
     }
@@ -239,8 +239,8 @@ impl Parts {
         let mut out = vec![];
         for s in stmts {
             let mut s = s.clone();
-            match &mut s {
-                Stmt::Let(v) => {
+            match &mut s.kind {
+                StmtKind::Let(v) => {
                     let v = *v;
                     match self.f.op(v).clone() {
                         Op::Arange { .. } => self.arange(v, &mut out),
@@ -252,12 +252,12 @@ impl Parts {
                         _ => {}
                     }
                 }
-                Stmt::Store { value, window: Some(window), .. } => self.offset(*value, &mut window.at, &mut out),
-                Stmt::If { then, other, .. } => {
+                StmtKind::Store { value, window: Some(window), .. } => self.offset(*value, &mut window.at, &mut out),
+                StmtKind::If { then, other, .. } => {
                     *then = self.block(then);
                     *other = self.block(other);
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => *body = self.block(body),
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => *body = self.block(body),
                 _ => {}
             }
             out.push(s);
@@ -274,7 +274,7 @@ impl Parts {
         let op = self.f.op(v).clone();
         let first = self.value(op, part.clone(), v);
         let spread = self.value(Op::Splat(start), part, v);
-        out.extend([Stmt::Let(first), Stmt::Let(spread)]);
+        out.extend([StmtKind::Let(first).into(), StmtKind::Let(spread).into()]);
         self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, spread);
     }
 
@@ -287,7 +287,7 @@ impl Parts {
         let dtype = self.f.ty(at[d]).dtype;
         let start = self.start(self.f.shape(tile)[d], dtype, tile);
         let moved = self.value(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), tile);
-        out.push(Stmt::Let(moved));
+        out.push(StmtKind::Let(moved).into());
         at[d] = moved;
     }
 

@@ -241,7 +241,7 @@ fn tiles_that_a_loop_moves_along() {
     let f = kernel("f32", &moved("1024"));
     assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| {
         !kernel_compiler::analyse::walk(&f.body)
-            .any(|s| matches!(s, kernel_compiler::ir::Stmt::Assign(var, _) if var.0 as usize == i))
+            .any(|s| matches!(s, kernel_compiler::ir::StmtKind::Assign(var, _) if var.0 as usize == i))
     }));
     // What the loop leaves is what is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");

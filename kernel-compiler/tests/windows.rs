@@ -41,7 +41,7 @@ fn text(w: &Window) -> String {
 fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
     let Some(f) = describe(f, transposed) else { return (None, vec![]) };
     let windows = walk(&f.body).filter_map(|s| {
-        if let Stmt::Let(v) = s {
+        if let StmtKind::Let(v) = &s.kind {
             if let Op::Load { window, .. } = f.op(*v) { window.as_ref().map(text) } else { None }
         } else {
             None
@@ -206,7 +206,7 @@ fn strides_that_are_arguments() {
         let f = describe(&product, Transposed { a, b })?;
         let windows: Vec<String> = walk(&f.body)
             .filter_map(|s| {
-                if let Stmt::Let(v) = s {
+                if let StmtKind::Let(v) = &s.kind {
                     if let Op::Load { window, .. } = f.op(*v) { window.as_ref().map(text) } else { None }
                 } else {
                     None

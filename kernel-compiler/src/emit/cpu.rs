@@ -94,9 +94,9 @@ impl Cpu<'_> {
 
     fn stmt(&mut self, s: &Stmt, rest: &[Stmt]) {
         let f = self.f;
-        match s {
-            Stmt::Let(v) => self.define(*v, rest),
-            Stmt::Assign(var, v) => {
+        match &s.kind {
+            StmtKind::Let(v) => self.define(*v, rest),
+            StmtKind::Assign(var, v) => {
                 let i = var.0;
                 if f.ty(*v).is_scalar() {
                     self.line(format!("m{i} = {};", name(*v)));
@@ -105,7 +105,7 @@ impl Cpu<'_> {
                     self.line(format!("m{i} = c::each({}, |i| {body});", self.shape(*v)));
                 }
             }
-            Stmt::Store { place, value, mask, .. } => {
+            StmtKind::Store { place, value, mask, .. } => {
                 let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
                 let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
                 let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
@@ -115,7 +115,7 @@ impl Cpu<'_> {
                     number(run)
                 ));
             }
-            Stmt::If { cond, then, other } => {
+            StmtKind::If { cond, then, other } => {
                 if other.is_empty() {
                     self.nested(&format!("if {} {{", name(*cond)), then, "}");
                 } else {
@@ -128,7 +128,7 @@ impl Cpu<'_> {
                     self.line("}");
                 }
             }
-            Stmt::For { iv, lo, hi, step, body, .. } => {
+            StmtKind::For { iv, lo, hi, step, body, .. } => {
                 let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
                 self.line(format!("let mut {i}: {t} = {};", name(*lo)));
                 let head = format!(
@@ -139,11 +139,11 @@ impl Cpu<'_> {
                 );
                 self.nested(&head, body, "}");
             }
-            Stmt::Loop { body } => self.nested("loop {", body, "}"),
-            Stmt::Break => self.line("break;"),
-            Stmt::Continue => self.line("continue;"),
-            Stmt::Return => self.line("return;"),
-            Stmt::Assert { cond, message, span } => {
+            StmtKind::Loop { body } => self.nested("loop {", body, "}"),
+            StmtKind::Break => self.line("break;"),
+            StmtKind::Continue => self.line("continue;"),
+            StmtKind::Return => self.line("return;"),
+            StmtKind::Assert { cond, message, span } => {
                 let line = span.start().line;
                 let all = match f.ty(*cond).is_scalar() {
                     true => name(*cond),
@@ -151,7 +151,7 @@ impl Cpu<'_> {
                 };
                 self.line(format!("c::assert({all}, {message:?}, {line});"));
             }
-            Stmt::Print { message, value, .. } => {
+            StmtKind::Print { message, value, .. } => {
                 let t = match f.ty(*value).is_scalar() {
                     true => format!("c::Tile::scalar({})", name(*value)),
                     false => self.tile(*value),
@@ -168,19 +168,19 @@ impl Cpu<'_> {
             return false;
         }
         for s in rest {
-            let used = match s {
+            let used = match &s.kind {
                 // A shape operation may be used more often than its operand.
-                Stmt::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
-                Stmt::Let(u) => self.f.op(*u).operands().contains(&v),
-                Stmt::Assign(_, u) => *u == v,
-                Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].contains(&Some(v)),
-                Stmt::Assert { cond: u, .. } | Stmt::Print { value: u, .. } => *u == v,
+                StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
+                StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
+                StmtKind::Assign(_, u) => *u == v,
+                StmtKind::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].contains(&Some(v)),
+                StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
                 _ => return false,
             };
             if used {
                 return true;
             }
-            if !matches!(s, Stmt::Let(_)) {
+            if !matches!(&s.kind, StmtKind::Let(_)) {
                 return false;
             }
         }
@@ -400,5 +400,5 @@ impl Cpu<'_> {
 }
 
 fn assigns(s: &Stmt, var: Var) -> bool {
-    crate::analyse::walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Assign(to, _) if *to == var))
+    crate::analyse::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
 }

@@ -105,7 +105,7 @@ impl Infer<'_> {
                 None => self.constant(&Val::Int(0, None), DType::U64, span)?,
             };
             let var = self.new_var(name, self.ty(offset).clone());
-            self.emit(Stmt::Assign(var, offset));
+            self.emit(StmtKind::Assign(var, offset));
             return Ok(Binding::PtrVar(p, var));
         }
         let open = matches!(v, Val::Int(_, None) | Val::Float(_, None));
@@ -119,7 +119,7 @@ impl Infer<'_> {
         if open {
             self.open_vars.insert(var, literal);
         }
-        self.emit(Stmt::Assign(var, v));
+        self.emit(StmtKind::Assign(var, v));
         Ok(Binding::Var(var))
     }
 
@@ -158,7 +158,7 @@ impl Infer<'_> {
                     return self.error(span, format!("`{name}` is a scalar and cannot become a tile {found}: start it as a tile, `zeros::<{}>({:?})`", found.dtype.name(), found.shape));
                 }
                 let v = self.spread_to(v, &ty.shape, span, &format!("a value for `{name}`"))?;
-                self.emit(Stmt::Assign(var, v));
+                self.emit(StmtKind::Assign(var, v));
                 Ok(Val::Unit)
             }
             (Some(Binding::PtrVar(p, var)), Val::Ptr(q, offset)) => {
@@ -171,7 +171,7 @@ impl Infer<'_> {
                 };
                 let ty = self.vars[var.0 as usize].ty.clone();
                 let offset = self.spread_to(offset, &ty.shape, span, "an offset")?;
-                self.emit(Stmt::Assign(var, offset));
+                self.emit(StmtKind::Assign(var, offset));
                 Ok(Val::Unit)
             }
             (Some(Binding::PtrVar(..)), _) => self.error(span, format!("`{name}` is a pointer")),
@@ -207,7 +207,7 @@ impl Infer<'_> {
         });
         let (a, b) = (a?, b?);
         let out = self.merge(a, b, &mut then_stmts, &mut other_stmts, then.span, cond.span)?;
-        self.emit(Stmt::If { cond: c, then: then_stmts, other: other_stmts });
+        self.emit(StmtKind::If { cond: c, then: then_stmts, other: other_stmts });
         self.read_merged(out, cond.span)
     }
 
@@ -260,8 +260,8 @@ impl Infer<'_> {
                 if open {
                     self.open_vars.insert(var, literal);
                 }
-                then.push(Stmt::Assign(var, x?));
-                other.push(Stmt::Assign(var, y?));
+                then.push(StmtKind::Assign(var, x?).into());
+                other.push(StmtKind::Assign(var, y?).into());
                 Ok(Merged::Var(var))
             }
         }
@@ -319,7 +319,7 @@ impl Infer<'_> {
         });
         self.loops -= 1;
         done?;
-        self.emit(Stmt::For { iv, lo, hi, step, body: stmts, options: r.options });
+        self.emit(StmtKind::For { iv, lo, hi, step, body: stmts, options: r.options });
         Ok(Val::Unit)
     }
 
@@ -356,7 +356,7 @@ impl Infer<'_> {
                     Val::Bool(true) => {}
                     c => {
                         let c = cx.condition(c, cond.span)?;
-                        cx.emit(Stmt::If { cond: c, then: vec![], other: vec![Stmt::Break] });
+                        cx.emit(StmtKind::If { cond: c, then: vec![], other: vec![StmtKind::Break.into()] });
                     }
                 }
             }
@@ -364,11 +364,11 @@ impl Infer<'_> {
         });
         self.loops -= 1;
         r?;
-        self.emit(Stmt::Loop { body: stmts });
+        self.emit(StmtKind::Loop { body: stmts });
         Ok(Val::Unit)
     }
 
-    pub(super) fn jump(&mut self, s: Stmt, span: Span) -> Result<Val> {
+    pub(super) fn jump(&mut self, s: StmtKind, span: Span) -> Result<Val> {
         if self.loops == 0 {
             return self.error(span, "no loop to leave here (static_range is unrolled and has none)");
         }

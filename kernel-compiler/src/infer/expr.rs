@@ -78,13 +78,13 @@ impl Infer<'_> {
                 let v = self.binary_op(*op, (a, to), (b, x), span)?;
                 self.assign(to, v, span)?
             }
-            ExprKind::Break => self.jump(Stmt::Break, span)?,
-            ExprKind::Continue => self.jump(Stmt::Continue, span)?,
+            ExprKind::Break => self.jump(StmtKind::Break, span)?,
+            ExprKind::Continue => self.jump(StmtKind::Continue, span)?,
             ExprKind::Return => {
                 if self.depth > 0 {
                     return self.error(span, "no `return` in a helper: end it with its value");
                 }
-                self.emit(Stmt::Return);
+                self.emit(StmtKind::Return);
                 Val::Unit
             }
         })
@@ -200,16 +200,16 @@ impl Infer<'_> {
         }
         let x = self.condition(x, a.span)?;
         let var = self.new_var("logic", Type::scalar(DType::Bool));
-        self.emit(Stmt::Assign(var, x));
+        self.emit(StmtKind::Assign(var, x));
         self.blocks.push(vec![]);
         let y = self.expr(b).and_then(|y| self.condition(y, b.span));
         if let Ok(y) = y {
-            self.emit(Stmt::Assign(var, y));
+            self.emit(StmtKind::Assign(var, y));
         }
         let right = self.blocks.pop().expect("pushed");
         y?;
         let (then, other) = if and { (right, vec![]) } else { (vec![], right) };
-        self.emit(Stmt::If { cond: x, then, other });
+        self.emit(StmtKind::If { cond: x, then, other });
         Ok(Val::Run(self.push(Op::ReadVar(var), Type::scalar(DType::Bool), span)))
     }
 

@@ -21,25 +21,16 @@ pub fn variables(f: &mut Func) {
 
 /// Removes assignments to variables that nobody reads.
 fn unread(stmts: &mut Vec<Stmt>, read: &HashSet<Var>) {
-    stmts.retain(|s| !matches!(s, Stmt::Assign(var, _) if !read.contains(var)));
-    for s in stmts {
-        match s {
-            Stmt::If { then, other, .. } => {
-                unread(then, read);
-                unread(other, read);
-            }
-            Stmt::For { body, .. } | Stmt::Loop { body } => unread(body, read),
-            _ => {}
-        }
-    }
+    stmts.retain(|s| !matches!(&s.kind, StmtKind::Assign(var, _) if !read.contains(var)));
+    stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| unread(b, read));
 }
 
 /// `known` is what variables hold here, `alias` what stands for a value.
 fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alias: &mut HashMap<Value, Value>) {
     for s in stmts {
         s.uses_mut().into_iter().for_each(|v| *v = *alias.get(v).unwrap_or(v));
-        match s {
-            Stmt::Let(v) => {
+        match &mut s.kind {
+            StmtKind::Let(v) => {
                 let op = &mut f.values[v.0 as usize].op;
                 op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
                 if let Op::ReadVar(var) = op
@@ -48,17 +39,17 @@ fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alia
                     alias.insert(*v, value);
                 }
             }
-            Stmt::Assign(var, v) => {
+            StmtKind::Assign(var, v) => {
                 known.insert(*var, *v);
             }
-            Stmt::If { then, other, .. } => {
+            StmtKind::If { then, other, .. } => {
                 for branch in [&mut *then, &mut *other] {
                     block(f, branch, &mut known.clone(), alias);
                 }
                 forget(then, known);
                 forget(other, known);
             }
-            Stmt::For { body, .. } | Stmt::Loop { body } => {
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => {
                 // A round begins with what the one before left.
                 forget(body, known);
                 block(f, body, &mut known.clone(), alias);
@@ -70,7 +61,7 @@ fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alia
 
 fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
     for s in walk(stmts) {
-        if let Stmt::Assign(var, _) = s {
+        if let StmtKind::Assign(var, _) = &s.kind {
             known.remove(var);
         }
     }
@@ -80,21 +71,16 @@ fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
 fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
     let reads = |s: &Stmt, var: Var| reads(f, std::slice::from_ref(s)).any(|r| r == var);
     let leaves =
-        |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Break | Stmt::Continue | Stmt::Return));
+        |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return));
     // From the end: reads that an assignment was kept for are still there.
     for i in (0..stmts.len()).rev() {
-        let Stmt::Assign(var, _) = stmts[i] else {
-            if let Stmt::If { then, other, .. } = &mut stmts[i] {
-                overwritten(f, then);
-                overwritten(f, other);
-            } else if let Stmt::For { body, .. } | Stmt::Loop { body } = &mut stmts[i] {
-                overwritten(f, body);
-            }
+        let StmtKind::Assign(var, _) = stmts[i].kind else {
+            stmts[i].blocks_mut().into_iter().for_each(|b| overwritten(f, b));
             continue;
         };
         let next =
-            stmts[i + 1..].iter().find(|s| reads(s, var) || leaves(s) || matches!(s, Stmt::Assign(v, _) if *v == var));
-        if matches!(next, Some(Stmt::Assign(v, _)) if *v == var) {
+            stmts[i + 1..].iter().find(|s| reads(s, var) || leaves(s) || matches!(&s.kind, StmtKind::Assign(v, _) if *v == var));
+        if matches!(next.map(|s| &s.kind), Some(StmtKind::Assign(v, _)) if *v == var) {
             stmts.remove(i);
         }
     }

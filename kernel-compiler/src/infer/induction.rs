@@ -18,12 +18,12 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut s in std::mem::take(stmts) {
         let mut after = vec![];
-        match &mut s {
-            Stmt::If { then, other, .. } => {
+        match &mut s.kind {
+            StmtKind::If { then, other, .. } => {
                 block(f, then, all_reads);
                 block(f, other, all_reads);
             }
-            Stmt::For { body, .. } | Stmt::Loop { body } => {
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => {
                 for (i, &everywhere) in all_reads.iter().enumerate() {
                     let var = Var(i as u32);
                     if !moves(f, body, var) {
@@ -34,7 +34,7 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
                     rewrite(f, body, var, by);
                     if read_elsewhere {
                         let there = moved(f, var, by, (&ty, span), &mut after);
-                        after.push(Stmt::Assign(var, there));
+                        after.push(StmtKind::Assign(var, there).into());
                     }
                 }
                 block(f, body, all_reads);
@@ -55,12 +55,12 @@ fn moves(f: &Func, body: &[Stmt], var: Var) -> bool {
 
 /// Whether the assignment adds to what was read in the same block: then every time something else.
 fn steps(f: &Func, stmts: &[Stmt], var: Var) -> bool {
-    stmts.iter().enumerate().any(|(i, s)| match s {
-        Stmt::Assign(to, v) if *to == var => {
-            step(f, *v, var).is_some_and(|(read, _)| stmts[..i].iter().any(|s| matches!(s, Stmt::Let(v) if *v == read)))
+    stmts.iter().enumerate().any(|(i, s)| match &s.kind {
+        StmtKind::Assign(to, v) if *to == var => {
+            step(f, *v, var).is_some_and(|(read, _)| stmts[..i].iter().any(|s| matches!(&s.kind, StmtKind::Let(v) if *v == read)))
         }
-        Stmt::If { then, other, .. } => steps(f, then, var) || steps(f, other, var),
-        Stmt::For { body, .. } | Stmt::Loop { body } => steps(f, body, var),
+        StmtKind::If { then, other, .. } => steps(f, then, var) || steps(f, other, var),
+        StmtKind::For { body, .. } | StmtKind::Loop { body } => steps(f, body, var),
         _ => false,
     })
 }
@@ -83,7 +83,7 @@ fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Ty
     let by = Var(f.vars.len() as u32);
     f.vars.push(VarInfo { name, ty: Type::scalar(ty.dtype) });
     let zero = f.push(Op::Int(0), Type::scalar(ty.dtype), span, out);
-    out.push(Stmt::Assign(by, zero));
+    out.push(StmtKind::Assign(by, zero).into());
     (by, ty, span)
 }
 
@@ -107,7 +107,7 @@ fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
         stmts
             .iter()
             .map(|s| {
-                if let Stmt::Assign(to, v) = s {
+                if let StmtKind::Assign(to, v) = &s.kind {
                     (*to == var).then(|| step(f, *v, var).expect("a step").1)
                 } else {
                     None
@@ -115,22 +115,22 @@ fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
             })
             .collect();
     for (mut s, step) in std::mem::take(stmts).into_iter().zip(steps) {
-        match &mut s {
-            Stmt::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var) => {
+        match &mut s.kind {
+            StmtKind::Let(v) if matches!(f.op(*v), Op::ReadVar(of) if *of == var) => {
                 let ValueInfo { ty, span, .. } = f.values[v.0 as usize].clone();
                 f.values[v.0 as usize].op = moved_op(f, var, by, (&ty, span), &mut out);
             }
-            Stmt::Assign(_, v) if let Some(step) = step => {
+            StmtKind::Assign(_, v) if let Some(step) = step => {
                 let (ty, span) = (f.ty(step).clone(), f.values[v.0 as usize].span);
                 let number = f.push(Op::ReadVar(by), ty.clone(), span, &mut out);
                 let number = f.push(Op::Binary(Binary::Add, number, step), ty, span, &mut out);
-                s = Stmt::Assign(by, number);
+                s.kind = StmtKind::Assign(by, number);
             }
-            Stmt::If { then, other, .. } => {
+            StmtKind::If { then, other, .. } => {
                 rewrite(f, then, var, by);
                 rewrite(f, other, var, by);
             }
-            Stmt::For { body, .. } | Stmt::Loop { body } => rewrite(f, body, var, by),
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => rewrite(f, body, var, by),
             _ => {}
         }
         out.push(s);

@@ -129,7 +129,7 @@ impl Infer<'_> {
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
-                self.emit(Stmt::Store { place, value, mask, hint: c.options.hint, window: None, span: c.span });
+                self.emit(StmtKind::Store { place, value, mask, hint: c.options.hint, window: None, span: c.span });
                 Ok(Val::Unit)
             }
             (_, given) if atomic_op(name).is_some_and(|op| op.values().len() == given.len()) => {
@@ -326,7 +326,7 @@ impl Infer<'_> {
         match value {
             Some(value) => {
                 let window = c.options.mask.is_none().then_some(whole);
-                self.emit(Stmt::Store { place, value, mask: Some(mask), hint: c.options.hint, window, span });
+                self.emit(StmtKind::Store { place, value, mask: Some(mask), hint: c.options.hint, window, span });
                 Ok(Val::Unit)
             }
             None => {

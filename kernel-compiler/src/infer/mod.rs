@@ -205,13 +205,13 @@ impl<'a> Infer<'a> {
 
     // --- making IR ---
 
-    fn emit(&mut self, s: Stmt) {
-        self.blocks.last_mut().expect("a block").push(s);
+    fn emit(&mut self, s: StmtKind) {
+        self.blocks.last_mut().expect("a block").push(s.into());
     }
 
     fn push(&mut self, op: Op, ty: Type, span: Span) -> Value {
         let v = self.define(op, ty, span);
-        self.emit(Stmt::Let(v));
+        self.emit(StmtKind::Let(v));
         v
     }
 

@@ -436,7 +436,7 @@ impl Infer<'_> {
                 let label = message(self, label)?;
                 let x = self.expr(v)?;
                 let x = self.run(x, v.span)?;
-                self.emit(Stmt::Print { message: label, value: x, span: c.span });
+                self.emit(StmtKind::Print { message: label, value: x, span: c.span });
             }
             ("device_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
                 let text = match rest.first() {
@@ -445,7 +445,7 @@ impl Infer<'_> {
                 };
                 let x = self.expr(cond)?;
                 let x = self.run_as(x, DType::Bool, cond.span)?;
-                self.emit(Stmt::Assert { cond: x, message: text, span: c.span });
+                self.emit(StmtKind::Assert { cond: x, message: text, span: c.span });
             }
             ("static_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
                 let text = match rest.first() {

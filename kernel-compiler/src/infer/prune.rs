@@ -4,9 +4,10 @@ use crate::ir::*;
 
 pub fn dead_values(f: &mut Func) {
     let mut live = vec![false; f.values.len()];
-    let body = std::mem::take(&mut f.body);
+    let mut body = std::mem::take(&mut f.body);
     mark_effects(f, &body, &mut live);
-    f.body = sweep(body, &live);
+    sweep(&mut body, &live);
+    f.body = body;
 }
 
 fn mark(f: &Func, v: Value, live: &mut [bool]) {
@@ -23,42 +24,30 @@ fn mark(f: &Func, v: Value, live: &mut [bool]) {
 
 fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
     for s in stmts {
-        match s {
-            Stmt::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
-            Stmt::Let(_) | Stmt::Break | Stmt::Continue | Stmt::Return => {}
-            Stmt::Assign(_, v) | Stmt::Print { value: v, .. } | Stmt::Assert { cond: v, .. } => mark(f, *v, live),
-            Stmt::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask]
+        match &s.kind {
+            StmtKind::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
+            StmtKind::Let(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {}
+            StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => mark(f, *v, live),
+            StmtKind::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask]
                 .into_iter()
                 .flatten()
                 .chain(window.iter().flat_map(|w| w.at.iter().copied()))
                 .for_each(|v| mark(f, v, live)),
-            Stmt::If { cond, then, other } => {
+            StmtKind::If { cond, then, other } => {
                 mark(f, *cond, live);
                 mark_effects(f, then, live);
                 mark_effects(f, other, live);
             }
-            Stmt::For { lo, hi, step, iv, body, .. } => {
+            StmtKind::For { lo, hi, step, iv, body, .. } => {
                 [lo, hi, step, iv].into_iter().for_each(|v| mark(f, *v, live));
                 mark_effects(f, body, live);
             }
-            Stmt::Loop { body } => mark_effects(f, body, live),
+            StmtKind::Loop { body } => mark_effects(f, body, live),
         }
     }
 }
 
-fn sweep(stmts: Vec<Stmt>, live: &[bool]) -> Vec<Stmt> {
-    stmts
-        .into_iter()
-        .filter_map(|s| match s {
-            Stmt::Let(v) if !live[v.0 as usize] => None,
-            Stmt::If { cond, then, other } => {
-                Some(Stmt::If { cond, then: sweep(then, live), other: sweep(other, live) })
-            }
-            Stmt::For { iv, lo, hi, step, body, options } => {
-                Some(Stmt::For { iv, lo, hi, step, body: sweep(body, live), options })
-            }
-            Stmt::Loop { body } => Some(Stmt::Loop { body: sweep(body, live) }),
-            s => Some(s),
-        })
-        .collect()
+fn sweep(stmts: &mut Vec<Stmt>, live: &[bool]) {
+    stmts.retain(|s| !matches!(s.kind, StmtKind::Let(v) if !live[v.0 as usize]));
+    stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| sweep(b, live));
 }

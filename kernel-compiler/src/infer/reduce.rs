@@ -145,14 +145,14 @@ impl Infer<'_> {
         }
         let mut body = vec![];
         for s in stmts {
-            match s {
-                Stmt::Let(v)
+            match &s.kind {
+                StmtKind::Let(v)
                     if matches!(
                         self.values[v.0 as usize].op,
                         Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. }
                     ) || self.values[v.0 as usize].op.is_elementwise() =>
                 {
-                    body.push(v)
+                    body.push(*v)
                 }
                 _ => return self.error(f.body.span, "a reducer may only do arithmetic on its two arguments"),
             }

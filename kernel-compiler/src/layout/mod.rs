@@ -104,7 +104,7 @@ pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Hom
     }
     cx.anchored(&mut homes);
     for s in walk(&f.body) {
-        if let Stmt::Let(v) = s {
+        if let StmtKind::Let(v) = &s.kind {
             cx.derived(*v, &mut homes);
         }
     }
@@ -178,12 +178,12 @@ impl Assign<'_> {
 
     fn statement(&mut self, s: &Stmt) {
         let f = self.f;
-        match s {
-            Stmt::Let(v) if !f.ty(*v).is_scalar() => self.value(*v),
-            Stmt::Assign(var, v) if !f.ty(*v).is_scalar() => {
+        match &s.kind {
+            StmtKind::Let(v) if !f.ty(*v).is_scalar() => self.value(*v),
+            StmtKind::Assign(var, v) if !f.ty(*v).is_scalar() => {
                 self.join_values(f.values.len() + var.0 as usize, &[Some(*v)])
             }
-            Stmt::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
+            StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
                 let index = place.index();
                 if self.housed(index) {
                     self.join_values(index.0 as usize, &[Some(*value), *mask]);

@@ -31,7 +31,7 @@ const ALIGN: usize = 128;
 #[derive(Default)]
 pub struct Ahead {
     /// By the address of the loop.
-    pub rings: HashMap<*const Stmt, Ring>,
+    pub rings: HashMap<StmtId, Ring>,
     pub tiles: HashMap<Value, Tile>,
     /// Those that warpgroups make of such tiles: all of the function's or none.
     pub products: HashMap<Value, Product>,
@@ -58,9 +58,9 @@ pub struct Ring {
 impl Ring {
     /// Whether a statement of the body is for the copies.
     pub fn keeps(&self, s: &Stmt) -> bool {
-        match s {
-            Stmt::Let(v) => self.needed.contains(v),
-            Stmt::Assign(var, _) => self.vars.contains(var),
+        match &s.kind {
+            StmtKind::Let(v) => self.needed.contains(v),
+            StmtKind::Assign(var, _) => self.vars.contains(var),
             _ => false,
         }
     }
@@ -131,10 +131,10 @@ pub fn plan(f: &Func, a: &Analysis, homes: &Homes, products: HashMap<Value, Prod
     let mut out = Ahead { products, ..Ahead::default() };
     let written = written(f);
     for s in walk(&f.body) {
-        if let Stmt::For { iv, body, options, .. } = s
+        if let StmtKind::For { iv, body, options, .. } = &s.kind
             && let Some((ring, tiles)) = ring(f, a, homes, &written, (*iv, body, *options), &out)
         {
-            out.rings.insert(&raw const *s, ring);
+            out.rings.insert(s.id, ring);
             out.tiles.extend(tiles);
         }
     }
@@ -155,9 +155,9 @@ fn ring(
     (iv, body, options): (Value, &[Stmt], LoopOptions),
     all: &Ahead,
 ) -> Option<(Ring, HashMap<Value, Tile>)> {
-    let plain = |s: &Stmt| match s {
-        Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return => false,
-        Stmt::Let(v) => !f.op(*v).has_effect(),
+    let plain = |s: &Stmt| match &s.kind {
+        StmtKind::For { .. } | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => false,
+        StmtKind::Let(v) => !f.op(*v).has_effect(),
         _ => true,
     };
     let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
@@ -178,7 +178,7 @@ fn ring(
         vars: BTreeSet::new(),
     };
     let mut tiles = HashMap::new();
-    for v in body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }) {
+    for v in body.iter().filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None }) {
         if !copyable(f, v, written) {
             continue;
         }
@@ -228,8 +228,8 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
     let mut carriers = HashSet::from([load]);
     let mut dots = vec![];
     for s in walk(&f.body) {
-        let bad = match s {
-            Stmt::Let(v) => match f.op(*v) {
+        let bad = match &s.kind {
+            StmtKind::Let(v) => match f.op(*v) {
                 Op::Dot { a, b, acc, .. } => {
                     dots.extend(carriers.contains(a).then_some((*v, Side::A)));
                     dots.extend(carriers.contains(b).then_some((*v, Side::B)));
@@ -241,8 +241,8 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
                 }
                 _ => false,
             },
-            Stmt::Assign(_, v) | Stmt::Assert { cond: v, .. } | Stmt::Print { value: v, .. } => carriers.contains(v),
-            Stmt::Store { place, value, mask, .. } => {
+            StmtKind::Assign(_, v) | StmtKind::Assert { cond: v, .. } | StmtKind::Print { value: v, .. } => carriers.contains(v),
+            StmtKind::Store { place, value, mask, .. } => {
                 [Some(place.index()), Some(*value), *mask].iter().flatten().any(|v| carriers.contains(v))
             }
             _ => false,
@@ -294,7 +294,7 @@ impl<'a> Slice<'a> {
         let inside = values(body).chain([iv]).collect();
         let always = |s: &Stmt| body.iter().any(|t| std::ptr::eq(s, t));
         let assigned = walk(body)
-            .filter_map(|s| if let Stmt::Assign(var, v) = s { Some((*var, *v, always(s))) } else { None })
+            .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { Some((*var, *v, always(s))) } else { None })
             .collect();
         Slice { f, inside, assigned }
     }

@@ -38,7 +38,7 @@ impl Lower<'_> {
     /// Whether a statement is such a store, and has been made.
     pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
-        let Stmt::Store { place, value, window: Some(window), hint, span, .. } = s else { return false };
+        let StmtKind::Store { place, value, window: Some(window), hint, span, .. } = &s.kind else { return false };
         let value = matrix(f, *value);
         let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
@@ -49,7 +49,7 @@ impl Lower<'_> {
             return false;
         }
         // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
-        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| matches!(s, Stmt::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } | Op::Atomic { place: from, .. } if from.param() == place.param())));
+        let boxes = self.boxes && !crate::analyse::walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } | Op::Atomic { place: from, .. } if from.param() == place.param())));
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| std::ptr::eq(x.store, s));
@@ -131,7 +131,7 @@ impl Lower<'_> {
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
         let copies =
-            |s: &Stmt| matches!(s, Stmt::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+            |s: &Stmt| matches!(&s.kind, StmtKind::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::analyse::walk(&f.body).any(copies) {
             self.line(format!("d::tma_store_wait({site});"));
         }
@@ -198,7 +198,7 @@ impl Lower<'_> {
         };
         // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows would take the registers of what is
         // not stored yet.
-        let tells = crate::analyse::walk(&self.f.body).any(|s| matches!(s, Stmt::Let(v) if self.f.op(*v).has_effect()));
+        let tells = crate::analyse::walk(&self.f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
         let regs = ROWS / rounds / high * across * vec;
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);

@@ -56,9 +56,9 @@ pub fn placed(f: &Func, a: &Analysis, load: Value) -> Option<(Boxes, Vec<u32>)> 
 pub fn late(f: &Func, products: &HashMap<Value, Product>, body: &[Stmt], options: LoopOptions) -> Option<InFlight> {
     let dots: Vec<Value> = body
         .iter()
-        .filter_map(|s| if let Stmt::Let(v) = s { products.contains_key(v).then_some(*v) } else { None })
+        .filter_map(|s| if let StmtKind::Let(v) = &s.kind { products.contains_key(v).then_some(*v) } else { None })
         .collect();
-    let straight = body.iter().all(|s| matches!(s, Stmt::Let(_) | Stmt::Assign(..)));
+    let straight = body.iter().all(|s| matches!(&s.kind, StmtKind::Let(_) | StmtKind::Assign(..)));
     if !straight || dots.len() != 1 || options.unroll > 1 {
         return None;
     }

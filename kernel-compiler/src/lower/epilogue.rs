@@ -23,12 +23,12 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
     let copied = operands::sources(f).map(|s| operands::loads(f, &s, true)).unwrap_or_default();
     let products: HashSet<Var> = walk(&f.body)
         .filter_map(|s| {
-            if let Stmt::Assign(var, v) = s { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }
+            if let StmtKind::Assign(var, v) = &s.kind { matches!(f.op(*v), Op::Dot { .. }).then_some(*var) } else { None }
         })
         .collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
-            let Stmt::Store { value, window: Some(_), .. } = s else { continue };
+            let StmtKind::Store { value, window: Some(_), .. } = &s.kind else { continue };
             let value = matrix(f, *value);
             if part(f, value).is_none() {
                 continue;
@@ -46,12 +46,12 @@ pub fn fused(f: &Func) -> Vec<Fused<'_>> {
             cx.visit(value);
             let loads: Vec<Value> = stmts[..at]
                 .iter()
-                .filter_map(|s| if let Stmt::Let(v) = s { cx.values.contains(v).then_some(*v) } else { None })
+                .filter_map(|s| if let StmtKind::Let(v) = &s.kind { cx.values.contains(v).then_some(*v) } else { None })
                 .filter(|&v| matches!(f.op(v), Op::Load { .. }))
                 .collect();
             // Nothing between may leave the block, or what was copied would not be used.
-            let first = stmts.iter().position(|s| matches!(s, Stmt::Let(v) if loads.contains(v)));
-            let straight = first.is_some_and(|first| stmts[first..at].iter().all(|s| matches!(s, Stmt::Let(_))));
+            let first = stmts.iter().position(|s| matches!(&s.kind, StmtKind::Let(v) if loads.contains(v)));
+            let straight = first.is_some_and(|first| stmts[first..at].iter().all(|s| matches!(&s.kind, StmtKind::Let(_))));
             if cx.meets_product && straight {
                 out.push(Fused { store: s, values: cx.values, loads });
             }
@@ -72,12 +72,12 @@ pub fn crowded(f: &Func, fused: &[Fused]) -> bool {
 fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {
     visit(stmts);
     for s in stmts {
-        match s {
-            Stmt::If { then, other, .. } => {
+        match &s.kind {
+            StmtKind::If { then, other, .. } => {
                 blocks(then, visit);
                 blocks(other, visit);
             }
-            Stmt::For { body, .. } | Stmt::Loop { body } => blocks(body, visit),
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => blocks(body, visit),
             _ => {}
         }
     }
@@ -104,7 +104,7 @@ impl Collect<'_> {
             Op::ReadVar(var) => self.products.contains(var),
             _ => false,
         };
-        let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
+        let alone = self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(&s.kind, StmtKind::Let(w) if *w == v));
         let is_load = matches!(f.op(v), Op::Load { window: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar()

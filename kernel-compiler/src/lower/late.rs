@@ -21,23 +21,24 @@ pub struct Late {
 }
 
 /// The loops, by their address, whose iterations do nothing with the accumulators but multiply.
-pub fn find(f: &Func, p: &Pipeline) -> HashMap<*const Stmt, Late> {
+pub fn find(f: &Func, p: &Pipeline) -> HashMap<StmtId, Late> {
     if f.warps > 4 || f.blocks_per_sm > 1 {
         return HashMap::new();
     }
     let uses = super::uses(f);
     let loops = crate::analyse::walk(&f.body)
-        .filter_map(|s| if let Stmt::For { body, options, .. } = s { Some((s, body, options)) } else { None });
+        .filter_map(|s| if let StmtKind::For { body, options, .. } = &s.kind { Some((s, body, options)) } else { None });
     loops
         .filter(|(.., options)| options.unroll <= 1)
-        .filter_map(|(s, body, _)| Some((std::ptr::from_ref(s), of_loop(f, p, &uses, body)?)))
+        .filter_map(|(s, body, _)| Some((s.id, of_loop(f, p, &uses, body)?)))
         .collect()
 }
 
 fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> {
-    let straight = body.iter().all(|s| matches!(s, Stmt::Let(_) | Stmt::Assign(..)));
-    let mut released = body.iter().filter_map(|s| p.release.get(&std::ptr::from_ref(s)).map(|c| (s, c)));
-    let ((Stmt::Let(product), channels), None) = (released.next()?, released.next()) else { return None };
+    let straight = body.iter().all(|s| matches!(&s.kind, StmtKind::Let(_) | StmtKind::Assign(..)));
+    let mut released = body.iter().filter_map(|s| p.release.get(&s.id).map(|c| (s, c)));
+    let (Some((last, channels)), None) = (released.next(), released.next()) else { return None };
+    let StmtKind::Let(product) = &last.kind else { return None };
     let [channel] = channels[..] else { return None };
     // With one buffer the next operands would never come.
     let stages = p.ring_of(channel).stages;
@@ -48,7 +49,7 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Late> 
     }
     let dots: Vec<Value> = body
         .iter()
-        .filter_map(|s| if let Stmt::Let(v) = s { p.dots.contains_key(v).then_some(*v) } else { None })
+        .filter_map(|s| if let StmtKind::Let(v) = &s.kind { p.dots.contains_key(v).then_some(*v) } else { None })
         .collect();
     // What an iteration computes for its products must not be needed any more when the next one does.
     if dots.iter().any(|d| p.dots[d].is_computed()) {
@@ -72,12 +73,12 @@ pub fn in_flight(f: &Func, uses: &[u32], body: &[Stmt], dots: &[Value]) -> Optio
     let mut flying: HashSet<Value> = dots.iter().copied().collect();
     flying.insert(first);
     let alone = flying.iter().all(|v| uses[v.0 as usize] == 1);
-    let kept = body.iter().all(|s| match s {
-        Stmt::Assign(to, v) => (*to == var) == (*v == product) && (*v == product || !flying.contains(v)),
-        Stmt::Let(v) => flying.contains(v) || !matches!(f.op(*v), Op::ReadVar(from) if *from == var),
+    let kept = body.iter().all(|s| match &s.kind {
+        StmtKind::Assign(to, v) => (*to == var) == (*v == product) && (*v == product || !flying.contains(v)),
+        StmtKind::Let(v) => flying.contains(v) || !matches!(f.op(*v), Op::ReadVar(from) if *from == var),
         _ => false,
     });
-    let assigned = body.iter().any(|s| matches!(s, Stmt::Assign(to, _) if *to == var));
+    let assigned = body.iter().any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var));
     (alone && kept && assigned).then_some(InFlight { product, var })
 }
 
@@ -85,7 +86,7 @@ impl Lower<'_> {
     /// The loop `s`, if its products are waited for late; whether it has been lowered.
     pub(super) fn late_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
         let Role::Consumer(p) = self.role else { return false };
-        let Some(&late) = p.late.get(&std::ptr::from_ref(s)) else { return false };
+        let Some(&late) = p.late.get(&s.id) else { return false };
         let (c, m) = (p.channels[late.channel].ring, self.var(late.of.var));
         let site = self.site(self.f.values[late.of.product.0 as usize].span);
         self.line(format!("let mut used{c}: u32 = 0; let mut late{c} = false;"));

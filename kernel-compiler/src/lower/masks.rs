@@ -222,14 +222,14 @@ impl Lower<'_> {
                     _ => return false,
                 },
                 Op::LoopVar => match crate::analyse::walk(&f.body).find_map(|s| {
-                    if let Stmt::For { iv, lo, step, .. } = s { (*iv == v).then_some([*lo, *step]) } else { None }
+                    if let StmtKind::For { iv, lo, step, .. } = &s.kind { (*iv == v).then_some([*lo, *step]) } else { None }
                 }) {
                     Some(from) => todo.extend(from),
                     None => return false,
                 },
                 Op::ReadVar(x) => todo.extend(
                     crate::analyse::walk(&f.body)
-                        .filter_map(|s| if let Stmt::Assign(to, v) = s { (*to == x).then_some(*v) } else { None }),
+                        .filter_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (*to == x).then_some(*v) } else { None }),
                 ),
                 _ => return false,
             }

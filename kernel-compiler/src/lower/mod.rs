@@ -348,11 +348,11 @@ impl Lower<'_> {
             Role::Whole => self.plain(s),
             Role::Producer(p) => self.produce(s, p),
             Role::Consumer(p) => {
-                match s {
-                    Stmt::Let(v) if let Some((channel, _)) = self.copied(*v) => {
+                match &s.kind {
+                    StmtKind::Let(v) if let Some((channel, _)) = self.copied(*v) => {
                         self.arrived(*v, channel, &p.channels[channel])
                     }
-                    _ if p.waits.postponed.contains(&std::ptr::from_ref(s)) => {}
+                    _ if p.waits.postponed.contains(&s.id) => {}
                     _ => self.plain(s),
                 }
                 self.after(s, p);
@@ -362,9 +362,9 @@ impl Lower<'_> {
 
     fn plain(&mut self, s: &Stmt) {
         let f = self.f;
-        match s {
-            Stmt::Let(v) => self.define(*v),
-            Stmt::Assign(var, v) => {
+        match &s.kind {
+            StmtKind::Let(v) => self.define(*v),
+            StmtKind::Assign(var, v) => {
                 let to = self.var(*var);
                 if f.ty(*v).is_scalar() {
                     self.line(format!("{to} = {};", scalar(*v)));
@@ -389,30 +389,30 @@ impl Lower<'_> {
                     ));
                 }
             }
-            Stmt::Store { place, value, mask, hint, span, .. } => {
+            StmtKind::Store { place, value, mask, hint, span, .. } => {
                 if !self.box_store(s) {
                     self.store(place, *value, *mask, *hint, *span);
                 }
             }
-            Stmt::If { cond, then, other } => {
+            StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: scalar(*cond), then, other });
             }
-            Stmt::For { .. } if self.ahead.rings.contains_key(&std::ptr::from_ref(s)) => self.staged(s),
-            Stmt::For { body, .. } => {
+            StmtKind::For { .. } if self.ahead.rings.contains_key(&s.id) => self.staged(s),
+            StmtKind::For { body, .. } => {
                 if !self.late_loop(s, body) {
                     self.rounds(s, |cx| cx.stmts(body));
                 }
             }
-            Stmt::Loop { body } => {
+            StmtKind::Loop { body } => {
                 let body = self.nested(|cx| cx.stmts(body));
                 self.node(Node::Loop { body });
             }
-            Stmt::Break => self.node(Node::Break),
-            Stmt::Continue => self.node(Node::Continue),
-            Stmt::Return => self.node(Node::Return),
-            Stmt::Assert { cond, message, span } => self.assert(*cond, message, *span),
-            Stmt::Print { message, value, span } => self.print(message, *value, *span),
+            StmtKind::Break => self.node(Node::Break),
+            StmtKind::Continue => self.node(Node::Continue),
+            StmtKind::Return => self.node(Node::Return),
+            StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
+            StmtKind::Print { message, value, span } => self.print(message, *value, *span),
         }
     }
 

@@ -197,7 +197,7 @@ impl Taken {
     pub fn new(f: &Func, loads: &HashSet<Value>) -> Taken {
         let mut behind: HashMap<Value, Value> = loads.iter().map(|&l| (l, l)).collect();
         for s in walk(&f.body) {
-            if let Stmt::Let(v) = s
+            if let StmtKind::Let(v) = &s.kind
                 && f.op(*v).is_view()
                 && let Some(&load) = behind.get(&f.op(*v).operands()[0])
             {
@@ -215,9 +215,9 @@ impl Taken {
     }
 
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
-        match s {
-            Stmt::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
-            s => f.taken_by(s),
+        match &s.kind {
+            StmtKind::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
+            _ => f.taken_by(s),
         }
     }
 
@@ -225,8 +225,8 @@ impl Taken {
     pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
         let as_they_lie =
             |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
-        let takes = |s: &Stmt| match s {
-            Stmt::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
+        let takes = |s: &Stmt| match &s.kind {
+            StmtKind::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
                 let direct = as_they_lie(v);
                 self.operands(f, s)
                     .into_iter()
@@ -234,7 +234,7 @@ impl Taken {
                     .filter(|l| !direct.contains(l))
                     .collect::<Vec<_>>()
             }
-            s => self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).collect(),
+            _ => self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).collect(),
         };
         walk(&f.body).flat_map(takes).collect()
     }

@@ -137,7 +137,7 @@ pub struct Pipeline {
     /// Right operands that are computed.
     pub written: Vec<Boxes>,
     /// Channels that are not used any more after a statement, by its address.
-    pub release: HashMap<*const Stmt, Vec<usize>>,
+    pub release: HashMap<StmtId, Vec<usize>>,
     /// When they are given back, and products waited for.
     pub waits: Waits,
     /// Products whose accumulators go straight into the next product.
@@ -145,7 +145,7 @@ pub struct Pipeline {
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
     pub fresh: HashSet<Var>,
     /// Loops whose products are waited for late, by their address.
-    pub late: HashMap<*const Stmt, Late>,
+    pub late: HashMap<StmtId, Late>,
     /// What the producer computes.
     pub needed: HashSet<Value>,
     needed_vars: HashSet<Var>,
@@ -211,7 +211,7 @@ fn planned(f: &Func, fused: &[Fused], sources: &HashMap<Value, Sources>, loads: 
     }
     p.channels.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
     for s in walk(&f.body) {
-        if let Stmt::Let(d) = s
+        if let StmtKind::Let(d) = &s.kind
             && let Some(s) = sources.get(d)
         {
             p.product(f, *d, s);
@@ -245,7 +245,7 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
         }
         _ => None,
     });
-    let starts = |var: Var| walk(&f.body).any(|s| matches!(s, Stmt::Assign(to, v) if *to == var && f.is_zeros(*v)));
+    let starts = |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
 }
 
@@ -308,8 +308,8 @@ impl Pipeline {
         let mut open: Option<(usize, usize)> = None;
         let mut channels = vec![];
         for (i, s) in stmts.iter().enumerate() {
-            match s {
-                Stmt::Let(v) if loads.contains(v) => {
+            match &s.kind {
+                StmtKind::Let(v) if loads.contains(v) => {
                     if open.is_some_and(|(channel, _)| self.outlives(f, stmts, taken, channel, *v)) {
                         channels.extend(open.take());
                     }
@@ -319,14 +319,14 @@ impl Pipeline {
                     });
                     self.add(f, channel, *v);
                 }
-                Stmt::If { then, other, .. } => {
+                StmtKind::If { then, other, .. } => {
                     channels.extend(open.take());
                     self.around.push((block, i, i));
                     self.block(f, then, loads, taken, around)?;
                     self.block(f, other, loads, taken, around)?;
                     self.around.pop();
                 }
-                Stmt::For { body, options, .. } => {
+                StmtKind::For { body, options, .. } => {
                     channels.extend(open.take());
                     let first = self.channels.len();
                     self.around.push((block, i, i));
@@ -336,13 +336,13 @@ impl Pipeline {
                         return None;
                     }
                 }
-                Stmt::Loop { body } => {
+                StmtKind::Loop { body } => {
                     channels.extend(open.take());
                     self.around.push((block, i, i));
                     self.block(f, body, loads, taken, Some(LoopOptions::default()))?;
                     self.around.pop();
                 }
-                s => {
+                _ => {
                     if open.is_some_and(|(channel, _)| taken.by(f, s).any(|l| self.loads[&l].0 == channel)) {
                         channels.extend(open.take());
                     }
@@ -357,11 +357,11 @@ impl Pipeline {
                 return None;
             }
             let product = |s: &Stmt| {
-                matches!(s, Stmt::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
+                matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
                     && taken.by(f, s).any(|l| mine.contains(&l))
             };
             self.channels[channel].meets = stmts[from..=last].iter().any(product);
-            self.release.entry(&raw const stmts[last]).or_default().push(channel);
+            self.release.entry(stmts[last].id).or_default().push(channel);
             self.around.push((block, from, last));
             self.ring(f, channel, around.is_some(), around.map_or(0, |o| o.stages));
             self.around.pop();
@@ -373,7 +373,7 @@ impl Pipeline {
     fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, channel: usize, load: Value) -> bool {
         let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
         let (mine, other) = (last(&|l| self.loads.get(&l).is_some_and(|p| p.0 == channel)), last(&|l| l == load));
-        stmts[mine.min(other) + 1..=mine.max(other)].iter().any(|s| matches!(s, Stmt::For { .. } | Stmt::Loop { .. }))
+        stmts[mine.min(other) + 1..=mine.max(other)].iter().any(|s| matches!(&s.kind, StmtKind::For { .. } | StmtKind::Loop { .. }))
     }
 
     /// Gives a channel its ring: that of another one which is never in use at the same time, if it fits.
@@ -429,8 +429,8 @@ impl Pipeline {
         let uses = super::uses(f);
         let mut open: Option<Value> = None;
         for s in stmts {
-            match s {
-                Stmt::Let(d) if self.dots.contains_key(d) => {
+            match &s.kind {
+                StmtKind::Let(d) if self.dots.contains_key(d) => {
                     let Op::Dot { acc, .. } = *f.op(*d) else { unreachable!("a dot") };
                     if open == Some(acc) && uses[acc.0 as usize] == 1 {
                         self.chained.insert(acc);
@@ -438,20 +438,20 @@ impl Pipeline {
                     open = Some(*d);
                 }
                 // Scalars, and loads that are waited for.
-                Stmt::Let(v) if self.loads.contains_key(v) || f.op(*v).is_view() => {}
-                Stmt::Let(v) if f.op(*v).operands().into_iter().chain([*v]).all(|v| f.ty(v).is_scalar()) => {}
-                Stmt::If { then, other, .. } => {
+                StmtKind::Let(v) if self.loads.contains_key(v) || f.op(*v).is_view() => {}
+                StmtKind::Let(v) if f.op(*v).operands().into_iter().chain([*v]).all(|v| f.ty(v).is_scalar()) => {}
+                StmtKind::If { then, other, .. } => {
                     open = None;
                     self.chains(f, then);
                     self.chains(f, other);
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => {
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => {
                     open = None;
                     self.chains(f, body);
                 }
                 _ => open = None,
             }
-            if self.release.contains_key(&std::ptr::from_ref(s)) {
+            if self.release.contains_key(&s.id) {
                 open = None;
             }
         }
@@ -460,7 +460,7 @@ impl Pipeline {
     /// The first tile that an epilogue loads is copied where the store's chunks will lie: in one buffer, that is free again once
     /// they have been copied out.
     fn epilogue(&mut self, f: &Func, x: &Fused) {
-        let Stmt::Store { value, .. } = x.store else { unreachable!("a store") };
+        let StmtKind::Store { value, .. } = &x.store.kind else { unreachable!("a store") };
         let value = super::box_store::matrix(f, *value);
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
         let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
@@ -472,7 +472,7 @@ impl Pipeline {
         let channel = self.channels.len() - 1;
         self.add(f, channel, load);
         self.ring(f, channel, true, 1);
-        self.release.entry(std::ptr::from_ref(x.store)).or_default().push(channel);
+        self.release.entry(x.store.id).or_default().push(channel);
     }
 
     fn add(&mut self, f: &Func, channel: usize, load: Value) {
@@ -522,7 +522,7 @@ impl Pipeline {
                 {
                     todo.extend(
                         walk(&f.body)
-                            .filter_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None }),
+                            .filter_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (to == var).then_some(*v) } else { None }),
                     );
                 }
                 todo.extend(op.operands());
@@ -537,17 +537,17 @@ impl Pipeline {
 
     fn conditions(&self, stmts: &[Stmt], out: &mut Vec<Value>) {
         for s in stmts.iter().filter(|s| self.keeps(s)) {
-            match s {
-                Stmt::If { cond, then, other } => {
+            match &s.kind {
+                StmtKind::If { cond, then, other } => {
                     out.push(*cond);
                     self.conditions(then, out);
                     self.conditions(other, out);
                 }
-                Stmt::For { lo, hi, step, body, .. } => {
+                StmtKind::For { lo, hi, step, body, .. } => {
                     out.extend([lo, hi, step]);
                     self.conditions(body, out);
                 }
-                Stmt::Loop { body } => self.conditions(body, out),
+                StmtKind::Loop { body } => self.conditions(body, out),
                 _ => {}
             }
         }
@@ -555,14 +555,14 @@ impl Pipeline {
 
     /// Whether a statement, in a block that the producer runs, is for the producer too.
     pub fn keeps(&self, s: &Stmt) -> bool {
-        match s {
-            Stmt::Let(v) => self.needed.contains(v) || self.loads.contains_key(v),
-            Stmt::Assign(var, _) => self.needed_vars.contains(var),
-            Stmt::Break | Stmt::Continue | Stmt::Return => true,
-            Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop { .. } => {
-                let works = walk(std::slice::from_ref(s)).any(|s| match s {
-                    Stmt::Let(v) => self.loads.contains_key(v),
-                    Stmt::Assign(var, _) => self.needed_vars.contains(var),
+        match &s.kind {
+            StmtKind::Let(v) => self.needed.contains(v) || self.loads.contains_key(v),
+            StmtKind::Assign(var, _) => self.needed_vars.contains(var),
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return => true,
+            StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => {
+                let works = walk(std::slice::from_ref(s)).any(|s| match &s.kind {
+                    StmtKind::Let(v) => self.loads.contains_key(v),
+                    StmtKind::Assign(var, _) => self.needed_vars.contains(var),
                     _ => false,
                 });
                 works || leaves(s, 0)
@@ -583,11 +583,11 @@ fn apart(a: &Span, b: &Span) -> bool {
 
 /// Whether a statement may leave the block that it stands in.
 fn leaves(s: &Stmt, loops: usize) -> bool {
-    match s {
-        Stmt::Break | Stmt::Continue => loops == 0,
-        Stmt::Return => true,
-        Stmt::If { then, other, .. } => then.iter().chain(other).any(|s| leaves(s, loops)),
-        Stmt::For { body, .. } | Stmt::Loop { body } => body.iter().any(|s| leaves(s, loops + 1)),
+    match &s.kind {
+        StmtKind::Break | StmtKind::Continue => loops == 0,
+        StmtKind::Return => true,
+        StmtKind::If { then, other, .. } => then.iter().chain(other).any(|s| leaves(s, loops)),
+        StmtKind::For { body, .. } | StmtKind::Loop { body } => body.iter().any(|s| leaves(s, loops + 1)),
         _ => false,
     }
 }

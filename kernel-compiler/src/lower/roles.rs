@@ -183,7 +183,7 @@ impl Lower<'_> {
         if !p.keeps(s) {
             return;
         }
-        if let Stmt::Let(v) = s
+        if let StmtKind::Let(v) = &s.kind
             && let Some(&(channel, buffer)) = p.loads.get(v)
         {
             return self.copy(*v, p, channel, buffer);

@@ -9,7 +9,7 @@ use super::*;
 impl Lower<'_> {
     /// The loop `s`, of which `inner` lowers an iteration, as often as it is laid out.
     pub(super) fn rounds(&mut self, s: &Stmt, inner: impl Fn(&mut Self)) {
-        let Stmt::For { iv, lo, hi, step, options, .. } = s else { unreachable!("a loop over a range") };
+        let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
         let (f, i, ty) = (self.f, format!("i{}", iv.0), self.f.ty(*iv).dtype.rust());
         self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));
         let head = format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step));

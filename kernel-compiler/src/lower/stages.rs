@@ -16,11 +16,11 @@ impl Lower<'_> {
     /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was read before these.
     pub(super) fn staged(&mut self, s: &Stmt) {
         let (f, ahead) = (self.f, self.ahead);
-        let ring = &ahead.rings[&std::ptr::from_ref(s)];
-        let Stmt::For { iv, lo, hi, step, body, .. } = s else { unreachable!("a loop") };
+        let ring = &ahead.rings[&s.id];
+        let StmtKind::For { iv, lo, hi, step, body, .. } = &s.kind else { unreachable!("a loop") };
         let (n, j, ty) = (ring.index, format!("j{}", iv.0), f.ty(*iv).dtype.rust());
         let first = |s: &Stmt| {
-            if let Stmt::Let(v) = s {
+            if let StmtKind::Let(v) = &s.kind {
                 ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span)
             } else {
                 None
@@ -79,9 +79,9 @@ impl Lower<'_> {
                 scalar(step)
             ));
             for s in body {
-                match s {
-                    Stmt::Let(v) if cx.ahead.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
-                    s if ring.keeps(s) => cx.plain(s),
+                match &s.kind {
+                    StmtKind::Let(v) if cx.ahead.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
+                    _ if ring.keeps(s) => cx.plain(s),
                     _ => {}
                 }
             }

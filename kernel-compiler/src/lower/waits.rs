@@ -20,15 +20,15 @@ pub enum Step {
 #[derive(Default)]
 pub struct Waits {
     /// By the address of the statement.
-    pub after: HashMap<*const Stmt, Vec<Step>>,
+    pub after: HashMap<StmtId, Vec<Step>>,
     /// Products that go on when the next statement begins.
     pub deferred: HashSet<Value>,
     /// Assignments of such, which come with the wait.
-    pub postponed: HashSet<*const Stmt>,
+    pub postponed: HashSet<StmtId>,
 }
 
 /// `release` says after which statements channels are not used any more.
-pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<*const Stmt, Vec<usize>>) -> Waits {
+pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Waits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
     let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: Waits::default() };
     cx.block(&f.body);
@@ -49,7 +49,7 @@ struct End {
 struct Plan<'a> {
     f: &'a Func,
     p: &'a Pipeline,
-    release: &'a HashMap<*const Stmt, Vec<usize>>,
+    release: &'a HashMap<StmtId, Vec<usize>>,
     taken: Taken,
     out: Waits,
 }
@@ -64,22 +64,22 @@ impl Plan<'_> {
             let later = ends[n + 1..].iter().filter(|l| l.begun <= e.waited).count();
             let to = e.assigned.filter(|&(at, _)| at <= e.waited);
             self.out.deferred.insert(e.product);
-            self.out.postponed.extend(to.map(|(at, _)| &raw const stmts[at]));
+            self.out.postponed.extend(to.map(|(at, _)| stmts[at].id));
             let step = Step::Wait { product: e.product, later, to: to.map(|(_, var)| var) };
-            self.out.after.entry(&raw const stmts[e.waited]).or_default().push(step);
+            self.out.after.entry(stmts[e.waited].id).or_default().push(step);
         }
         for (i, s) in stmts.iter().enumerate() {
-            for &channel in self.release.get(&std::ptr::from_ref(s)).into_iter().flatten() {
+            for &channel in self.release.get(&s.id).into_iter().flatten() {
                 let users = deferred.iter().map(|&n| &ends[n]).filter(|e| self.takes_from(e.product, channel));
                 let at = users.map(|e| e.waited).fold(i, usize::max);
-                self.out.after.entry(&raw const stmts[at]).or_default().push(Step::Release(channel));
+                self.out.after.entry(stmts[at].id).or_default().push(Step::Release(channel));
             }
-            match s {
-                Stmt::If { then, other, .. } => {
+            match &s.kind {
+                StmtKind::If { then, other, .. } => {
                     self.block(then);
                     self.block(other);
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => self.block(body),
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => self.block(body),
                 _ => {}
             }
         }
@@ -89,7 +89,7 @@ impl Plan<'_> {
     fn ends(&self, stmts: &[Stmt]) -> Vec<End> {
         let late = |d: &Value| self.p.late.values().any(|l| l.of.product == *d);
         let ends = stmts.iter().enumerate().filter_map(|(i, s)| {
-            if let Stmt::Let(d) = s {
+            if let StmtKind::Let(d) = &s.kind {
                 (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d))
             } else {
                 None
@@ -99,7 +99,7 @@ impl Plan<'_> {
         // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each instruction.
         for e in &mut ends {
             let later = (e.begun + 1..stmts.len())
-                .filter(|&i| matches!(stmts[i], Stmt::Let(d) if self.p.dots.contains_key(&d)));
+                .filter(|&i| matches!(&stmts[i].kind, StmtKind::Let(d) if self.p.dots.contains_key(d)));
             let written = later.filter_map(|i| self.written(stmts, e.begun, i)).min();
             e.waited = e.waited.min(written.map_or(stmts.len(), |i| i - 1));
         }
@@ -113,10 +113,10 @@ impl Plan<'_> {
     fn end(&self, stmts: &[Stmt], begun: usize, product: Value) -> End {
         let f = self.f;
         let assigned = (begun + 1..stmts.len())
-            .find_map(|i| if let Stmt::Assign(var, v) = stmts[i] { (v == product).then_some((i, var)) } else { None });
-        let touches = |s: &Stmt| match (s, assigned) {
-            (Stmt::Let(v), Some((_, var))) => matches!(f.op(*v), Op::ReadVar(of) if *of == var),
-            (Stmt::Assign(to, _), Some((_, var))) => *to == var,
+            .find_map(|i| if let StmtKind::Assign(var, v) = stmts[i].kind { (v == product).then_some((i, var)) } else { None });
+        let touches = |s: &Stmt| match (&s.kind, assigned) {
+            (StmtKind::Let(v), Some((_, var))) => matches!(f.op(*v), Op::ReadVar(of) if *of == var),
+            (StmtKind::Assign(to, _), Some((_, var))) => *to == var,
             _ => false,
         };
         // A left operand that is a variable's value must not meet the next one, of which the variable gets the registers.
@@ -126,41 +126,39 @@ impl Plan<'_> {
             _ => None,
         };
         let next = stmts[begun..].iter().find_map(|s| {
-            if let Stmt::Assign(var, v) = s { (Some(*var) == left).then(|| behind(f, *v)) } else { None }
+            if let StmtKind::Assign(var, v) = &s.kind { (Some(*var) == left).then(|| behind(f, *v)) } else { None }
         });
         let takes = |i: usize| {
             let s = &stmts[i];
-            if next.is_some() && matches!(s, Stmt::Let(v) if Some(*v) == next)
-                || matches!(s, Stmt::Assign(var, _) if Some(*var) == left)
+            if next.is_some() && matches!(&s.kind, StmtKind::Let(v) if Some(*v) == next)
+                || matches!(&s.kind, StmtKind::Assign(var, _) if Some(*var) == left)
             {
                 return true;
             }
-            let branches = matches!(
-                s,
-                Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Break | Stmt::Continue | Stmt::Return
+            let branches = matches!(&s.kind, StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return
             );
             // Before it is assigned, the variable is the one before.
             let touched = assigned.is_some_and(|(at, _)| i > at) && touches(s);
             branches || touched || assigned.is_none_or(|(at, _)| at != i) && self.taken.by(f, s).any(|v| v == product)
         };
         let taker = (begun + 1..stmts.len()).find(|&i| takes(i)).unwrap_or(stmts.len());
-        let meanwhile = stmts[begun + 1..taker].iter().any(|s| matches!(s, Stmt::Let(v) if self.is_work(*v)));
+        let meanwhile = stmts[begun + 1..taker].iter().any(|s| matches!(&s.kind, StmtKind::Let(v) if self.is_work(*v)));
         End { product, begun, waited: if meanwhile { taker - 1 } else { begun }, assigned }
     }
 
     /// The first statement after `from` that writes what a product takes from registers.
     fn written(&self, stmts: &[Stmt], from: usize, product: usize) -> Option<usize> {
-        let (f, Stmt::Let(d)) = (self.f, &stmts[product]) else { unreachable!("a product") };
+        let (f, StmtKind::Let(d)) = (self.f, &stmts[product].kind) else { unreachable!("a product") };
         let Op::Dot { a, acc, .. } = *f.op(*d) else { unreachable!("a dot") };
         let left = match self.p.dots[d].a {
             Operand::Registers => Some(a),
             o if o.through_registers(f.ty(a).dtype) => return Some(product),
             _ => None,
         };
-        let by = |v: Value, s: &Stmt| match (f.op(v), s) {
-            (Op::ReadVar(var), s) => matches!(s, Stmt::Assign(to, _) if to == var),
-            (Op::Dot { .. }, _) => false,
-            (_, s) => matches!(s, Stmt::Let(w) if *w == v),
+        let by = |v: Value, s: &Stmt| match f.op(v) {
+            Op::ReadVar(var) => matches!(&s.kind, StmtKind::Assign(to, _) if to == var),
+            Op::Dot { .. } => false,
+            _ => matches!(&s.kind, StmtKind::Let(w) if *w == v),
         };
         let writes = |v: Value| {
             let v = behind(f, v);
@@ -199,7 +197,7 @@ pub(super) fn behind(f: &Func, v: Value) -> Value {
 impl Lower<'_> {
     /// What a consumer does after a statement.
     pub(super) fn after(&mut self, s: &Stmt, p: &Pipeline) {
-        for step in p.waits.after.get(&std::ptr::from_ref(s)).into_iter().flatten() {
+        for step in p.waits.after.get(&s.id).into_iter().flatten() {
             match *step {
                 Step::Wait { product, later, to } => {
                     let (name, site) = (scalar(product), self.site(self.f.values[product.0 as usize].span));
@@ -209,7 +207,7 @@ impl Lower<'_> {
                     ));
                     self.landed(product, p.dots[&product].groups.accumulator(self.f.shape(product)));
                     if let Some(var) = to {
-                        self.plain(&Stmt::Assign(var, product));
+                        self.plain(&StmtKind::Assign(var, product).into());
                     }
                 }
                 Step::Release(channel) => self.release(p, channel),

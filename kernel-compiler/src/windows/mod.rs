@@ -42,8 +42,8 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
     let flipped = |v: Value| (0..2).any(|i| asked[i] && sides[i].contains(&v));
     let (mut loads, mut stores) = (HashMap::new(), vec![]);
     for s in walk(&f.body) {
-        match s {
-            Stmt::Let(v) => {
+        match &s.kind {
+            StmtKind::Let(v) => {
                 if let Op::Load { place, mask, other, window: None, .. } = f.op(*v)
                     && other.is_none_or(|o| f.is_zeros(o))
                     && let Some(found) = place::find(f, &sums, place, *mask, flipped(*v))
@@ -51,7 +51,7 @@ pub fn describe(f: &Func, transposed: Transposed) -> Option<Cow<'_, Func>> {
                     loads.insert(*v, found);
                 }
             }
-            Stmt::Store { place, mask, window, .. } => {
+            StmtKind::Store { place, mask, window, .. } => {
                 let found = if window.is_none() { place::find(f, &sums, place, *mask, false) } else { None };
                 stores.push(found.filter(|found| !found.across && found.can_be_stored(f, place)));
             }
@@ -106,8 +106,8 @@ impl Rewrite {
     fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(stmts.len());
         for mut s in stmts {
-            match &mut s {
-                Stmt::Let(v) if let Some(w) = self.wraps.remove(v) => {
+            match &mut s.kind {
+                StmtKind::Let(v) if let Some(w) = self.wraps.remove(v) => {
                     let (v, span) = (*v, self.f.values[v.0 as usize].span);
                     out.push(s);
                     let begin = self.number(&w.begin, span, &mut out);
@@ -116,17 +116,17 @@ impl Rewrite {
                     self.begins.insert(v, begin);
                     continue;
                 }
-                Stmt::Let(v) if let Some(found) = self.loads.remove(v) => self.load(*v, found, &mut out),
-                Stmt::Store { window, span, .. } => {
+                StmtKind::Let(v) if let Some(found) = self.loads.remove(v) => self.load(*v, found, &mut out),
+                StmtKind::Store { window, span, .. } => {
                     if let Some(found) = self.stores.next().expect("as many as there are") {
                         *window = Some(self.window(found, *span, &mut out));
                     }
                 }
-                Stmt::If { then, other, .. } => {
+                StmtKind::If { then, other, .. } => {
                     *then = self.block(std::mem::take(then));
                     *other = self.block(std::mem::take(other));
                 }
-                Stmt::For { body, .. } | Stmt::Loop { body } => *body = self.block(std::mem::take(body)),
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => *body = self.block(std::mem::take(body)),
                 _ => {}
             }
             out.push(s);

@@ -196,19 +196,19 @@ impl<'a> Sums<'a> {
 
     fn block(&mut self, stmts: &[Stmt]) {
         for (i, s) in stmts.iter().enumerate() {
-            match s {
-                Stmt::For { iv, lo, hi, step, body, .. } => {
+            match &s.kind {
+                StmtKind::For { iv, lo, hi, step, body, .. } => {
                     self.loops.insert(*iv, Loop { lo: *lo, hi: *hi, step: *step });
                     if !body.iter().any(continues) {
                         self.counters(&stmts[..i], *iv, body);
                     }
                     self.block(body);
                 }
-                Stmt::If { then, other, .. } => {
+                StmtKind::If { then, other, .. } => {
                     self.block(then);
                     self.block(other);
                 }
-                Stmt::Loop { body } => self.block(body),
+                StmtKind::Loop { body } => self.block(body),
                 _ => {}
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Sums<'a> {
     fn counters(&mut self, before: &[Stmt], iv: Value, body: &[Stmt]) {
         let f = self.f;
         for (j, s) in body.iter().enumerate() {
-            let Stmt::Assign(var, v) = s else { continue };
+            let StmtKind::Assign(var, v) = &s.kind else { continue };
             let is_read = |v: Value| matches!(f.op(v), Op::ReadVar(of) if of == var);
             let step = match *f.op(*v) {
                 Op::Binary(Binary::Add, a, b) if is_read(a) => b,
@@ -228,7 +228,7 @@ impl<'a> Sums<'a> {
             let first = before
                 .iter()
                 .rev()
-                .find_map(|s| if let Stmt::Assign(to, v) = s { (to == var).then_some(*v) } else { None });
+                .find_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (to == var).then_some(*v) } else { None });
             let (Some(before), 2) = (first, assigned(&f.body, *var).len()) else { continue };
             let reads = values(&body[..j]).filter(|&v| is_read(v)).collect();
             self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body).collect() });
@@ -330,9 +330,9 @@ impl<'a> Sums<'a> {
 
 /// Whether a statement of a loop's body may begin its next iteration.
 fn continues(s: &Stmt) -> bool {
-    match s {
-        Stmt::Continue => true,
-        Stmt::If { then, other, .. } => then.iter().chain(other).any(continues),
+    match &s.kind {
+        StmtKind::Continue => true,
+        StmtKind::If { then, other, .. } => then.iter().chain(other).any(continues),
         _ => false,
     }
 }

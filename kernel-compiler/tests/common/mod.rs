@@ -26,9 +26,9 @@ pub fn kernel(types: &str, body: &str) -> Func {
 /// The indices of all loads and stores, in the order of the kernel.
 pub fn indices(f: &Func) -> Vec<Value> {
     let place = |s: &Stmt| -> Option<Place> {
-        match s {
-            Stmt::Store { place, .. } => Some(place.clone()),
-            Stmt::Let(v) => match f.op(*v) {
+        match &s.kind {
+            StmtKind::Store { place, .. } => Some(place.clone()),
+            StmtKind::Let(v) => match f.op(*v) {
                 Op::Load { place, .. } => Some(place.clone()),
                 _ => None,
             },
@@ -40,9 +40,9 @@ pub fn indices(f: &Func) -> Vec<Value> {
 
 /// The masks of all loads and stores that have one.
 pub fn masks(f: &Func) -> Vec<Value> {
-    let mask = |s: &Stmt| match s {
-        Stmt::Store { mask, .. } => *mask,
-        Stmt::Let(v) => match f.op(*v) {
+    let mask = |s: &Stmt| match &s.kind {
+        StmtKind::Store { mask, .. } => *mask,
+        StmtKind::Let(v) => match f.op(*v) {
             Op::Load { mask, .. } => *mask,
             _ => None,
         },
