@@ -1,39 +1,37 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] (→ [`windows`] → [`spread`]) → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
+//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`] → [`emit`].
 
-pub mod analyse;
-pub mod ast;
+pub mod analysis;
+pub mod codegen;
 pub mod diag;
+pub mod driver;
 pub mod dtype;
 pub mod emit;
-pub mod infer;
-pub mod instance;
+pub mod front;
 pub mod ir;
 pub mod layout;
-pub mod library;
-pub mod linear;
-pub mod lower;
-pub mod module;
-pub mod parse;
-mod requirements;
-mod rotate;
+pub mod missed;
+mod mma;
+pub mod passes;
+pub mod plan;
 mod show;
-pub mod spread;
-pub mod windows;
+pub mod variant;
 
 use diag::Diagnostics;
+pub use driver::Stage;
 pub use emit::device::{DeviceUnit, EntryMeta};
 pub use emit::host::{Emulate, HostOptions};
-pub use emit::named_variant;
-pub use infer::BUILTINS;
-pub use library::{Libraries, Source};
+pub use front::infer::BUILTINS;
+pub use front::library::{Libraries, Source};
+pub use front::{infer, library, module, parse};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
-pub use show::{Stage, show};
+pub use show::show;
 use std::path::Path;
 use std::rc::Rc;
+pub use variant::{MmaPath, Variant};
 
 /// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at
 /// the user's own tokens.

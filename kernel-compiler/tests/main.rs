@@ -1,14 +1,14 @@
 //! The phases of the compiler from outside: text in, facts and text out.
 
-mod analyse;
 mod announced_stores;
+mod axis_info;
+mod barriers;
+mod block_pointers;
 mod common;
-mod early;
 mod expansion;
 mod lowered_code;
-mod masks;
+mod pdl;
+mod pipeline_dots;
+mod predicates;
 mod ranges;
-mod rotate;
-mod schedule;
 mod snapshots;
-mod windows;

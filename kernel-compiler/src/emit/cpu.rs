@@ -3,16 +3,18 @@
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
 use super::numbers::number;
-use crate::analyse::{Analysis, Assume, analyse};
+use crate::analysis::assume::analyse;
+use crate::analysis::axis_info::{Analysis, Assume};
+use crate::codegen::{op_text, text};
 use crate::dtype::DType;
 use crate::ir::*;
-use crate::lower::{op_text, text};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`, with marked [`number`]s.
 pub fn body(f: &Func) -> String {
     let a = analyse(f, Assume::Nothing);
-    let mut cx = Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::lower::uses(f) };
+    let mut cx =
+        Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::ir::walk::uses(f) };
     for (i, v) in f.vars.iter().enumerate() {
         let t = v.ty.dtype.rust();
         cx.line(if v.ty.is_scalar() { format!("let mut m{i}: {t};") } else { format!("let mut m{i}: c::Tile<{t}>;") });
@@ -173,7 +175,9 @@ impl Cpu<'_> {
                 StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
                 StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
                 StmtKind::Assign(_, u) => *u == v,
-                StmtKind::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].contains(&Some(v)),
+                StmtKind::Store { place, value, mask, .. } => {
+                    [Some(place.index()), Some(*value), *mask].contains(&Some(v))
+                }
                 StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
                 _ => return false,
             };
@@ -371,11 +375,11 @@ impl Cpu<'_> {
     }
 
     /// Elements that follow each other in memory.
-    fn run(&self, place: &Place) -> usize {
+    fn run(&self, place: &Address) -> usize {
         self.a.run(self.f, place.index())
     }
 
-    fn index(&self, place: &Place) -> String {
+    fn index(&self, place: &Address) -> String {
         let v = place.index();
         match self.f.ty(v).dtype {
             DType::U64 => self.at(v, "i"),
@@ -383,22 +387,22 @@ impl Cpu<'_> {
         }
     }
 
-    fn address(&self, place: &Place) -> String {
+    fn address(&self, place: &Address) -> String {
         let p = &self.f.params[place.param()];
         format!("a[{}].wrapping_add(({}).wrapping_mul({}))", p.slot, self.index(place), p.dtype.size())
     }
 
-    fn ok(&self, place: &Place, mask: Option<Value>) -> String {
+    fn ok(&self, place: &Address, mask: Option<Value>) -> String {
         let inside = match place {
-            Place::Slice { param, .. } => {
+            Address::Slice { param, .. } => {
                 Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1))
             }
-            Place::Raw { .. } => None,
+            Address::Raw { .. } => None,
         };
         text::all_of(inside.into_iter().chain(mask.map(|m| self.at(m, "i"))), "&")
     }
 }
 
 fn assigns(s: &Stmt, var: Var) -> bool {
-    crate::analyse::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
+    crate::ir::walk::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
 }

@@ -2,12 +2,13 @@
 //! instance, and the lowered code of some of them for the emulated SM.
 
 use super::numbers::{Use, share};
-use super::{config_id, cpu, device, entry_name, grid, types_id};
-use crate::analyse::dots;
-use crate::ast::{self, ParamKind};
+use super::{config_id, cpu, entry_name, grid, types_id};
 use crate::diag::{Diagnostics, Result};
+use crate::driver;
 use crate::dtype::DType;
-use crate::instance::Kernel;
+use crate::front::ast::{self, ParamKind};
+use crate::front::instance::Kernel;
+use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -56,7 +57,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     for (t, types) in k.type_choices().into_iter().enumerate() {
         let mut configs = vec![];
         let mut params = None;
-        let funcs = k.ast.configs.iter().map(|c| super::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
         let cpu = share(&funcs.iter().map(cpu::body).collect::<Vec<_>>());
         for (c, (config, func)) in k.ast.configs.iter().zip(&funcs).enumerate() {
             let emulated = options.emulate.takes(k, c);
@@ -212,7 +213,7 @@ fn instance(
     let extents = parse(&grid::body(&k.ast, config, d)?);
     code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });
     let mut variants = vec![];
-    for (i, (variant, lowered)) in device::variants(func, config, true).into_iter().enumerate() {
+    for (i, (variant, lowered)) in driver::variants(func, config, true).into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
         let requires = lowered.requires.iter().map(|r| {
             let of = number(&r.of);
@@ -238,7 +239,7 @@ fn instance(
             let (body, threads, bytes) = (parse(&lowered.text()), lowered.threads, lowered.shared_bytes as u32);
             let ctas = config.ctas;
             // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
-            let registers = match device::only(variant) {
+            let registers = match variant.only() {
                 Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
                 None => 0,
             };
@@ -263,7 +264,7 @@ fn instance(
         } else {
             quote! { ::core::option::Option::None }
         };
-        let only = match device::only(variant) {
+        let only = match variant.only() {
             Some(target) => quote! { ::core::option::Option::Some(#target) },
             None => quote! { ::core::option::Option::None },
         };
@@ -296,7 +297,7 @@ fn call(k: &Kernel) -> TokenStream {
     let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
         Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
-        _ => match crate::parse::resolve(&p.elem, &[], &k.ast.scope) {
+        _ => match crate::front::parse::resolve(&p.elem, &[], &k.ast.scope) {
             Some(t) => host_type(t),
             None => {
                 let n = format_ident!("{}", p.elem.name);

@@ -1,9 +1,9 @@
 //! Kernels' text to what the phases make of it.
 #![allow(dead_code)]
 
-use kernel_compiler::analyse::walk;
 use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::ir::{Func, Op, Place, Stmt, Value};
+use kernel_compiler::ir::walk::walk;
+use kernel_compiler::ir::{Address, Func, Op, Stmt, StmtKind, Value};
 
 /// The first instance of the only kernel in a text.
 pub fn func(text: &str) -> Func {
@@ -12,7 +12,7 @@ pub fn func(text: &str) -> Func {
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses").swap_remove(0);
     let instances = kernel.instances();
     let i = &instances[0];
-    kernel_compiler::infer::infer(&kernel.ast, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
+    kernel_compiler::driver::instance(&kernel, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
 }
 
 /// A kernel over `x`, `y` and three sizes, with this body.
@@ -25,7 +25,7 @@ pub fn kernel(types: &str, body: &str) -> Func {
 
 /// The indices of all loads and stores, in the order of the kernel.
 pub fn indices(f: &Func) -> Vec<Value> {
-    let place = |s: &Stmt| -> Option<Place> {
+    let place = |s: &Stmt| -> Option<Address> {
         match &s.kind {
             StmtKind::Store { place, .. } => Some(place.clone()),
             StmtKind::Let(v) => match f.op(*v) {

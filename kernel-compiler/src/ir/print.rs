@@ -1,0 +1,254 @@
+//! The text form of the IR, a statement a line. [`parse`](super::parse) reads it.
+//!
+//! ```text
+//! func warps=4 {
+//!   param x: slice f32
+//!   param n: scalar u64
+//!   var m0: f32[64] acc
+//!   v0: u64 = program_id 0
+//!   v1: f32[64] = load x[v0] mask v2
+//!   for v3: u64 in v4..v5 step v6 {
+//!     m0 = v1
+//!   }
+//!   store x[v0], v1
+//! }
+//! ```
+
+use super::{
+    Address, Block, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt, StmtKind, Test,
+    Type, Value, Window,
+};
+use std::fmt::Write;
+
+/// The function as text.
+pub fn print(f: &Func) -> String {
+    annotated(f, |_| String::new())
+}
+
+/// The same with a comment behind each value of which `note` says something.
+pub fn annotated(f: &Func, note: impl Fn(Value) -> String) -> String {
+    let mut p = Printer { f, note: &note, out: String::new(), depth: 0 };
+    p.func();
+    p.out
+}
+
+struct Printer<'a> {
+    f: &'a Func,
+    note: &'a dyn Fn(Value) -> String,
+    out: String,
+    depth: usize,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.out.push_str(&"  ".repeat(self.depth));
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
+    }
+
+    fn func(&mut self) {
+        let f = self.f;
+        let mut head = format!("func warps={}", f.warps);
+        for (name, n, usual) in [("blocks_per_sm", f.blocks_per_sm, 0), ("stages", f.stages, 0), ("ctas", f.ctas, 1)] {
+            if n != usual {
+                write!(head, " {name}={n}").expect("writing to a string");
+            }
+        }
+        if let Some(early) = &f.early {
+            write!(head, " early={early:?}").expect("writing to a string");
+        }
+        self.line(head + " {");
+        self.depth += 1;
+        for p in &f.params {
+            let mutable = if p.kind.is_mut() { " mut" } else { "" };
+            let kind = match p.kind {
+                ParamKind::Slice { .. } => format!("slice{mutable}"),
+                ParamKind::View { rank, .. } => format!("view{mutable} {rank}"),
+                ParamKind::Ptr { .. } => format!("ptr{mutable}"),
+                ParamKind::Scalar => "scalar".into(),
+            };
+            self.line(format!("param {}: {kind} {}", p.name, p.dtype.name()));
+        }
+        for g in &f.requires {
+            self.line(format!("guard {}", guard(g)));
+        }
+        for (i, v) in f.vars.iter().enumerate() {
+            self.line(format!("var m{i}: {} {}", ty(&v.ty), v.name));
+        }
+        self.block(&f.body);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn block(&mut self, stmts: &Block) {
+        stmts.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn nested(&mut self, head: &str, stmts: &Block) {
+        self.line(format!("{head} {{"));
+        self.depth += 1;
+        self.block(stmts);
+        self.depth -= 1;
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        let f = self.f;
+        match &s.kind {
+            StmtKind::Let(v) => {
+                let note = (self.note)(*v);
+                let note = if note.is_empty() { note } else { format!("  // {note}") };
+                self.line(format!("{v:?}: {} = {}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
+            }
+            StmtKind::Assign(var, v) => self.line(format!("{var:?} = {v:?}")),
+            StmtKind::Store { place, value, mask, hint, window, .. } => {
+                let options = options(*mask, None, *hint, window.as_ref());
+                self.line(format!("store {}, {value:?}{options}", address(f, place)));
+            }
+            StmtKind::If { cond, then, other } => {
+                self.nested(&format!("if {cond:?}"), then);
+                if !other.is_empty() {
+                    self.nested("} else", other);
+                }
+                self.line("}");
+            }
+            StmtKind::For { iv, lo, hi, step, body, options } => {
+                let head = format!("for {iv:?}: {} in {lo:?}..{hi:?} step {step:?}", ty(f.ty(*iv)));
+                self.nested(&(head + &loop_options(options)), body);
+                self.line("}");
+            }
+            StmtKind::Loop { body } => {
+                self.nested("loop", body);
+                self.line("}");
+            }
+            StmtKind::Break => self.line("break"),
+            StmtKind::Continue => self.line("continue"),
+            StmtKind::Return => self.line("return"),
+            StmtKind::Assert { cond, message, .. } => self.line(format!("assert {cond:?} {message:?}")),
+            StmtKind::Print { message, value, .. } => self.line(format!("print {value:?} {message:?}")),
+        }
+    }
+}
+
+fn loop_options(o: &LoopOptions) -> String {
+    let mut out = String::new();
+    for (name, n) in [("stages", o.stages), ("unroll", o.unroll)] {
+        if n > 0 {
+            write!(out, " {name}={n}").expect("writing to a string");
+        }
+    }
+    if o.flatten {
+        out.push_str(" flatten");
+    }
+    if let Some(on) = o.warp_specialise {
+        write!(out, " warp_specialize={on}").expect("writing to a string");
+    }
+    out
+}
+
+/// As in `s1 % 16`: the launcher's check of a product of slots.
+fn guard(g: &Guard) -> String {
+    let of = number(&g.of);
+    match g.test {
+        Test::Multiple(n) => format!("{of} % {n}"),
+        Test::Equal(n) => format!("{of} == {n}"),
+        Test::Within(lo, hi) => format!("{of} in {lo}..={hi}"),
+        Test::AtMost(slot) => format!("{of} <= s{slot}"),
+    }
+}
+
+/// As in `4*s1*s3`.
+fn number(n: &Number) -> String {
+    let constant = (n.times != 1 || n.slots.is_empty()).then(|| n.times.to_string());
+    constant.into_iter().chain(n.slots.iter().map(|s| format!("s{s}"))).collect::<Vec<_>>().join("*")
+}
+
+fn address(f: &Func, place: &Address) -> String {
+    let (name, index) = (&f.params[place.param()].name, place.index());
+    match place {
+        Address::Slice { .. } => format!("{name}[{index:?}]"),
+        Address::Raw { .. } => format!("*{name}[{index:?}]"),
+    }
+}
+
+fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option<&Window>) -> String {
+    let mut out = String::new();
+    for (name, v) in [("mask", mask), ("other", other)] {
+        if let Some(v) = v {
+            write!(out, " {name} {v:?}").expect("writing to a string");
+        }
+    }
+    match hint {
+        Hint::None => {}
+        Hint::Streaming => out.push_str(" evict_first"),
+        Hint::Keep => out.push_str(" evict_last"),
+        Hint::NoL1 => out.push_str(" no_l1"),
+    }
+    if let Some(w) = window {
+        let dims: Vec<String> = w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect();
+        write!(out, " block [{}] at {:?}", dims.join(", "), w.at).expect("writing to a string");
+    }
+    out
+}
+
+fn ty(t: &Type) -> String {
+    if t.is_scalar() { t.dtype.name().into() } else { format!("{}{:?}", t.dtype.name(), t.shape) }
+}
+
+fn list(values: &[Value]) -> String {
+    values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join(", ")
+}
+
+fn op(f: &Func, op: &Op) -> String {
+    match op {
+        Op::Int(n) => format!("int {n}"),
+        Op::Float(x) => format!("float {x:?}"),
+        Op::Bool(b) => format!("bool {b}"),
+        Op::Slot { slot } => format!("slot {slot}"),
+        Op::ProgramId(axis) => format!("program_id {axis}"),
+        Op::NumPrograms(axis) => format!("num_programs {axis}"),
+        Op::Rank => "cluster_cta_rank".into(),
+        Op::LoopVar => "loop_var".into(),
+        Op::ReadVar(var) => format!("read {var:?}"),
+        Op::Arange { start } => format!("arange {start}"),
+        Op::Splat(x) => format!("splat {x:?}"),
+        Op::Unary(u, x) => format!("{} {x:?}", u.name()),
+        Op::Binary(b, x, y) => format!("{} {x:?}, {y:?}", b.name()),
+        Op::Fma(a, b, c) => format!("fma {}", list(&[*a, *b, *c])),
+        Op::Select(a, b, c) => format!("select {}", list(&[*a, *b, *c])),
+        Op::Cast(x) => format!("cast {x:?}"),
+        Op::Bitcast(x) => format!("bitcast {x:?}"),
+        Op::Expand(x, axis) => format!("expand {x:?} axis {axis}"),
+        Op::Broadcast(x) => format!("broadcast {x:?}"),
+        Op::Reshape(x) => format!("reshape {x:?}"),
+        Op::Permute(x, perm) => format!("permute {x:?} {perm:?}"),
+        Op::Reduce { value, axis, combine } => match combine {
+            Combine::Binary(b) => format!("reduce {value:?} axis {axis} {}", b.name()),
+            Combine::Closure { a, b, body, result } => {
+                let lets: Vec<String> =
+                    body.iter().map(|&v| format!("{v:?}: {} = {}", ty(f.ty(v)), self::op(f, f.op(v)))).collect();
+                let (ta, tb) = (ty(f.ty(*a)), ty(f.ty(*b)));
+                format!("reduce {value:?} axis {axis} |{a:?}: {ta}, {b:?}: {tb}| {{ {} }} {result:?}", lets.join("; "))
+            }
+        },
+        Op::ArgReduce { value, axis, largest } => {
+            format!("{} {value:?} axis {axis}", if *largest { "argmax" } else { "argmin" })
+        }
+        Op::Load { place, mask, other, hint, window } => {
+            format!("load {}{}", address(f, place), options(*mask, *other, *hint, window.as_ref()))
+        }
+        Op::Dot { a, b, acc, precision } => {
+            let precision = match precision {
+                Precision::Ieee => "",
+                Precision::Tf32 => " tf32",
+                Precision::Tf32x3 => " tf32x3",
+            };
+            format!("dot {}{precision}", list(&[*a, *b, *acc]))
+        }
+        Op::Atomic { op, place, values, mask, relaxed } => {
+            let values = if values.is_empty() { String::new() } else { format!(", {}", list(values)) };
+            let relaxed = if *relaxed { " relaxed" } else { "" };
+            let options = options(*mask, None, Hint::None, None);
+            format!("atomic_{} {}{values}{options}{relaxed}", op.name(), address(f, place))
+        }
+    }
+}
