@@ -18,7 +18,7 @@ use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
-use crate::plan::{Plan, epilogue, tma_pipeline, wgmma_cp_async};
+use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
 use crate::variant::{MmaPath, Transposed, Variant};
 use std::collections::HashMap;
 
@@ -86,13 +86,14 @@ impl Stage {
 
 /// Sees the compiler's work after each stage.
 pub trait Observer {
-    fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String);
+    fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
+
+    /// Something that could not be done well, in a variant that is made all the same.
+    fn missed(&mut self, _: Missed) {}
 }
 
 /// Looks at nothing.
-impl Observer for () {
-    fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
-}
+impl Observer for () {}
 
 /// The typed IR of one instance.
 pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
@@ -127,17 +128,11 @@ pub fn observed_instance(
 /// Whether a cluster can run the program of a function.
 fn spreads(f: &Func) -> std::result::Result<(), Missed> {
     let mut f = f.clone();
-    block_pointers::run(&mut f, Transposed::default())?;
+    block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
     cluster::run(&mut f)?;
     f.number();
-    match tma_pipeline::plan(&f, &[]) {
-        Some(_) => Ok(()),
-        None => Err(Missed::new(
-            "over a cluster",
-            "its products are not those of warpgroups: of windows of matrices, of 64 rows at least for each block, copied by a producer",
-        )),
-    }
+    tma_pipeline::plan(&f, &[]).map(drop)
 }
 
 /// Numbers the statements, verifies the function in debug builds, and shows it.
@@ -165,7 +160,10 @@ fn transform(
         }
         return Ok((f, None));
     };
-    block_pointers::run(&mut f, transposed)?;
+    let mut missed = vec![];
+    let changed = block_pointers::run(&mut f, transposed, &mut missed);
+    missed.into_iter().for_each(|m| observer.missed(m));
+    changed?;
     after(Stage::BlockPointers, &mut f, observer);
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
@@ -180,9 +178,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let fused = if tma { epilogue::fused(f) } else { vec![] };
     let copied_ahead: &[_] = if variant.aligned { &fused } else { &[] };
-    let why = "an operand of a product is no tile that TMA copies, or the producer cannot say where it lies";
-    let pipeline =
-        if tma { Some(tma_pipeline::plan(f, copied_ahead).ok_or(Missed::new("copies by TMA", why))?) } else { None };
+    let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
     if !variant.aligned && epilogue::crowded(f, &fused) {
         return Err(Missed::new(
             "copies by TMA",
@@ -193,10 +189,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_note(f, &axis_info, v)));
     let products = match (&pipeline, variant.mma) {
         (Some(p), _) => p.dots.clone(),
-        (None, MmaPath::WgmmaCpAsync) => wgmma_cp_async::products(f, &axis_info).ok_or(Missed::new(
-            "products by wgmma",
-            "an operand of a product is no load that lies in shared memory as the instructions take it",
-        ))?,
+        (None, MmaPath::WgmmaCpAsync) => wgmma_cp_async::products(f, &axis_info)?,
         (None, _) => HashMap::new(),
     };
     let layouts = assign(f, &axis_info, &products);
@@ -207,13 +200,16 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             false => format!("{:?}", layouts.of(v)),
         })
     });
+    let mut missed = vec![];
     let cp_async = match pipeline {
         Some(_) => CpAsyncPipeline::default(),
-        None => cp_async_pipeline::plan(f, &axis_info, &layouts, products).ok_or(Missed::new(
-            "products by wgmma",
-            "an operand of a product is not copied ahead by cp.async: its load is used elsewhere, or its loop branches",
-        ))?,
+        None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
     };
+    if variant.aligned {
+        let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
+        missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
+    }
+    missed.into_iter().for_each(|m| observer.missed(m));
     let plan = Plan { axis_info, layouts, fused, pipeline, cp_async };
     observer.stage(Stage::Plan, &|| plan.to_string());
     Ok(plan)
@@ -263,8 +259,8 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         out.extend(transposed.into_iter().filter_map(|t| lowered(MmaPath::WgmmaTma(t), true)));
         // Nor may a result's.
         let mut found = func.clone();
-        let asks_no_more =
-            block_pointers::run(&mut found, as_written).is_err() || found.requires.len() == func.requires.len();
+        let asks_no_more = block_pointers::run(&mut found, as_written, &mut vec![]).is_err()
+            || found.requires.len() == func.requires.len();
         // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block pointers that are found
         // in index arithmetic may ask for more than arguments have.
         let of_views = !out.is_empty()
@@ -279,6 +275,37 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         out.extend(pair(MmaPath::MmaSync));
     }
     out
+}
+
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those before it.
+pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
+    let has_dots = dots(func, &func.body).next().is_some();
+    let wgmma = matches!(config.arch, 0 | 90) && has_dots;
+    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
+    let mut all: Vec<Missed> = vec![];
+    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
+        let mut seen = Remarks(vec![]);
+        let done = lower(func, Variant { aligned: true, mma }, false, &mut seen);
+        let missed = seen.0.into_iter().chain(done.as_ref().err().cloned());
+        for m in missed {
+            if !all.iter().any(|a| a.same(&m)) {
+                all.push(m);
+            }
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
+    all
+}
+
+struct Remarks(Vec<Missed>);
+
+impl Observer for Remarks {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
+    }
 }
 
 /// The loads that a product's operands are, or are made of.

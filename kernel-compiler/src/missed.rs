@@ -20,6 +20,12 @@ impl Missed {
         Missed { what, why: why.into(), span: None }
     }
 
+    /// Whether both say the same of the same place.
+    pub fn same(&self, o: &Missed) -> bool {
+        let place = |m: &Missed| m.span.map(|s| (s.start().line, s.start().column));
+        (self.what, &self.why, place(self)) == (o.what, &o.why, place(o))
+    }
+
     pub fn at(self, span: Span) -> Missed {
         Missed { span: Some(span), ..self }
     }

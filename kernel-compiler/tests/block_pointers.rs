@@ -41,7 +41,7 @@ fn text(w: &Window) -> String {
 /// The window of the load, its extents and strides, and what the function asks for.
 fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
     let mut f = f.clone();
-    if block_pointers::run(&mut f, transposed).is_err() {
+    if block_pointers::run(&mut f, transposed, &mut vec![]).is_err() {
         return (None, vec![]);
     }
     let windows = walk(&f.body).filter_map(|s| {
@@ -208,7 +208,7 @@ fn strides_that_are_arguments() {
     );
     let of = |a, b| {
         let mut f = product.clone();
-        block_pointers::run(&mut f, Transposed { a, b }).ok()?;
+        block_pointers::run(&mut f, Transposed { a, b }, &mut vec![]).ok()?;
         let windows: Vec<String> = walk(&f.body)
             .filter_map(|s| {
                 if let StmtKind::Let(v) = &s.kind {

@@ -11,4 +11,5 @@ mod pdl;
 mod pipeline_dots;
 mod predicates;
 mod ranges;
+mod remarks;
 mod snapshots;

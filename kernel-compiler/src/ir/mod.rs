@@ -117,6 +117,11 @@ impl Func {
         }
     }
 
+    /// The place of a value in the kernel's source.
+    pub fn span(&self, v: Value) -> Span {
+        self.values[v.0 as usize].span
+    }
+
     /// A new value, defined behind these statements.
     pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
         let v = Value(self.values.len() as u32);

@@ -5,17 +5,19 @@
 //! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
 //! its body does.
 
+use super::operands::WGMMA;
 use super::product::{InFlight, Operand, Product};
 use super::smem_operand::{fast, fetch, flat, source, squeezed};
 use super::warp_specialized::sorted;
 use super::wgmma_cp_async;
 use crate::analysis::axis_info::Analysis;
-use crate::ir::walk::{values, walk, written};
+use crate::ir::walk::{dots, values, walk, written};
 use crate::ir::*;
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
 use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
 use crate::mma::fragments::Side;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -30,6 +32,9 @@ const STAGES_OF_GROUPS: usize = 4;
 const ALIGN_OF_GROUPS: usize = 1024;
 /// The banks' width: where stages and their tiles begin.
 const ALIGN: usize = 128;
+
+/// The work that a load is kept from.
+const CP_ASYNC: &str = "copied ahead by cp.async";
 
 #[derive(Default)]
 pub struct CpAsyncPipeline {
@@ -106,30 +111,43 @@ fn align(groups: bool) -> usize {
     if groups { ALIGN_OF_GROUPS } else { ALIGN }
 }
 
-/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead.
+/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the loads that
+/// feed products in loops and are not.
 pub fn plan(
     f: &Func,
     a: &Analysis,
     homes: &LayoutAssignment,
     products: HashMap<Value, Product>,
-) -> Option<CpAsyncPipeline> {
+    missed: &mut Vec<Missed>,
+) -> Result<CpAsyncPipeline, Missed> {
     let mut out = CpAsyncPipeline { products, ..CpAsyncPipeline::default() };
     let written = written(f);
     for s in walk(&f.body) {
-        if let StmtKind::For { iv, body, options, .. } = &s.kind
-            && let Some((ring, tiles)) = ring(f, a, homes, &written, (*iv, body, *options), &out)
-        {
-            out.rings.insert(s.id, ring);
-            out.tiles.extend(tiles);
+        let StmtKind::For { iv, body, options, .. } = &s.kind else { continue };
+        let mut left = vec![];
+        match ring(f, a, homes, &written, (*iv, body, *options), &out, &mut left) {
+            Ok((ring, tiles)) => {
+                out.rings.insert(s.id, ring);
+                out.tiles.extend(tiles);
+            }
+            // A loop without products has nothing to copy for them.
+            Err(m) if dots(f, body).next().is_some() => left.push(m),
+            Err(_) => {}
         }
+        missed.append(&mut left);
     }
     let loads = out
         .products
         .values()
         .flat_map(|p| [p.a, p.b])
         .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
-    let all = loads.into_iter().all(|l| out.tiles.contains_key(&l));
-    all.then_some(out)
+    match loads.into_iter().find(|l| !out.tiles.contains_key(l)) {
+        Some(left) => {
+            let why = "an operand of it is not copied ahead by cp.async";
+            Err(Missed::new(WGMMA, why).at(f.span(left)))
+        }
+        None => Ok(out),
+    }
 }
 
 fn ring(
@@ -139,15 +157,18 @@ fn ring(
     written: &HashSet<usize>,
     (iv, body, options): (Value, &[Stmt], LoopOptions),
     all: &CpAsyncPipeline,
-) -> Option<(CpAsyncBuffer, HashMap<Value, CopiedTile>)> {
+    missed: &mut Vec<Missed>,
+) -> Result<(CpAsyncBuffer, HashMap<Value, CopiedTile>), Missed> {
     let plain = |s: &Stmt| match &s.kind {
         StmtKind::For { .. } | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => false,
         StmtKind::Let(v) => !f.op(*v).has_effect(),
         _ => true,
     };
     let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
+    let at = dots(f, body).next().map_or(f.span(iv), |d| f.span(d));
     if !walk(body).all(plain) {
-        return None;
+        let why = "the loop around the product has an inner loop, a jump or an atomic";
+        return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
     let (index, groups) = (all.rings.len(), all.by_groups());
@@ -164,22 +185,34 @@ fn ring(
     };
     let mut tiles = HashMap::new();
     for v in body.iter().filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None }) {
-        if !copyable(f, v, written) {
+        if !matches!(f.op(v), Op::Load { .. }) {
             continue;
         }
-        let (Some(dots), Some((needed, vars))) = (products(f, v), slice.of(v)) else { continue };
+        let Some(dots) = products(f, v) else { continue };
+        if let Err(why) = copyable(f, v, written) {
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            continue;
+        }
+        let Some((needed, vars)) = slice.of(v) else {
+            let why =
+                "its address depends on data of the same iteration, or on a variable that some iterations leave alone";
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            continue;
+        };
         let (size, layout) = (f.ty(v).dtype.size(), homes.of(v));
         let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
-        let fast = fast(f, a, v)?;
+        let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
         // Fragments have their neighbours in a matrix, not across a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
         }
         let (vec, descending) = a.vector(f, at.index(), fast, size);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
-        let boxes = if groups { Some(wgmma_cp_async::placed(f, a, v)?) } else { None };
+        let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
+        let boxes = groups.then(placed);
         if groups && vec * size < 4 {
-            return None;
+            let why = "its elements are not contiguous and aligned to 4 bytes";
+            return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
             .chain(dots.iter().map(|d| used(f, v, fast, *d)));
@@ -195,18 +228,28 @@ fn ring(
         ring.vars.extend(vars);
         tiles.insert(v, tile);
     }
-    (!tiles.is_empty() && ring.fitting(room(f, 0, groups)) > ring.read()).then_some((ring, tiles))
+    if tiles.is_empty() {
+        return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
+    }
+    if ring.fitting(room(f, 0, groups)) <= ring.read() {
+        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", ring.bytes);
+        return Err(Missed::new(CP_ASYNC, why).at(at));
+    }
+    Ok((ring, tiles))
 }
 
-/// A load of a matrix, or of a batch, that nobody writes, zero where it is not allowed.
-fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> bool {
-    let Op::Load { place, other, .. } = f.op(v) else { return false };
+/// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
+fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> Result<(), &'static str> {
+    let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
-    squeezed(shape).len() >= 2
-        && is_padded(shape)
-        && f.ty(v).dtype.size() <= 4
-        && other.is_none_or(|v| f.is_zeros(v))
-        && !written.contains(&place.param())
+    match () {
+        () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
+        () if !is_padded(shape) => Err("its extents are no powers of two"),
+        () if f.ty(v).dtype.size() > 4 => Err("its elements have more than 4 bytes"),
+        () if !other.is_none_or(|v| f.is_zeros(v)) => Err("masked elements are not zero (`.other(..)`)"),
+        () if written.contains(&place.param()) => Err("the kernel writes the array that it loads from"),
+        () => Ok(()),
+    }
 }
 
 /// The products that a load is an operand of; none if it is used by anything else.
@@ -262,7 +305,7 @@ struct Slice<'a> {
 impl<'a> Slice<'a> {
     fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
         let inside = values(body).chain([iv]).collect();
-        let always = |s: &Stmt| body.iter().any(|t| std::ptr::eq(s, t));
+        let always = |s: &Stmt| body.iter().any(|t| t.id == s.id);
         let assigned = walk(body)
             .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { Some((*var, *v, always(s))) } else { None })
             .collect();

@@ -9,6 +9,7 @@ pub mod product;
 pub mod smem_operand;
 pub mod tma_pipeline;
 pub mod tma_store;
+pub mod vectors;
 pub mod warp_specialized;
 pub mod wgmma_cp_async;
 pub mod wgmma_waits;

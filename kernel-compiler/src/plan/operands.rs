@@ -6,6 +6,7 @@ use crate::ir::walk::{dots, loaded, walk, written};
 use crate::ir::*;
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
+use crate::missed::Missed;
 use crate::mma::depth;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use std::collections::{HashMap, HashSet};
@@ -37,16 +38,20 @@ pub struct Sources {
     pub tiling: WgmmaTiling,
 }
 
-/// The operands of all products of a function; none if one cannot be made by warpgroups.
-pub fn sources(f: &Func) -> Option<HashMap<Value, Sources>> {
+/// The operands of all products of a function, if `wgmma` can make all of them.
+pub fn sources(f: &Func) -> Result<HashMap<Value, Sources>, Missed> {
     of_all(f, |d| of_product(f, d))
 }
 
-/// What `of` says of each product of a function; none if it has none, or if `of` says nothing of one.
-pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Option<T>) -> Option<HashMap<Value, T>> {
-    let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Some((d, of(d)?))).collect::<Option<_>>()?;
-    (!all.is_empty()).then_some(all)
+/// The result of `of` for each product of a function that has any.
+pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<HashMap<Value, T>, Missed> {
+    let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Ok((d, of(d)?))).collect::<Result<_, Missed>>()?;
+    if all.is_empty() { Err(Missed::new(WGMMA, "there is no `dot`")) } else { Ok(all) }
 }
+
+/// The work that a product or an operand is kept from.
+pub const WGMMA: &str = "multiplied by wgmma";
+pub const TMA: &str = "copied by TMA";
 
 /// The tiles of views that products take as they lie; with those that something is computed of for them, if `all`.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
@@ -64,38 +69,71 @@ pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<
     out
 }
 
-/// How warpgroups share a product; none where its type or its extents are not for them.
-pub fn tiling(f: &Func, dot: Value) -> Option<WgmmaTiling> {
+/// How warpgroups share a product, if its type and its extents are for them.
+pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     let Op::Dot { a, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
+    let missed = |why: String| Missed::new(WGMMA, why).at(f.span(dot));
     let dtype = f.ty(a).dtype;
-    let fits = match dtype {
-        DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => true,
-        DType::F32 => precision == Precision::Tf32,
-        _ => false,
-    };
-    let tiling = WgmmaTiling::new(f.shape(dot), f.warps as usize)?;
-    (fits && f.shape(a)[1] % depth(dtype) == 0).then_some(tiling)
+    match (dtype, precision) {
+        (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
+        (DType::F32, Precision::Tf32) => {}
+        (DType::F32, Precision::Tf32x3) => return Err(missed("`.tf32x3()` products go by mma.sync".into())),
+        (DType::F32, Precision::Ieee) => {
+            return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
+        }
+        _ => return Err(missed(format!("no tensor core multiplies {}", dtype.name()))),
+    }
+    let (shape, deep) = (f.shape(dot), f.shape(a)[f.shape(a).len() - 1]);
+    if shape.len() == 3 {
+        return Err(missed("products of a batch (rank 3) go by mma.sync: loop over the batch".into()));
+    }
+    let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
+        missed(format!(
+            "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
+            f.warps
+        ))
+    })?;
+    if !deep.is_multiple_of(depth(dtype)) {
+        return Err(missed(format!("a depth of {deep} is no multiple of {}, that of one instruction", depth(dtype))));
+    }
+    Ok(tiling)
 }
 
-fn of_product(f: &Func, dot: Value) -> Option<Sources> {
+fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
     let (dtype, tiling) = (f.ty(a).dtype, tiling(f, dot)?);
     // See `Operand::through_registers`.
-    let across = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
+    let mn_major = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
     let copied = |v: Value, side_a: bool, part: usize| {
         let (load, flipped) = source(f, v)?;
         let k_major = flipped != side_a;
-        (k_major || across(side_a) && boxes(f, load).is_whole(part * dtype.size()))
-            .then_some(Source::Copied { load, k_major })
+        let missed = |why: String| Err(Missed::new(WGMMA, why).at(f.span(load)));
+        if k_major || mn_major(side_a) && boxes(f, load).is_whole(part * dtype.size()) {
+            return Ok(Source::Copied { load, k_major });
+        }
+        let side = if side_a { "A" } else { "B" };
+        if mn_major(side_a) {
+            return missed(format!("{side} is MN-major, and its tile is no whole number of instructions wide"));
+        }
+        missed(format!(
+            "{side} is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous"
+        ))
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
         // Threads would write what only the padded tile has.
-        false => is_padded(f.shape(v)).then_some(Source::Computed),
+        false if is_padded(f.shape(v)) => Ok(Source::Computed),
+        false => {
+            let why = format!("a computed operand {:?} has extents that are no powers of two", f.shape(v));
+            Err(Missed::new(WGMMA, why).at(f.span(v)))
+        }
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
     // With nothing to copy, a producer would have nothing to do.
-    (a != Source::Computed || b != Source::Computed).then_some(Sources { a, b, tiling })
+    if a == Source::Computed && b == Source::Computed {
+        return Err(Missed::new(WGMMA, "both operands are computed: load one of them for this product").at(f.span(dot)));
+    }
+    Ok(Sources { a, b, tiling })
 }
 
 /// How a computed right operand `[K, N]` is written to shared memory, and whether along the depth.
@@ -106,22 +144,37 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> (SwizzledSm
 }
 
 /// The view's tile behind shape operations, and whether it is transposed.
-fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
+fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
     match f.op(v) {
-        Op::Load { .. } => is_copied(f, v).then_some((v, false)),
+        Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
         Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
         Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
-        _ => None,
+        _ => Err(Missed::new(TMA, "an operand is a loaded tile that is reshaped").at(f.span(v))),
     }
 }
 
-/// Whether a load is of a tile that tensor maps can copy.
-fn is_copied(f: &Func, load: Value) -> bool {
-    let Op::Load { window: Some(_), place, .. } = f.op(load) else { return false };
+/// Whether TMA can copy the tile of a load.
+fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
+    let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
+    let Op::Load { window, place, .. } = f.op(load) else { return missed("it is computed".into()) };
+    if window.is_none() {
+        return missed("its address is no block pointer".into());
+    }
     let shape = f.shape(load);
     let matrix = squeezed(shape);
-    let fits = matrix.len() == 2 && shape[shape.len() - 2] == matrix[0] && boxes(f, load).is_regular();
-    fits && matrix[0] <= MAX_BOX && !written(f).contains(&place.param())
+    if matrix.len() != 2 || shape[shape.len() - 2] != matrix[0] {
+        return missed(format!("a tile {shape:?} is no matrix of the array's last two dimensions"));
+    }
+    if !boxes(f, load).is_regular() {
+        return missed(format!("a tile {shape:?} has rows of less than 32 bytes, or no multiple of 8 rows"));
+    }
+    if matrix[0] > MAX_BOX {
+        return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", matrix[0]));
+    }
+    if written(f).contains(&place.param()) {
+        return missed("the kernel writes the array that it loads from".into());
+    }
+    Ok(())
 }
 
 /// How a tile that is copied lies.
@@ -136,7 +189,7 @@ fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Valu
         return;
     }
     let op = f.op(v);
-    if is_copied(f, v) {
+    if copyable(f, v).is_ok() {
         out.insert(v);
     } else if op.is_elementwise() || op.is_view() {
         op.operands().into_iter().for_each(|o| feeding(f, o, out, seen));

@@ -5,7 +5,7 @@
 //! *operand_group*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
-use super::operands::{self, MAX_BOX, Source, Sources, Taken};
+use super::operands::{self, MAX_BOX, Source, Sources, TMA, Taken};
 use super::product::{Operand, Product};
 use super::warp_specialized::{
     Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
@@ -15,6 +15,7 @@ use crate::ir::walk::{uses, walk};
 use crate::ir::*;
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
 use crate::passes::cluster::depends_on_rank;
 use std::collections::{HashMap, HashSet};
 
@@ -28,10 +29,17 @@ pub const ALIGN: usize = 1024;
 ///
 /// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
 /// are computed of, are left to the consumers where the producer cannot say where they lie.
-pub fn plan(f: &Func, fused: &[FusedStore]) -> Option<Pipeline> {
+pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
     let sources = operands::sources(f)?;
     let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
-    ways.into_iter().find_map(|(fused, all)| planned(f, fused, &sources, operands::loads(f, &sources, all)))
+    let mut first = None;
+    for (fused, all) in ways {
+        match planned(f, fused, &sources, operands::loads(f, &sources, all)) {
+            Ok(p) => return Ok(p),
+            Err(missed) => drop(first.get_or_insert(missed)),
+        }
+    }
+    Err(first.expect("there are several ways"))
 }
 
 fn planned(
@@ -39,14 +47,15 @@ fn planned(
     fused: &[FusedStore],
     sources: &HashMap<Value, Sources>,
     loads: HashSet<Value>,
-) -> Option<Pipeline> {
+) -> Result<Pipeline, Missed> {
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
     let taken = Taken::new(f, &loads);
     b.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
     if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
         // They would take what only the padded tile has.
-        return None;
+        let why = "threads take elements of an operand's tile whose extents are no powers of two";
+        return Err(Missed::new(TMA, why));
     }
     b.p.operand_groups.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
     for s in walk(&f.body) {
@@ -71,7 +80,7 @@ fn planned(
     p.fresh = fresh(f, &p.dots);
     p.late = deferred_wait::find(f, &p);
     p.waits = wgmma_waits::plan(f, &p, &p.release);
-    Some(p)
+    Ok(p)
 }
 
 fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
@@ -138,7 +147,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Channels of a block; none where one could not be released on every way.
+    /// Operand groups of a block. Each must be released on every way.
     fn block(
         &mut self,
         f: &Func,
@@ -146,7 +155,7 @@ impl Builder {
         loads: &HashSet<Value>,
         taken: &Taken,
         around: Option<LoopOptions>,
-    ) -> Option<()> {
+    ) -> Result<(), Missed> {
         self.blocks += 1;
         let block = self.blocks;
         // The operand_group that loads still join, and where it began: until something is taken from it, or the block branches.
@@ -178,7 +187,8 @@ impl Builder {
                     self.block(f, body, loads, taken, Some(*options))?;
                     self.around.pop();
                     if options.warp_specialise == Some(false) && self.p.operand_groups.len() > first {
-                        return None;
+                        let load = self.p.operand_groups[first].buffers[0].load;
+                        return Err(Missed::new(TMA, "its loop says `.warp_specialise(false)`").at(f.span(load)));
                     }
                 }
                 StmtKind::Loop { body } => {
@@ -199,9 +209,11 @@ impl Builder {
         operand_groups.extend(open);
         for (operand_group, from) in operand_groups {
             let mine: Vec<Value> = self.p.operand_groups[operand_group].buffers.iter().map(|b| b.load).collect();
-            let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)))?;
+            let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)));
+            let missed = |why: &'static str| Missed::new(TMA, why).at(f.span(mine[0]));
+            let last = last.ok_or(missed("its tile is used in another block than it is loaded in"))?;
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
-                return None;
+                return Err(missed("`break`, `continue` or `return` may come between the load and its last use"));
             }
             let product = |s: &Stmt| {
                 matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
@@ -213,7 +225,7 @@ impl Builder {
             self.ring(f, operand_group, around.is_some(), around.map_or(0, |o| o.stages));
             self.around.pop();
         }
-        Some(())
+        Ok(())
     }
 
     /// Whether a loop uses either the tiles of a operand_group or another one, and not both: then these had better be given back apart.
@@ -343,8 +355,8 @@ impl Builder {
         c.buffers.push(b);
     }
 
-    /// What the producer must compute to say what is copied, and when; none where that depends on data.
-    fn slice(&mut self, f: &Func) -> Option<()> {
+    /// The values that the producer computes to say what is copied, and when. They must not depend on data.
+    fn slice(&mut self, f: &Func) -> Result<(), Missed> {
         let mut todo: Vec<Value> = self
             .p
             .loads
@@ -363,7 +375,9 @@ impl Builder {
                         Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
                     )
                 {
-                    return None;
+                    let why =
+                        "where or whether a tile is loaded depends on this value, which the producer cannot compute";
+                    return Err(Missed::new(TMA, why).at(f.span(v)));
                 }
                 if let Op::ReadVar(var) = op
                     && self.p.needed_vars.insert(*var)
@@ -377,7 +391,7 @@ impl Builder {
             self.conditions(&f.body, &mut todo);
             todo.retain(|v| !self.p.needed.contains(v));
             if todo.is_empty() {
-                return Some(());
+                return Ok(());
             }
         }
     }

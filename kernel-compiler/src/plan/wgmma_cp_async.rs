@@ -2,33 +2,43 @@
 //! pointers, of which tensor maps know nothing.
 
 use super::deferred_wait::in_flight;
-use super::operands;
+use super::operands::{self, WGMMA};
 use super::product::{InFlight, Operand, Product};
 use super::smem_operand::{fast, source};
 use crate::analysis::axis_info::Analysis;
 use crate::ir::*;
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
 use crate::mma::fragments::Side;
 use crate::mma::wgmma::GROUP_ROWS;
 use std::collections::HashMap;
 
 /// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
-pub fn products(f: &Func, a: &Analysis) -> Option<HashMap<Value, Product>> {
+pub fn products(f: &Func, a: &Analysis) -> Result<HashMap<Value, Product>, Missed> {
     operands::of_all(f, |d| product(f, a, d))
 }
 
-fn product(f: &Func, a: &Analysis, dot: Value) -> Option<Product> {
+fn product(f: &Func, a: &Analysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
-        let (load, flipped) = source(f, if side == Side::A { left } else { right })?;
-        let (boxes, fast) = boxes(f, a, load)?;
+        let operand = if side == Side::A { left } else { right };
+        let missed = |why: &'static str| Missed::new(WGMMA, why).at(f.span(operand));
+        let (load, flipped) = source(f, operand).ok_or(missed("an operand is computed, where all threads copy"))?;
+        let (boxes, fast) = boxes(f, a, load)
+            .ok_or(missed("an operand's tile has rows of less than 32 bytes, or extents that are no powers of two"))?;
         let k_major = (side == Side::A) == ((fast == 1) != flipped);
         let size = f.ty(load).dtype.size();
-        (k_major || size == 2 && boxes.is_whole(part * size)).then_some(Operand::Copied { load, k_major })
+        if k_major || size == 2 && boxes.is_whole(part * size) {
+            return Ok(Operand::Copied { load, k_major });
+        }
+        Err(missed(match side {
+            Side::A => "A is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
+            Side::B => "B is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
+        }))
     };
-    Some(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
+    Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
 }
 
 /// How a load's matrix lies, and its dimension of neighbours.

@@ -8,6 +8,11 @@ pub const UNLIMITED: u64 = (1 << 31) - 128;
 /// Dimensions of an array that tensor maps take.
 const MAX_RANK: usize = 5;
 
+const INDEX: &str =
+    "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
+const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
+const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
+
 #[derive(Clone, Debug)]
 pub struct Found {
     pub dims: Vec<Dim>,
@@ -36,32 +41,38 @@ struct Limit {
 
 /// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
 /// leave that open.
-pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped: bool) -> Option<Found> {
+pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped: bool) -> Result<Found, &'static str> {
     let (index, size) = (place.index(), f.params[place.param()].dtype.size() as u64);
-    let shape: &[usize; 2] = f.shape(index).try_into().ok()?;
+    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
     let mut begins = Begins::new(f, sums);
-    let index = sums.of(index)?;
-    let strides = strides(&index)?;
-    let (unit, slot) = neighbours(&strides, flipped)?;
+    let index = sums.of(index).ok_or(INDEX)?;
+    let strides = strides(&index).ok_or(INDEX)?;
+    let (unit, slot) = neighbours(&strides, flipped)
+        .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
     // From here on that stride is 1.
     let known = |s: &Sum| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
     let rows = 1 - unit;
     let stride =
-        known(&Sum::of(&strides[rows])).number().filter(|s| *s != Number::constant(1) && is_stride(s, size))?;
+        known(&Sum::of(&strides[rows]))
+            .number()
+            .filter(|s| *s != Number::constant(1) && is_stride(s, size))
+            .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
     let mut limits = vec![];
-    for (a, b) in compared(f, sums, mask)? {
+    for (a, b) in compared(f, sums, mask).ok_or(MASK)? {
         begins.signs(&[&a, &b]);
-        let (dim, begin) = known(&a).lane()?;
+        let (dim, begin) = known(&a).lane().ok_or(MASK)?;
         limits.push(Limit { dim, begin, end: known(&b) });
     }
     begins.signs(&[&index]);
     let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
-    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)?;
+    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)
+        .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
     let mut extents = [None, None];
     for l in &limits {
-        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)?;
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
+            .ok_or("its mask compares an index that differs from the access's own by more than a loop has counted")?;
         if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
-            return None;
+            return Err("its mask gives one dimension two extents");
         }
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
@@ -70,14 +81,14 @@ pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
                 extents[d] = Some(Number::slot(w.extent))
             }
-            Some(_) => return None,
+            Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
             // Without a limit an index below the first one is in memory, too.
-            None if extents[d].is_none() && !begins.counts_up(begin) => return None,
+            None if extents[d].is_none() && !begins.counts_up(begin) => return Err(NEGATIVE),
             None => {}
         }
     }
     if !at.before.iter().all(|(_, begin)| begins.counts_up(begin)) {
-        return None;
+        return Err(NEGATIVE);
     }
     let limited = extents.iter().all(Option::is_some);
     let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
@@ -85,9 +96,10 @@ pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped
         slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.requires).collect();
     if let Address::Slice { param, .. } = place {
         if !limited || !at.before.is_empty() {
-            return None;
+            return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
-        requires.extend(inside(&rows, &columns, &stride, f.params[*param].slot + 1)?);
+        let guards = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
+        requires.extend(guards.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?);
     }
     let (mut dims, mut at_dims): (Vec<Dim>, Vec<Sum>) = at
         .before
@@ -99,7 +111,10 @@ pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped
         Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) },
     ]);
     at_dims.extend([at.row, at.column]);
-    (dims.len() <= MAX_RANK).then_some(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), requires })
+    if dims.len() > MAX_RANK {
+        return Err("its array has more than five dimensions");
+    }
+    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), requires })
 }
 
 /// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that open.

@@ -18,8 +18,10 @@ pub use find::UNLIMITED;
 use proc_macro2::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+const BLOCK_POINTER: &str = "accessed by a block pointer";
+
 /// Finds the block pointers that there are. It is an error if no operand is `transposed` that should be.
-pub fn run(func: &mut Func, transposed: Transposed) -> Result<Changed, Missed> {
+pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) -> Result<Changed, Missed> {
     let f = &*func;
     let sums = Sums::new(f);
     let sides = operands(f);
@@ -31,15 +33,30 @@ pub fn run(func: &mut Func, transposed: Transposed) -> Result<Changed, Missed> {
             StmtKind::Let(v) => {
                 if let Op::Load { place, mask, other, window: None, .. } = f.op(*v)
                     && other.is_none_or(|o| f.is_zeros(o))
-                    && let Some(found) = find::find(f, &sums, place, *mask, flipped(*v))
                 {
-                    loads.insert(*v, found);
+                    match find::find(f, &sums, place, *mask, flipped(*v)) {
+                        Ok(found) => drop(loads.insert(*v, found)),
+                        Err(why) if sides.iter().any(|side| side.contains(v)) => {
+                            missed.push(Missed::new(BLOCK_POINTER, why).at(f.values[v.0 as usize].span));
+                        }
+                        Err(_) => {}
+                    }
                 }
             }
-            StmtKind::Store { place, mask, window, .. } => {
-                let found = if window.is_none() { find::find(f, &sums, place, *mask, false) } else { None };
-                stores.push(found.filter(|found| !found.across && found.can_be_stored(f, place)));
+            StmtKind::Store { place, mask, window: None, span, .. } => {
+                let found = find::find(f, &sums, place, *mask, false).and_then(|found| match found {
+                    _ if found.across => Err("its columns are not contiguous: the output's last stride is not 1"),
+                    _ if !found.can_be_stored(f, place) => Err("its rows are no multiple of 16 bytes"),
+                    _ => Ok(found),
+                });
+                if let Err(why) = found
+                    && f.shape(place.index()).len() == 2
+                {
+                    missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
+                }
+                stores.push(found.ok());
             }
+            StmtKind::Store { .. } => stores.push(None),
             _ => {}
         }
     }
