@@ -132,7 +132,8 @@ fn spreads(f: &Func) -> std::result::Result<(), Missed> {
     f.number();
     cluster::run(&mut f)?;
     f.number();
-    tma_pipeline::plan(&f, &[]).map(drop)
+    let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
+    tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
 }
 
 /// Numbers the statements, verifies the function in debug builds, and shows it.

@@ -16,6 +16,7 @@ pub mod missed;
 mod mma;
 pub mod passes;
 pub mod plan;
+pub mod remarks;
 mod show;
 pub mod variant;
 

@@ -31,6 +31,9 @@ pub struct Args {
     /// For ptx and sass; by default the newest that was built
     #[arg(long)]
     target: Option<String>,
+    /// Instead: what the compiler could not do well, at the kernel's own lines, and what would change that
+    #[arg(long, conflicts_with_all = ["stage", "variant", "general", "target"])]
+    why: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +62,11 @@ impl std::str::FromStr for Stage {
 
 pub fn main(args: Args) -> Result<bool> {
     let (desc, config) = find(&args)?;
+    if args.why {
+        let all = args.config.is_none();
+        why(desc, (!all).then_some(config))?;
+        return Ok(true);
+    }
     let text = match args.stage {
         Stage::Ptx => ptx(desc, config, args.target.as_deref())?,
         Stage::Sass => sass(desc, config, args.target.as_deref())?,
@@ -85,13 +93,52 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
 }
 
-fn compiled(desc: &KernelDesc, config: &ConfigDesc, variant: Variant, stage: kernel_compiler::Stage) -> Result<String> {
+/// The remarks on a kernel: of one configuration, or of all.
+fn why(desc: &KernelDesc, config: Option<&ConfigDesc>) -> Result<()> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
+    let config = config.map(|c| c.id);
+    let found = kernel_compiler::remarks::of_kernel(source(desc)?, &libraries(), desc.name, types, config);
+    let found = found.map_err(anyhow::Error::msg)?;
+    let spills = desc.bundle.map(|_| slow(desc)).transpose()?.unwrap_or_default();
+    for r in &found {
+        println!("{}", r.in_file(desc.file));
+    }
+    spills.iter().for_each(|s| println!("{s}"));
+    if found.is_empty() && spills.is_empty() {
+        println!("nothing was missed");
+    }
+    Ok(())
+}
+
+/// The entries that ptxas spills.
+fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
+    let bundle = bundle(desc)?;
+    let mut out = vec![];
+    for entry in bundle.entries() {
+        for target in entry.targets() {
+            let usage = bundle.image_of(entry, target)?.and_then(|i| i.usage);
+            if let Some(u) = usage.filter(|u| u.spill_bytes > 0) {
+                out.push(format!(
+                    "{}: kernel `{}`, not in registers: {} spills {} bytes for {target}: use smaller tiles or more warps",
+                    desc.file, desc.name, entry.name, u.spill_bytes
+                ));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn libraries() -> kernel_compiler::Libraries {
     let mut libraries = kernel_compiler::Libraries::default();
     device_kernels::SOURCES.iter().for_each(|(name, text)| {
         libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
     });
-    kernel_compiler::show(source(desc)?, &libraries, desc.name, types, Some(config.id), variant, stage)
+    libraries
+}
+
+fn compiled(desc: &KernelDesc, config: &ConfigDesc, variant: Variant, stage: kernel_compiler::Stage) -> Result<String> {
+    let types = (!desc.types.is_empty()).then_some(desc.types);
+    kernel_compiler::show(source(desc)?, &libraries(), desc.name, types, Some(config.id), variant, stage)
         .map_err(anyhow::Error::msg)
 }
 
