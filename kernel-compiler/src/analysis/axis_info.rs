@@ -4,7 +4,7 @@
 //! for the two variants of an instance: `aligned` assumes that addresses are multiples of 16 bytes and that the sizes
 //! that reach an index are multiples of a 16-byte vector (the launcher checks both), `general` assumes nothing.
 
-use crate::ir::*;
+use crate::ir::{Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 
 /// Bytes of the widest access of a thread.
 pub const VECTOR_BYTES: usize = 16;

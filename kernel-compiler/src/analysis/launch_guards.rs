@@ -3,7 +3,7 @@
 use crate::analysis::axis_info::{Analysis, VECTOR_BYTES};
 use crate::front::ast::ParamKind;
 use crate::ir::walk::{assigned, walk};
-use crate::ir::*;
+use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `learn` tells what follows from some requirements.

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, values};
-use crate::ir::*;
+use crate::ir::{Binary, Func, Number, Op, Stmt, StmtKind, Value, Var};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

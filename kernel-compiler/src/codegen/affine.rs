@@ -2,9 +2,11 @@
 //! its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values that
 //! LLVM merges, and comparisons of indices are of 32 bits and with constants (`masks.rs`).
 
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::scalar;
 use crate::dtype::DType;
-use crate::layout::linear::Derived;
+use crate::ir::{Binary, Op, Value};
+use crate::layout::linear::{Derived, Layout};
 use crate::layout::padded;
 
 #[derive(Clone, Debug)]

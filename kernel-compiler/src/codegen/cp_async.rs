@@ -1,6 +1,9 @@
 //! Loops with copies ahead (see [`ahead`](super::ahead)): copies into a stage, and operands out of it.
 
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::{acts, scalar, thread_part};
+use crate::codegen::thread_ir::ThreadIr;
+use crate::ir::{Op, Stmt, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{Side, Way, chunk};
 use crate::mma::mma_sync::{Unit, Warps};

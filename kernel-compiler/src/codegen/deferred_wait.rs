@@ -1,6 +1,9 @@
 //! Loops whose products are waited for one iteration late.
 
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::warp_specialize;
+use crate::codegen::warp_specialize::Role;
+use crate::ir::{Stmt, Value};
 use crate::plan::warp_specialized::Pipeline;
 
 impl Codegen<'_> {

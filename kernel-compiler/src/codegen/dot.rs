@@ -1,7 +1,11 @@
 //! Products of tiles.
 
-use super::text::{buffer_name, matrix_name};
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::{acts, buffer_name, matrix_name, scalar};
+use crate::codegen::thread_ir::ThreadIr;
+use crate::codegen::warp_specialize::Role;
+use crate::ir::{Op, Precision, Value, Var};
+use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::mma::fragments::{Side, chunk};
 use crate::mma::mma_sync::Unit;

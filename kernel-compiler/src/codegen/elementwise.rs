@@ -1,10 +1,13 @@
 //! Tiles in layouts: elementwise work, shape operations, and conversions from a value's home.
 
-use super::predicates::Mask;
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::predicates::Mask;
+use crate::codegen::text::{acts, each, float_literal, int_literal, scalar, thread_part};
+use crate::codegen::thread_ir::ThreadIr;
 use crate::dtype::DType;
-use crate::layout::linear::{self, Access, Conversion, Shared, Shuffle};
-use crate::layout::padded;
+use crate::ir::{Op, Value};
+use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
+use crate::layout::{linear, padded};
 
 impl Codegen<'_> {
     /// The registers of a tile in a layout.

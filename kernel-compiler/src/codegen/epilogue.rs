@@ -1,6 +1,10 @@
 //! Tiles that an epilogue loads, computed by pieces of its store.
 
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::thread_ir::AccessKind;
+use crate::ir::{Op, Value};
+use crate::layout::linear::Layout;
+use crate::plan::warp_specialized::FusedStore;
 
 /// What a chunk of a store is made of: registers `first..first + len` of its value, to go to `buffer`.
 pub(super) struct Piece<'a> {

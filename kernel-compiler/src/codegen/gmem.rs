@@ -1,8 +1,11 @@
 //! Loads, stores and atomics of a thread.
 
-use super::thread_ir::{Access, AccessKind};
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::{all_of, atomic, scalar};
+use crate::codegen::thread_ir::{Access, AccessKind, ThreadIr};
+use crate::ir::{Address, Atomic, Hint, Op, Stmt, Value};
 use crate::layout::assign::{fastest, preferred};
+use crate::layout::linear::Layout;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

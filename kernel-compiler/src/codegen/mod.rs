@@ -6,6 +6,7 @@
 
 mod affine;
 pub mod barriers;
+mod context;
 mod cp_async;
 mod deferred_wait;
 mod dot;
@@ -15,6 +16,7 @@ mod gmem;
 mod pdl;
 mod predicates;
 mod reduce;
+mod statements;
 pub mod text;
 pub mod thread_ir;
 mod tma_store;
@@ -23,21 +25,16 @@ mod warp_specialize;
 mod wgmma_waits;
 pub use elementwise::op_text;
 
-use crate::analysis::axis_info::Analysis;
+use crate::codegen::context::Codegen;
+use crate::codegen::text::thread_part;
+use crate::codegen::thread_ir::{Lowered, ThreadIr};
+use crate::codegen::warp_specialize::Role;
+use crate::ir::Func;
 use crate::ir::walk::uses;
-use crate::ir::*;
-use crate::layout::assign::LayoutAssignment;
-use crate::layout::linear::Layout;
 use crate::missed::Missed;
-use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
-use crate::plan::product::InFlight;
-use crate::plan::warp_specialized::{FusedStore, TensorMap};
-use crate::plan::{Plan, tma_pipeline};
+use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
 use crate::variant::Variant;
 use std::collections::{BTreeSet, HashMap};
-use text::*;
-use thread_ir::{AccessKind, Lowered, ThreadIr};
-use warp_specialize::Role;
 
 /// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
 pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
@@ -126,292 +123,4 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
         requires: tma_pipeline::requires(f, &out.maps, out.requires),
         ..out
     })
-}
-
-/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.
-fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
-    t.size() == 2 && home.pairs().is_some()
-}
-
-/// A tile at hand: Rust for the element in register `#`.
-#[derive(Clone, Debug)]
-struct Regs(String);
-
-impl Regs {
-    fn at(&self, r: &str) -> String {
-        self.0.replace('#', r)
-    }
-}
-
-struct Codegen<'a> {
-    f: &'a Func,
-    a: &'a Analysis,
-    homes: &'a LayoutAssignment,
-    ahead: &'a CpAsyncPipeline,
-    /// What consumers compute by pieces of a store.
-    fused: &'a [FusedStore],
-    role: Role<'a>,
-    sites: bool,
-    /// Code under construction, innermost block last.
-    blocks: Vec<Vec<ThreadIr>>,
-    /// What is at hand in which layout, by block.
-    memo: Vec<HashMap<(Value, Layout), Regs>>,
-    affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
-    /// Comparisons of indices with limits, by their text.
-    comparisons: HashMap<String, predicates::Comparison>,
-    /// Layouts whose thread part is computed up front.
-    layouts: Vec<Layout>,
-    consts: Vec<String>,
-    temporaries: usize,
-    uses: Vec<u32>,
-    /// Whether any access is wider than an element.
-    vectors: bool,
-    /// Whether stores may go by tensor maps.
-    boxes: bool,
-    maps: Vec<TensorMap>,
-    /// Shared memory for such stores.
-    staging: usize,
-    /// What one thread has of a relaxed atomic and the others do not know yet.
-    owed: Vec<(Value, ThreadIr)>,
-    /// Of the loop that is being lowered.
-    late: Option<InFlight>,
-    /// Variables of which a copy, some iterations ahead, is meant.
-    advanced: BTreeSet<Var>,
-}
-
-impl Codegen<'_> {
-    fn node(&mut self, n: ThreadIr) {
-        self.blocks.last_mut().expect("a block").push(n);
-    }
-
-    fn line(&mut self, text: String) {
-        self.node(ThreadIr::Line(text));
-    }
-
-    fn fresh(&mut self) -> String {
-        self.temporaries += 1;
-        format!("x{}", self.temporaries)
-    }
-
-    fn site(&self, span: proc_macro2::Span) -> u32 {
-        if self.sites { span.start().line as u32 } else { 0 }
-    }
-
-    /// A table of constants indexed by register, as a template; nothing where it is the identity.
-    fn table(&mut self, values: &[usize]) -> String {
-        if values.iter().enumerate().all(|(i, &v)| i == v) {
-            return "#".into();
-        }
-        if values.iter().all(|&v| v == values[0]) {
-            return values[0].to_string();
-        }
-        format!("{}[#]", self.const_table("usize", values.iter().map(|v| v.to_string()).collect()))
-    }
-
-    fn const_table(&mut self, ty: &str, values: Vec<String>) -> String {
-        let item = format!(": [{ty}; {}] = [{}];", values.len(), values.join(", "));
-        if let Some(i) = self.consts.iter().position(|c| c.ends_with(&item)) {
-            return format!("K{i}");
-        }
-        let i = self.consts.len();
-        self.consts.push(format!("const K{i}{item}"));
-        format!("K{i}")
-    }
-
-    /// The thread's part of the flat index in a layout.
-    fn thread_var(&mut self, l: &Layout) -> String {
-        let bases = l.thread_bases();
-        let i = self.layouts.iter().position(|m| m.thread_bases() == bases).unwrap_or_else(|| {
-            self.layouts.push(l.clone());
-            self.layouts.len() - 1
-        });
-        format!("t{i}")
-    }
-
-    fn declare_vars(&self) -> Vec<String> {
-        let f = self.f;
-        let declare = |(i, v): (usize, &VarInfo)| {
-            let t = v.ty.dtype.rust();
-            match v.ty.is_scalar() {
-                true => format!("let mut m{i}: {t};"),
-                false => {
-                    let home = self.homes.of_var(f, Var(i as u32));
-                    match paired(v.ty.dtype, home) {
-                        true => format!("let mut m{i}: [u32; {}];", home.regs() / 2),
-                        false => format!("let mut m{i}: [{t}; {}];", home.regs()),
-                    }
-                }
-            }
-        };
-        let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
-        let fresh =
-            (0..f.vars.len()).filter(|&i| self.is_fresh(Var(i as u32))).map(|i| format!("let mut fresh_m{i}: bool;"));
-        f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).chain(fresh).collect()
-    }
-
-    fn stmts(&mut self, stmts: &[Stmt]) {
-        for s in stmts {
-            self.stmt(s);
-        }
-    }
-
-    /// Code of a nested block; what becomes at hand in it is forgotten after it.
-    fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<ThreadIr> {
-        self.blocks.push(vec![]);
-        self.memo.push(HashMap::new());
-        self.affine_memo.push(HashMap::new());
-        inner(self);
-        self.memo.pop();
-        self.affine_memo.pop();
-        self.blocks.pop().expect("pushed")
-    }
-
-    fn stmt(&mut self, s: &Stmt) {
-        self.settle(s);
-        match self.role {
-            Role::Whole => self.plain(s),
-            Role::Producer(p) => self.produce(s, p),
-            Role::Consumer(p) => {
-                match &s.kind {
-                    StmtKind::Let(v) if let Some((operand_group, _)) = self.copied(*v) => {
-                        self.arrived(*v, operand_group, &p.operand_groups[operand_group])
-                    }
-                    _ if p.waits.postponed.contains(&s.id) => {}
-                    _ => self.plain(s),
-                }
-                self.after(s, p);
-            }
-        }
-    }
-
-    fn plain(&mut self, s: &Stmt) {
-        let f = self.f;
-        match &s.kind {
-            StmtKind::Let(v) => self.define(*v),
-            StmtKind::Assign(var, v) => {
-                let to = self.var(*var);
-                if f.ty(*v).is_scalar() {
-                    self.line(format!("{to} = {};", scalar(*v)));
-                } else {
-                    let fresh = self.is_fresh(*var);
-                    if fresh && f.is_zeros(*v) {
-                        self.line(format!("{to} = d::unset(); fresh_{to} = true;"));
-                        return;
-                    }
-                    let home = self.homes.of_var(f, *var).clone();
-                    let regs = self.demand(*v, &home);
-                    let (t, paired) = (f.ty(*v).dtype, paired(f.ty(*v).dtype, &home));
-                    let one = if paired {
-                        format!("d::pair::<{}>({}, {})", t.rust(), regs.at("(2 * r)"), regs.at("(2 * r + 1)"))
-                    } else {
-                        regs.at("r")
-                    };
-                    self.line(format!(
-                        "{to} = {};{}",
-                        each(&one),
-                        if fresh { format!(" fresh_{to} = false;") } else { String::new() }
-                    ));
-                }
-            }
-            StmtKind::Store { place, value, mask, hint, span, .. } => {
-                if !self.box_store(s) {
-                    self.store(place, *value, *mask, *hint, *span);
-                }
-            }
-            StmtKind::If { cond, then, other } => {
-                let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
-                self.node(ThreadIr::If { cond: scalar(*cond), then, other });
-            }
-            StmtKind::For { .. } if self.ahead.rings.contains_key(&s.id) => self.staged(s),
-            StmtKind::For { body, .. } => {
-                if !self.late_loop(s, body) {
-                    self.rounds(s, |cx| cx.stmts(body));
-                }
-            }
-            StmtKind::Loop { body } => {
-                let body = self.nested(|cx| cx.stmts(body));
-                self.node(ThreadIr::Loop { body });
-            }
-            StmtKind::Break => self.node(ThreadIr::Break),
-            StmtKind::Continue => self.node(ThreadIr::Continue),
-            StmtKind::Return => self.node(ThreadIr::Return),
-            StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
-            StmtKind::Print { message, value, span } => self.print(message, *value, *span),
-        }
-    }
-
-    fn define(&mut self, v: Value) {
-        let f = self.f;
-        match f.op(v) {
-            _ if self.by_pieces(v) => {}
-            Op::Load { .. } if self.ahead.tiles.contains_key(&v) => {}
-            Op::Load { .. } => self.load(v),
-            Op::Dot { .. } => self.dot(v),
-            Op::Atomic { .. } => self.atomic(v),
-            Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
-            _ if f.ty(v).is_scalar() => {
-                let e = self.scalar_op(v);
-                self.line(format!("let {}: {} = {e};", scalar(v), f.ty(v).dtype.rust()));
-            }
-            Op::ReadVar(var) => {
-                if self.is_fresh(*var) {
-                    self.read_fresh(v, *var);
-                }
-                self.line(format!("let {} = {};", scalar(v), self.var(*var)));
-                let (home, t) = (self.homes.of(v).clone(), f.ty(v).dtype);
-                let regs = if paired(t, &home) {
-                    format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v))
-                } else {
-                    format!("{}[#]", scalar(v))
-                };
-                self.at_hand(v, home, Regs(regs));
-            }
-            op if op.is_elementwise() && !self.homes.is_cheap(v) => {
-                let home = self.homes.of(v).clone();
-                self.demand(v, &home);
-            }
-            // Shape operations and index arithmetic: when somebody asks.
-            _ => {}
-        }
-    }
-
-    fn var(&self, var: Var) -> String {
-        format!("{}{}", if self.advanced.contains(&var) { "n" } else { "m" }, var.0)
-    }
-
-    fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {
-        self.memo.last_mut().expect("a block").insert((v, l), regs);
-    }
-
-    fn assert(&mut self, cond: Value, message: &str, span: proc_macro2::Span) {
-        let (text, site) = (cstr(message), self.site(span));
-        if self.f.ty(cond).is_scalar() {
-            self.line(format!("d::assert({}, {text}, {site});", scalar(cond)));
-            return;
-        }
-        let layout = self.any_layout(cond);
-        let regs = self.demand(cond, &layout);
-        let ok = match self.valid(&layout, self.f.shape(cond)) {
-            Some(valid) => format!("!{} || {}", valid.at("r"), regs.at("r")),
-            None => regs.at("r"),
-        };
-        self.line(format!("d::each::<(), {}>(|r| d::assert({ok}, {text}, {site}));", layout.regs()));
-    }
-
-    fn print(&mut self, message: &str, value: Value, span: proc_macro2::Span) {
-        let (text, site) = (cstr(message), self.site(span));
-        if self.f.ty(value).is_scalar() {
-            self.line(format!("if tid == 0 {{ d::print({text}, {}, {site}); }}", scalar(value)));
-            return;
-        }
-        let layout = self.any_layout(value);
-        let regs = self.demand(value, &layout);
-        let once = self.once(&layout, self.f.shape(value)).unwrap_or_else(|| Regs("true".into()));
-        self.line(format!(
-            "d::each::<(), {}>(|r| if {} {{ d::print({text}, {}, {site}) }});",
-            layout.regs(),
-            once.at("r"),
-            regs.at("r")
-        ));
-    }
 }

@@ -1,6 +1,7 @@
 //! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and where it waits.
 
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::warp_specialize::Role;
 use crate::plan::pdl::first_that_waits;
 
 impl Codegen<'_> {

@@ -1,9 +1,12 @@
 //! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar, computed once,
 //! says how many indices from the first on are inside.
 
-use super::affine::Affine;
-use super::*;
+use crate::codegen::affine::Affine;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::scalar;
 use crate::dtype::DType;
+use crate::ir::{Binary, Op, StmtKind, Value};
+use crate::layout::linear::Layout;
 use std::collections::HashSet;
 
 /// The comparison `index < limit`.

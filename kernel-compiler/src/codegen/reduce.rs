@@ -1,9 +1,11 @@
 //! Reductions: within a thread, then by shuffles within a warp, then across warps through shared memory.
 
-use super::elementwise::op_text;
-use super::*;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::elementwise::op_text;
+use crate::codegen::text::{each, scalar};
 use crate::dtype::DType;
-use crate::layout::linear::{Conversion, Reduction, plan};
+use crate::ir::{Binary, Combine, Op, Value};
+use crate::layout::linear::{Conversion, Layout, Reduction, plan};
 
 /// What is reduced together: a value, or a value with its index.
 struct Items {

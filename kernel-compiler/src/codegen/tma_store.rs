@@ -2,9 +2,12 @@
 //! tensor maps take the array they are copied out while the next one, or the next tile, is computed, clipped at the array's ends by
 //! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
 
-use super::epilogue::Piece;
-use super::text::buffer_name;
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::epilogue::Piece;
+use crate::codegen::text::{buffer_name, each, number, scalar};
+use crate::codegen::thread_ir::{AccessKind, ThreadIr};
+use crate::codegen::warp_specialize::Role;
+use crate::ir::{Address, Hint, Number, Op, Stmt, StmtKind, Value, Window};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{ROW, matrix, part};

@@ -4,7 +4,11 @@
 //! where it is asked whether there is a next one, and not in which iterations there are: the two roles of a specialised
 //! program may go different ways and still meet in every copy.
 
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::text::scalar;
+use crate::codegen::thread_ir::ThreadIr;
+use crate::codegen::warp_specialize::Role;
+use crate::ir::{Func, Op, Stmt, StmtKind, Value};
 
 impl Codegen<'_> {
     /// The loop `s`, of which `inner` lowers an iteration, as often as it is laid out.

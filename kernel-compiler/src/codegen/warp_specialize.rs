@@ -1,7 +1,9 @@
 //! A program in two roles: the producer's and the consumers' code around the same operand_groups (see [`pipeline`](super::pipeline)).
 
-use super::text::{buffer_name, matrix_name};
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::text::{buffer_name, matrix_name, scalar};
+use crate::codegen::thread_ir::ThreadIr;
+use crate::ir::{Func, Op, Stmt, StmtKind, Value, Window};
 use crate::plan::product::InFlight;
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};

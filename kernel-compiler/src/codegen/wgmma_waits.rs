@@ -1,6 +1,8 @@
 //! Waits of consumers for products, and the release of buffers after them.
 
-use super::*;
+use crate::codegen::context::Codegen;
+use crate::codegen::text::scalar;
+use crate::ir::{Stmt, StmtKind};
 use crate::plan::warp_specialized::{Pipeline, Step};
 
 impl Codegen<'_> {

@@ -2,12 +2,12 @@
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
-use super::numbers::number;
 use crate::analysis::assume::analyse;
 use crate::analysis::axis_info::{Analysis, Assume};
 use crate::codegen::{op_text, text};
 use crate::dtype::DType;
-use crate::ir::*;
+use crate::emit::numbers::number;
+use crate::ir::{Address, Combine, Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`, with marked [`number`]s.

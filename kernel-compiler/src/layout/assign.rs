@@ -7,7 +7,7 @@
 
 use crate::analysis::axis_info::Analysis;
 use crate::ir::walk::walk;
-use crate::ir::*;
+use crate::ir::{Address, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::padded;
 use crate::mma::mma_sync;

@@ -1,10 +1,10 @@
 //! Products of warps that work for themselves, by `mma.sync` or by multiply-adds.
 
-use super::{bits, depth, left_operand};
 use crate::dtype::DType;
-use crate::ir::*;
+use crate::ir::{Func, Op, Precision, Value, matrices};
 use crate::layout::linear::Layout;
 use crate::layout::padded;
+use crate::mma::{bits, depth, left_operand};
 
 /// The instructions that make a product, where it is not warpgroups that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

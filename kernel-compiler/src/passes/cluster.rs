@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, walk, written};
-use crate::ir::*;
+use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo};
 use crate::missed::{Changed, Missed};
 use proc_macro2::Span;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 //! `acc = dot(..); acc = dot(.., acc)` is then one chain of products, without a stop in a variable between them.
 
 use crate::ir::walk::{reads, walk};
-use crate::ir::*;
+use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
 pub fn run(f: &mut Func) {

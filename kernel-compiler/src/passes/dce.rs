@@ -1,6 +1,6 @@
 //! Drops values that nothing uses.
 
-use crate::ir::*;
+use crate::ir::{Combine, Func, Op, Stmt, StmtKind, Value};
 
 pub fn run(f: &mut Func) {
     let mut live = vec![false; f.values.len()];

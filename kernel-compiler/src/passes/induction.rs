@@ -2,7 +2,7 @@
 //! arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
 
 use crate::ir::walk::{assigned, reads};
-use crate::ir::*;
+use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 
 pub fn run(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);

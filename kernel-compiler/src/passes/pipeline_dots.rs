@@ -8,7 +8,7 @@
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, values};
-use crate::ir::*;
+use crate::ir::{Binary, Combine, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
 use crate::missed::{Changed, Missed};
 use std::collections::{HashMap, HashSet};
 

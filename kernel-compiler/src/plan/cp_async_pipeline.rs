@@ -5,20 +5,20 @@
 //! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
 //! its body does.
 
-use super::operands::WGMMA;
-use super::product::{InFlight, Operand, Product};
-use super::smem_operand::{fast, fetch, flat, source, squeezed};
-use super::warp_specialized::sorted;
-use super::wgmma_cp_async;
 use crate::analysis::axis_info::Analysis;
 use crate::ir::walk::{dots, values, walk, written};
-use crate::ir::*;
+use crate::ir::{Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
 use crate::mma::fragments::Side;
+use crate::plan::operands::WGMMA;
+use crate::plan::product::{InFlight, Operand, Product};
+use crate::plan::smem_operand::{fast, fetch, flat, source, squeezed};
+use crate::plan::warp_specialized::sorted;
+use crate::plan::wgmma_cp_async;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 

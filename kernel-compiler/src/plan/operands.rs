@@ -1,14 +1,14 @@
 //! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
 
-use super::smem_operand::squeezed;
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk, written};
-use crate::ir::*;
+use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
 use crate::mma::depth;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
+use crate::plan::smem_operand::squeezed;
 use std::collections::{HashMap, HashSet};
 
 /// Of a box, in each dimension.

@@ -5,18 +5,18 @@
 //! *operand_group*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
-use super::operands::{self, MAX_BOX, Source, Sources, TMA, Taken};
-use super::product::{Operand, Product};
-use super::warp_specialized::{
-    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
-};
-use super::{deferred_wait, wgmma_waits};
 use crate::ir::walk::{uses, walk};
-use crate::ir::*;
+use crate::ir::{Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var, Window};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
 use crate::passes::cluster::depends_on_rank;
+use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
+use crate::plan::product::{Operand, Product};
+use crate::plan::warp_specialized::{
+    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
+};
+use crate::plan::{deferred_wait, operands, wgmma_waits};
 use std::collections::{HashMap, HashSet};
 
 /// As many as the launcher has room for.

@@ -1,17 +1,17 @@
 //! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
 //! pointers, of which tensor maps know nothing.
 
-use super::deferred_wait::in_flight;
-use super::operands::{self, WGMMA};
-use super::product::{InFlight, Operand, Product};
-use super::smem_operand::{fast, source};
 use crate::analysis::axis_info::Analysis;
-use crate::ir::*;
+use crate::ir::{Func, LoopOptions, Op, Stmt, StmtKind, Value};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
 use crate::mma::fragments::Side;
 use crate::mma::wgmma::GROUP_ROWS;
+use crate::plan::deferred_wait::in_flight;
+use crate::plan::operands::{self, WGMMA};
+use crate::plan::product::{InFlight, Operand, Product};
+use crate::plan::smem_operand::{fast, source};
 use std::collections::HashMap;
 
 /// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.

@@ -1,8 +1,12 @@
 //! Calls: access options, helpers (inlined), closures, then the built-in operations.
 
-use super::*;
-use crate::front::ast::{ExprKind, Generic, Helper};
-use proc_macro2::Ident;
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast::{Expr, ExprKind, Generic, Helper};
+use crate::front::infer::{Binding, Closure, Infer, Val, dot, memory, ops};
+use crate::ir::Hint;
+use proc_macro2::{Ident, Span};
+use std::collections::HashMap;
 
 /// Helpers may call helpers this deep; recursion cannot end at compile time.
 const MAX_DEPTH: usize = 32;

@@ -1,7 +1,13 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
-use super::*;
-use crate::front::ast::{Block, ExprKind, Pattern, Said};
+use crate::diag::{Reported, Result};
+use crate::dtype::DType;
+use crate::front::ast;
+use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
+use crate::front::infer::{Binding, Infer, Range, Val};
+use crate::ir::{Op, Stmt, StmtKind, Type, Var};
+use proc_macro2::Span;
+use std::collections::HashMap;
 
 /// Iterations that `static_range` may unroll.
 pub(super) const MAX_UNROLL: i128 = 1024;

@@ -1,7 +1,11 @@
 //! `dot`: products of tiles.
 
-use super::ops::Call;
-use super::*;
+use crate::diag::{Reported, Result};
+use crate::dtype::DType;
+use crate::front::infer::ops::Call;
+use crate::front::infer::{Infer, Val};
+use crate::ir::{Op, Precision, Type, Value, matrices};
+use proc_macro2::Span;
 
 /// The options of a `dot`, as written after it.
 pub(super) fn precision(name: &str) -> Option<Precision> {

@@ -1,7 +1,13 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
-use super::*;
-use crate::front::ast::{BinaryOp, ExprKind, UnaryOp};
+use crate::diag::{Reported, Result};
+use crate::dtype::DType;
+use crate::front::ast;
+use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::front::infer::{Binding, Closure, Infer, Range, Val, ops};
+use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
+use proc_macro2::Span;
+use std::rc::Rc;
 
 impl Infer<'_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Result<Val> {

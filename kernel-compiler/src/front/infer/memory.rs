@@ -1,7 +1,12 @@
 //! Loads, stores, atomics, views and pointers.
 
-use super::ops::Call;
-use super::*;
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast::Expr;
+use crate::front::infer::ops::Call;
+use crate::front::infer::{Infer, Val, dot, ops};
+use crate::ir::{Address, Atomic, Binary, Dim, Hint, Number, Op, ParamKind, Precision, StmtKind, Type, Value, Window};
+use proc_macro2::Span;
 
 /// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`.
 #[derive(Default)]

@@ -17,8 +17,9 @@ pub use ops::BUILTINS;
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
-use crate::front::ast::{self, Config, Expr, Kernel, ParamKind};
-use crate::ir::*;
+use crate::front::ast;
+use crate::front::ast::{Config, Expr, Kernel, ParamKind};
+use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use proc_macro2::Span;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,9 +1,12 @@
 //! The built-in operations: one arm per name. A new operation starts here.
 
-use super::memory::Options;
-use super::*;
-use crate::front::ast::Generic;
-use proc_macro2::Ident;
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast::{Expr, Generic};
+use crate::front::infer::memory::Options;
+use crate::front::infer::{Infer, Val, memory};
+use crate::ir::{Binary, Op, Shape, StmtKind, Type, Unary, Value};
+use proc_macro2::{Ident, Span};
 
 pub(super) struct Call<'a> {
     pub name: &'a Ident,

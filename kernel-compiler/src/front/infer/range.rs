@@ -1,7 +1,10 @@
 //! Ranges: what a loop runs over, and how.
 
-use super::ops::Call;
-use super::*;
+use crate::diag::Result;
+use crate::front::infer::ops::Call;
+use crate::front::infer::{Infer, Range, Val, control, ops};
+use crate::ir::LoopOptions;
+use std::rc::Rc;
 
 /// A schedule deeper than this holds no tile.
 const MAX_STAGES: i128 = 16;

@@ -1,7 +1,12 @@
 //! Reductions: over an axis, or over all elements to a scalar.
 
-use super::ops::Call;
-use super::*;
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast;
+use crate::front::infer::ops::Call;
+use crate::front::infer::{Closure, Infer, Val, ops};
+use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
+use proc_macro2::Span;
 
 impl Infer<'_> {
     /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them.

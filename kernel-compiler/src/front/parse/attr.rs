@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
-use crate::front::ast::*;
+use crate::front::ast::{Config, Expr, TypeParam};
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
-use crate::front::ast::*;
+use crate::front::ast::{BinaryOp, Block, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 

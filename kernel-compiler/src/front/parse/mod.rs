@@ -5,8 +5,9 @@ mod body;
 
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
-use crate::front::ast::*;
-use attr::{Attr, Named};
+use crate::front::ast::{Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
+use crate::front::parse::attr::{Attr, Named};
+use crate::ir::ParamKind;
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;

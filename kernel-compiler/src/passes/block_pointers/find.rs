@@ -1,7 +1,8 @@
 //! One access: the array that it is a window of, and where in it.
 
-use super::origins::Begins;
-use super::*;
+use crate::analysis::polynomial::{Atom, Sum, Sums};
+use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
+use crate::passes::block_pointers::origins::Begins;
 
 /// An extent that nothing is beyond: of what no mask limits.
 pub const UNLIMITED: u64 = (1 << 31) - 128;

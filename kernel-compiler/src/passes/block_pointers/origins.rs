@@ -1,8 +1,11 @@
 //! Where windows begin, as numbers: not negative ones that have wrapped around, for what is below 0 in one dimension is somewhere else in memory,
 //! and zero in a window.
 
-use super::*;
+use crate::analysis::polynomial::{Atom, Sum, Sums, Wrap};
+use crate::dtype::DType;
 use crate::ir::walk::assigned;
+use crate::ir::{Binary, Func, Guard, Op, Test, Value};
+use std::collections::HashSet;
 
 /// Of a slot that is the number of a row or a column.
 const LARGEST: u64 = 1 << 30;
