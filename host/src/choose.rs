@@ -10,6 +10,7 @@ use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
+use core::marker::PhantomData;
 use kernel_core::{Call, KernelDesc, MAX_SLOTS, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
@@ -206,10 +207,12 @@ impl Runtime {
             };
             outputs.push(Output {
                 addr: b.start,
+                place: b.place,
                 bytes,
                 dtype: param.dtype,
                 tf32: desc.tf32,
                 compare: !stream.blocks().contains(b.start),
+                borrow: PhantomData,
             });
         }
         let _alone = self.measuring();
@@ -220,7 +223,9 @@ impl Runtime {
         let mut prepare = |i: usize| self.can_run(call, &desc.configs[i]);
         let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
         let ids = desc.configs.iter().map(|c| c.id).collect();
-        let mut bench = Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run)?;
+        // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent, which
+        // by `RawArg::within` is the call's.
+        let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
         let shipped =
             self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
         let report = search(&mut bench, shipped)?;
@@ -288,12 +293,13 @@ impl Runtime {
     /// The candidate to use, as an index: a known result, else measured now with `run(candidate)`, which enqueues one
     /// whole run of it on `stream`. `outputs` are all that it writes but scratch; they are as before afterwards.
     ///
-    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], and the first candidate's where none can run.
+    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], [`Error::StreamMismatch`] where the stream or an output
+    /// is of another device, and the first candidate's where none can run.
     pub fn choose_among(
         &self,
         stream: &Stream,
         op: &Tunable,
-        outputs: &[Output],
+        outputs: &[Output<'_>],
         mut run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
         let mut buckets: Buckets = [0; MAX_SLOTS];
@@ -333,7 +339,9 @@ impl Runtime {
             let _alone = self.measuring();
             let measure = || {
                 let mut prepare = |_| Ok(());
-                let mut bench = Measure::new(self, stream, op.candidates.to_vec(), outputs, &mut prepare, &mut run)?;
+                let ids = op.candidates.to_vec();
+                // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
+                let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, &mut run) }?;
                 let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)))?;
                 self.keep(&file, &report);
                 Ok(report.winner)

@@ -109,6 +109,7 @@ enum Owner {
 
 // SAFETY: DLPack lets a consumer call the deleter from any thread, and the memory is plain data.
 unsafe impl Send for DlpackTensor {}
+// SAFETY: a shared tensor is only read.
 unsafe impl Sync for DlpackTensor {}
 
 impl Drop for Owner {
@@ -133,7 +134,8 @@ impl DlpackTensor {
     pub unsafe fn from_managed(rt: &Runtime, tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Managed(t);
-        Self::read(rt, &t.as_ref().dl_tensor, false, owner)
+        // SAFETY: the caller's contract; the tensor lives as long as `owner`.
+        unsafe { Self::read(rt, &t.as_ref().dl_tensor, false, owner) }
     }
 
     /// As [`DlpackTensor::from_managed`], for `dltensor_versioned` capsules.
@@ -142,13 +144,18 @@ impl DlpackTensor {
     /// As [`DlpackTensor::from_managed`].
     pub unsafe fn from_versioned(rt: &Runtime, tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
-        let (owner, major) = (Owner::Versioned(t), t.as_ref().major);
+        let owner = Owner::Versioned(t);
+        // SAFETY: the caller's contract. The version comes first in every version of the structure.
+        let major = unsafe { t.as_ref() }.major;
         if major != 1 {
             return Err(foreign(format!("DLPack version {major} is not understood, version 1 is")));
         }
-        Self::read(rt, &t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner)
+        // SAFETY: the caller's contract; the tensor lives as long as `owner`.
+        unsafe { Self::read(rt, &t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner) }
     }
 
+    /// # Safety
+    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
         let place = match t.device.device_type {
             1 | 3 => Place::Host,
@@ -163,7 +170,8 @@ impl DlpackTensor {
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
         let numbers = |p: *const i64| -> Result<Vec<u64>> {
-            let all = if rank == 0 { &[][..] } else { core::slice::from_raw_parts(p, rank) };
+            // SAFETY: called with the shape and the strides, where these are not null.
+            let all = if rank == 0 { &[][..] } else { unsafe { core::slice::from_raw_parts(p, rank) } };
             all.iter().map(|&v| u64::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
         };
         if rank > 0 && t.shape.is_null() {
@@ -216,7 +224,8 @@ impl DlpackTensor {
     /// All elements of a row-major tensor. Errors: [`Error::Foreign`] for another element type or a strided tensor.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.typed::<T>()?;
-        let len = self.dims.iter().product();
+        // Of a dense tensor it is the product of the extents, which may overflow elsewhere.
+        let len = span(&self.dims, &self.strides)?;
         let dense = row_major(&self.dims)?;
         // The stride of an axis with one element says nothing.
         if len > 0 && self.dims.iter().zip(self.strides.iter().zip(&dense)).any(|(&d, (a, b))| d > 1 && a != b) {

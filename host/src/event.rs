@@ -29,6 +29,7 @@ impl Event {
         let Some(cuda) = rt.cuda_context() else { return Ok(Event(Inner::Host(Mutex::default()))) };
         let _entered = cuda.enter()?;
         let mut raw = core::ptr::null_mut();
+        // SAFETY: room for the handle.
         cuda.api.check("creating an event", unsafe { (cuda.api.event_create)(&mut raw, 0) })?;
         Ok(Event(Inner::Cuda { cuda: cuda.clone(), raw: Handle(raw) }))
     }
@@ -42,6 +43,7 @@ impl Event {
             }
             (Inner::Cuda { cuda, raw }, Some(s)) => {
                 let _entered = cuda.enter()?;
+                // SAFETY: both live as long as the values that are borrowed.
                 cuda.api.check("recording an event", unsafe { (cuda.api.event_record)(raw.0, s.raw.0) })
             }
             _ => Err(Error::StreamMismatch),
@@ -87,6 +89,7 @@ impl Event {
                 self.synchronize()?;
                 let _entered = cuda.enter()?;
                 let mut ms = 0f32;
+                // SAFETY: a query of two events that live as long as the values that are borrowed.
                 let code = unsafe { (cuda.api.event_elapsed_time)(&mut ms, start.0, end.0) };
                 cuda.api.check("measuring time between events", code)?;
                 Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) * 1e-3))
@@ -100,6 +103,7 @@ impl Event {
             (Inner::Host(_), None) => Ok(()),
             (Inner::Cuda { cuda, raw }, Some(s)) => {
                 let _entered = cuda.enter()?;
+                // SAFETY: both live as long as the values that are borrowed.
                 cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, raw.0, 0) })
             }
             _ => Err(Error::StreamMismatch),

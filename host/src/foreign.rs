@@ -64,7 +64,8 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     /// # Safety
     /// As [`Foreign::from_raw`], and nothing else uses the memory during `'a`.
     pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
-        Foreign::from_raw(rt, addr.cast_const(), len).map(ForeignMut)
+        // SAFETY: the caller's contract.
+        unsafe { Foreign::from_raw(rt, addr.cast_const(), len) }.map(ForeignMut)
     }
 
     /// As [`Foreign::from_cudarc`].

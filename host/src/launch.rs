@@ -256,7 +256,8 @@ impl Runtime {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
             }
             _ => {
-                // SAFETY: the slots are those of this kernel, and their memory was checked to be here.
+                // SAFETY: the slots are those of this kernel, by `Call`, and the memory of its arguments was checked to be
+                // here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
                 unsafe { cpu::launch(config.cpu, grid, call.slots()) };
                 Ok(())
             }
@@ -267,7 +268,7 @@ impl Runtime {
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
         });
-        ran.inspect_err(|_| stream.blocks().zero_again(call.slots()))
+        ran.inspect_err(|_| stream.blocks().zero_again(call.buffers()))
     }
 }
 
@@ -286,7 +287,8 @@ impl Ready {
         }
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
+        // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.
+        // The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits for the stream.
         let code = unsafe {
             match self.early && f.early {
                 false => (cuda.api.launch_kernel)(
@@ -341,7 +343,7 @@ unsafe fn launch_early(
         attrs: &mut allowed,
         numAttrs: 1,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract; the configuration and its one attribute live until the call returns.
     unsafe { (cuda.api.launch_kernel_ex)(&config, f.raw.0, params.as_mut_ptr(), core::ptr::null_mut()) }
 }
 

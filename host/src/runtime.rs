@@ -133,6 +133,7 @@ impl Runtime {
         let driver = core::ptr::from_ref(api) as usize;
         let id_of = |context: CUcontext| -> Result<Id> {
             let mut number = 0;
+            // SAFETY: a query of a context that is current, or retained.
             api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut number) })?;
             Ok((context as usize, number))
         };
@@ -286,6 +287,7 @@ impl Runtime {
         let Some(cuda) = self.cuda_context() else { return Ok(()) };
         let _entered = cuda.enter()?;
         let mut ordinal = 0i32;
+        // SAFETY: a query; the driver looks the address up and does not follow it. The attribute is a 32-bit number.
         match unsafe { (cuda.api.pointer_get_attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, addr) } {
             code::SUCCESS if ordinal as u32 == cuda.ordinal => Ok(()),
             code::SUCCESS => {

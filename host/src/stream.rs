@@ -99,6 +99,7 @@ impl Stream {
         const NON_BLOCKING: u32 = 1;
         let mut raw = core::ptr::null_mut();
         let _entered = cuda.enter()?;
+        // SAFETY: room for the handle.
         cuda.api.check("creating a stream", unsafe { (cuda.api.stream_create)(&mut raw, NON_BLOCKING) })?;
         let stream = Self::cuda(cuda.clone(), raw, Owner::Own);
         cuda.order(raw, DEFAULT_STREAM)?;
@@ -122,6 +123,7 @@ impl Stream {
         }
         let _entered = cuda.enter()?;
         let mut context = core::ptr::null_mut();
+        // SAFETY: a query of the caller's stream, which is valid.
         cuda.api.check("asking for the stream's context", unsafe { (cuda.api.stream_get_ctx)(raw, &mut context) })?;
         if context != cuda.context.0 {
             return Err(Error::StreamMismatch);
@@ -274,7 +276,7 @@ impl Drop for CudaStream {
     fn drop(&mut self) {
         let blocks = self.scratch.take();
         if matches!(self.owner, Owner::Default) {
-            return blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
+            return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
         let ordered = match (&self.owner, &*self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             // The stream may be gone already, where C code owns it: it is not named.

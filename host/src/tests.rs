@@ -6,7 +6,7 @@ use crate::{
     Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream,
     Tunable, cuda_status,
 };
-use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place};
+use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place, SliceMutArg};
 use std::time::Duration;
 
 /// A CPU runtime that keeps no results on disk.
@@ -222,6 +222,7 @@ fn scratch_is_kept_and_recognised() {
     let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
     assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
     let ticket = s.zeroed_scratch::<u32>(1).unwrap();
+    // SAFETY: one number on the host, which the lease keeps.
     assert_eq!(unsafe { *(ticket.raw().addr() as *const u32) }, 0);
     assert!(s.scratch::<f32>(0).unwrap().is_empty());
 }
@@ -240,6 +241,7 @@ fn streams_and_events_off_the_gpu() {
     s.wait_for(rt.stream()).unwrap();
     assert!(s.is_done().unwrap() && !s.is_capturing());
     assert!(matches!(s.capture(|_| Ok(())), Err(Error::Unsupported { .. })));
+    // SAFETY: null is a stream.
     assert!(unsafe { Stream::from_raw(&rt, core::ptr::null_mut()) }.is_err());
 }
 
@@ -247,15 +249,20 @@ fn streams_and_events_off_the_gpu() {
 fn foreign_memory() {
     let rt = cpu();
     let (x, mut y) = (ramp(5), vec![0.0f32; 5]);
+    // SAFETY: the vector has 5 elements, and nobody writes them meanwhile.
     let fx = unsafe { Foreign::from_raw(&rt, x.as_ptr(), 5) }.unwrap();
+    // SAFETY: the vector has 5 elements, and nobody else uses them meanwhile.
     let mut fy = unsafe { ForeignMut::from_raw(&rt, y.as_mut_ptr(), 5) }.unwrap();
     rt.launch(copy_of(&fx, &mut fy)).unwrap();
     assert_eq!(x, y);
     let p = x.as_ptr();
-    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1) }.is_err());
-    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0) }.is_ok());
-    assert!(unsafe { Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1) }.is_err());
-    assert!(unsafe { Foreign::from_raw(&rt, p, usize::MAX) }.is_err());
+    // SAFETY: nothing is read through what is made of these; most are refused.
+    unsafe {
+        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1).is_err());
+        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0).is_ok());
+        assert!(Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1).is_err());
+        assert!(Foreign::from_raw(&rt, p, usize::MAX).is_err());
+    }
 }
 
 #[test]
@@ -283,6 +290,7 @@ fn dlpack_tensors() {
     let mut take = |change: &dyn Fn(&mut DLTensor)| {
         let original = tensor.dl_tensor;
         change(&mut tensor.dl_tensor);
+        // SAFETY: a tensor of this test's memory, whose deleter frees nothing; one taken before is gone.
         let t = unsafe { DlpackTensor::from_managed(&cpu(), &mut tensor) };
         tensor.dl_tensor = original;
         t
@@ -295,6 +303,7 @@ fn dlpack_tensors() {
         assert!(t.view_mut::<f32, 2>().is_ok() && t.slice_mut::<f32>().is_ok());
         assert!(t.slice::<i32>().is_err() && t.view::<f32, 3>().is_err());
     }
+    // SAFETY: the tensor has two strides.
     let transposed =
         |t: &mut DLTensor| unsafe { core::slice::from_raw_parts_mut(t.strides, 2) }.copy_from_slice(&[1, 3]);
     let t = take(&transposed).unwrap();
@@ -309,7 +318,33 @@ fn dlpack_tensors() {
     assert!(take(&|t| t.ndim = -1).is_err());
     assert!(take(&|t| t.device = DLDevice { device_type: 2, device_id: 3 }).is_err());
     assert_eq!(DELETED.load(Relaxed), 9, "released once each, on errors too");
+    // SAFETY: null is refused.
     assert!(unsafe { DlpackTensor::from_managed(&cpu(), core::ptr::null_mut()) }.is_err());
+}
+
+/// Extents whose product is beyond 64 bits, of a tensor without elements or with strides of 0.
+#[test]
+fn extents_of_a_dlpack_tensor_that_do_not_multiply_are_no_overflow() {
+    for (shape, strides) in [([1i64 << 40, 1 << 40, 0], [0i64, 0, 0]), ([1 << 40, 1 << 40, 1], [0, 0, 0])] {
+        let (mut shape, mut strides, mut data) = (shape, strides, [1f32]);
+        let mut tensor = DLManagedTensor {
+            dl_tensor: DLTensor {
+                data: data.as_mut_ptr().cast(),
+                device: DLDevice { device_type: 1, device_id: 0 },
+                ndim: 3,
+                dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+                shape: shape.as_mut_ptr(),
+                strides: strides.as_mut_ptr(),
+                byte_offset: 0,
+            },
+            manager_ctx: core::ptr::null_mut(),
+            deleter: None,
+        };
+        // SAFETY: a tensor of this test's memory, which has one element where the extents ask for any.
+        let t = unsafe { DlpackTensor::from_managed(&cpu(), &mut tensor) }.unwrap();
+        let empty = shape.contains(&0);
+        assert_eq!(t.slice::<f32>().map(|s| s.len()).ok(), empty.then_some(0));
+    }
 }
 
 #[test]
@@ -410,18 +445,36 @@ fn operations_of_several_launches_choose_a_candidate() {
     let run = |i: usize| {
         runs.set(runs.get() + 1);
         std::thread::sleep(Duration::from_micros([900, 100, 1][i]));
+        // SAFETY: the one element of `y`, which nobody else uses while a candidate runs.
         unsafe { *at += if i == 2 { 5 } else { 3 } };
         Ok(())
     };
-    let outputs = [Output::new(&(&mut y).as_slice_mut_arg())];
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 0, "not on the CPU");
+    fn outputs(y: &mut Buffer<i32>) -> [Output<'_>; 1] {
+        // SAFETY: the candidates alone use it during a choice.
+        [unsafe { Output::new(&y.as_slice_mut_arg()) }]
+    }
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 0, "not on the CPU");
     assert_eq!(runs.get(), 0);
     rt.set_autotune(Autotune::Force);
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 1);
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 1);
     assert_eq!(y.to_vec().unwrap(), [0], "restored");
     let before = runs.get();
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs, run).unwrap(), 1, "the same bucket");
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs(&mut y), run).unwrap(), 1, "the same bucket");
     assert_eq!(runs.get(), before);
     let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
-    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs, fail), Err(Error::Shape { .. })));
+    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs(&mut y), fail), Err(Error::Shape { .. })));
+}
+
+/// The tuner would read and write the memory of a device, or of another one, as this one's.
+#[test]
+fn an_output_that_lives_elsewhere_is_not_measured() {
+    let rt = cpu();
+    rt.set_autotune(Autotune::Force);
+    let op = Tunable { name: "elsewhere", types: "", version: "1", sizes: &[7], candidates: &["one", "other"] };
+    // SAFETY: an address of a device, which the host cannot follow.
+    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, Place::Cuda(0)) };
+    // SAFETY: nobody uses it.
+    let outputs = [unsafe { Output::new(&there) }];
+    let chosen = rt.choose_among(rt.stream(), &op, &outputs, |_| Ok(()));
+    assert!(matches!(chosen, Err(Error::StreamMismatch)), "{chosen:?}");
 }

@@ -42,6 +42,8 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     }],
 }];
 
+/// # Safety
+/// None: it does nothing.
 unsafe fn on_cpu(_: &cpu::Program, _: &[u64]) {}
 
 fn grid(c: &GridCtx) -> [u64; 3] {

@@ -38,9 +38,12 @@ fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {
     [c.slots[1].div_ceil(THREADS), 1, 1]
 }
 
+/// # Safety
+/// The slots are a slice of f32 that may be read and one that may be written.
 unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
     if p.id[0] == 0 {
         for i in 0..s[1].min(s[3]) as usize {
+            // SAFETY: element `i` of both slices, which this program alone writes.
             unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + 1.0 };
         }
     }
@@ -103,7 +106,7 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts 
 /// # Safety
 /// As of [`KernelDesc::new`].
 unsafe fn leak(parts: KernelParts) -> &'static KernelDesc {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     Box::leak(Box::new(unsafe { KernelDesc::new(parts) }))
 }
 

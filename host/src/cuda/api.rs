@@ -3,6 +3,17 @@
 //! cudarc finds and keeps the library and gives the handle types. Its own function wrappers are not used: they panic at
 //! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
 //! invalid. Here a missing symbol is an error and a result is a number.
+//!
+//! # Contract of a call
+//! Who has an [`Api`] has a driver that is initialised. A call of one of its functions is sound where
+//! - a pointer that is written through has room for the values that the header names, and one that is read through has
+//!   them, during the call;
+//! - a handle (stream, event, graph, pool, library, context) was given by this driver and is not given back, and a range
+//!   of device memory lies in one allocation that is not freed before the work is done.
+//!
+//! Numbers need no argument: the driver checks them. A *query* writes to its out-parameters and changes nothing else.
+//! Functions of this crate that take a `CUstream` or a `CUdeviceptr` ask the second point of their callers: both come from
+//! values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
 use super::context::Cuda;
 use crate::error::{Error, Result};
@@ -197,6 +208,7 @@ impl Api {
                 let lib = sys::culib();
                 Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
             }?;
+            // SAFETY: a function of the table, which takes a number.
             match unsafe { (api.init)(0) } {
                 code::SUCCESS => Ok(api),
                 e => Err(Error::NoCuda { why: format!("the driver does not start: {}", api.name(e)) }),
@@ -213,7 +225,7 @@ impl Api {
 
     fn text(&self, e: Code, f: unsafe extern "C" fn(Code, *mut *const c_char) -> Code) -> Option<String> {
         let mut s = core::ptr::null();
-        // SAFETY: the driver gives a static string, or null for a code it does not know.
+        // SAFETY: `f` is a query; the driver gives a static string, or null for a code it does not know.
         unsafe {
             (f(e, &mut s) == code::SUCCESS && !s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned())
         }

@@ -13,9 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Driver handles may be used from any thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle<T>(pub T);
-// SAFETY: the driver API is thread-safe; what a handle refers to is not thread-bound.
-unsafe impl<T> Send for Handle<T> {}
-unsafe impl<T> Sync for Handle<T> {}
+// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread, and
+// what the handle refers to is bound to none.
+unsafe impl<T> Send for Handle<*mut T> {}
+// SAFETY: as above; a shared handle is copied.
+unsafe impl<T> Sync for Handle<*mut T> {}
 
 /// The legacy default stream, to which a null handle refers.
 pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
@@ -74,6 +76,7 @@ impl Cuda {
     /// How many devices the driver shows.
     pub(crate) fn count(api: &Api) -> Result<u32> {
         let mut n = 0;
+        // SAFETY: a query.
         match unsafe { (api.device_get_count)(&mut n) } {
             code::SUCCESS => Ok(n as u32),
             code::NO_DEVICE => Ok(0),
@@ -98,8 +101,10 @@ impl Cuda {
             return Err(Error::NoDevice { ordinal, count });
         }
         let mut device = 0;
+        // SAFETY: a query.
         api.check("opening the device", unsafe { (api.device_get)(&mut device, ordinal as i32) })?;
         let mut context = core::ptr::null_mut();
+        // SAFETY: room for the handle; the device was given by the driver.
         api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
         let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
         known.push(Arc::downgrade(&cuda));
@@ -109,6 +114,7 @@ impl Cuda {
     /// The context that is current on this thread; `None` without one.
     pub(crate) fn current(api: &'static Api) -> Result<Option<CUcontext>> {
         let mut context = core::ptr::null_mut();
+        // SAFETY: a query.
         api.check("asking for the current context", unsafe { (api.ctx_get_current)(&mut context) })?;
         Ok((!context.is_null()).then_some(context))
     }
@@ -121,6 +127,7 @@ impl Cuda {
         }
         drop(known);
         let mut device = 0;
+        // SAFETY: a query.
         api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
         // A CUdevice is its ordinal.
         Self::build(api, device as u32, device, context, false).map(Arc::new)
@@ -129,17 +136,21 @@ impl Cuda {
     fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
         let get = |what: i32| -> Result<u32> {
             let mut v = 0;
+            // SAFETY: a query.
             api.check("asking for a device attribute", unsafe { (api.device_get_attribute)(&mut v, what, device) })?;
             Ok(v as u32)
         };
         let made = (|| {
             let mut name = [0u8; 256];
+            // SAFETY: a query; there is room for 255 bytes, and a zero behind them.
             api.check("asking for the device's name", unsafe {
                 (api.device_get_name)(name.as_mut_ptr().cast(), 255, device)
             })?;
             let mut memory = 0;
+            // SAFETY: a query.
             api.check("asking for the device's memory", unsafe { (api.device_total_mem)(&mut memory, device) })?;
             let mut driver = 0;
+            // SAFETY: a query.
             api.check("asking for the driver's version", unsafe { (api.driver_get_version)(&mut driver) })?;
             let own = (get(attr::MAJOR)?, get(attr::MINOR)?);
             let compute = assumed_compute(own);
@@ -184,6 +195,7 @@ impl Cuda {
             }
             Err(e) => {
                 if retained {
+                    // SAFETY: `primary` retained it, and nobody has it.
                     unsafe { (api.primary_ctx_release)(device) };
                 }
                 Err(e)
@@ -199,10 +211,12 @@ impl Cuda {
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered> {
         let mut before = core::ptr::null_mut();
+        // SAFETY: a query.
         self.api.check("asking for the current context", unsafe { (self.api.ctx_get_current)(&mut before) })?;
         if before == self.context.0 {
             return Ok(Entered { api: self.api, before: core::ptr::null_mut() });
         }
+        // SAFETY: retained by this value, or the context of a caller who keeps it.
         self.api.check("making the context current", unsafe { (self.api.ctx_set_current)(self.context.0) })?;
         Ok(Entered { api: self.api, before })
     }
@@ -218,6 +232,7 @@ impl Cuda {
     /// Whether work put on the stream is recorded into a graph. A stream that cannot be asked counts as captured.
     pub(crate) fn is_capturing(&self, stream: CUstream) -> bool {
         let mut status = 0;
+        // SAFETY: a query of a live stream.
         let code = unsafe { (self.api.stream_is_capturing)(stream, &mut status) };
         code != code::SUCCESS || status != 0
     }
@@ -282,11 +297,13 @@ impl Cuda {
     /// Lets `stream` wait for all work given to `other` so far. The context must be current.
     pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
         let event = self.new_event()?;
+        // SAFETY: the event made above, and a live stream.
         let mut code = unsafe { (self.api.event_record)(event, other) };
         if code == code::SUCCESS {
+            // SAFETY: a live stream, and the event made above.
             code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
         }
-        // The driver keeps a destroyed event until its work is done.
+        // SAFETY: the event made above, which nobody else has. The driver keeps it until its work is done.
         unsafe { (self.api.event_destroy)(event) };
         self.api.check("ordering two streams", code)
     }
@@ -294,6 +311,7 @@ impl Cuda {
     /// Free bytes on the device, where the driver tells.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let (mut free, mut total) = (0, 0);
+        // SAFETY: a query.
         (unsafe { (self.api.mem_get_info)(&mut free, &mut total) } == code::SUCCESS).then_some(free as u64)
     }
 }
@@ -305,6 +323,7 @@ impl Drop for Cuda {
         waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
         self.pool.destroy(self.api);
         if self.retained {
+            // SAFETY: `primary` retained it for this value, and all that was made in it is gone.
             unsafe { (self.api.primary_ctx_release)(self.device) };
         }
     }
@@ -320,6 +339,7 @@ impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
         if !self.before.is_null() {
+            // SAFETY: it was current when this value was made; a caller keeps it during the call.
             unsafe { (self.api.ctx_set_current)(self.before) };
         }
     }

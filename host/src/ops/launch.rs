@@ -15,7 +15,20 @@ pub type Pin = (&'static KernelDesc, &'static ConfigDesc);
 pub type Tuned = RefCell<Vec<(&'static KernelDesc, Report)>>;
 
 /// Where to run: a [`Runtime`], on its default stream, or an [`On`].
-pub trait Launch {
+///
+/// # Safety
+/// Operations size scratch memory of unchecked kernels by what this says: `runtime`, `stream` and `num_sms` give the same
+/// each time, the stream is the runtime's, and `num_sms` is that of its device unless nothing is launched.
+///
+/// Safe code cannot claim so:
+/// ```compile_fail,E0200
+/// struct Few(tile_host::Runtime);
+/// impl tile_host::ops::Launch for Few {
+///     fn runtime(&self) -> &tile_host::Runtime { &self.0 }
+///     fn num_sms(&self) -> u64 { 1 }
+/// }
+/// ```
+pub unsafe trait Launch {
     fn runtime(&self) -> &Runtime;
 
     fn stream(&self) -> &Stream {
@@ -47,10 +60,13 @@ pub trait Launch {
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
     }
 
-    /// The same, behind a launch of which the caller knows that it writes nothing of what the kernel reads early.
+    /// The same, where it may begin before the launch in front of it has ended.
+    ///
+    /// # Safety
+    /// As of [`Early::allowed`].
     #[doc(hidden)]
-    fn launch_early(&self, call: Call<'_>) -> Result<()> {
-        // SAFETY: the operations call this behind launches of their own, whose results their kernels wait for.
+    unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: the caller's contract.
         let early = unsafe { Early::allowed() };
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early, ..Default::default() })
     }
@@ -71,7 +87,8 @@ pub trait Launch {
     }
 }
 
-impl Launch for Runtime {
+// SAFETY: all of it is the runtime's own.
+unsafe impl Launch for Runtime {
     fn runtime(&self) -> &Runtime {
         self
     }
@@ -115,7 +132,8 @@ impl<'a> On<'a> {
     }
 }
 
-impl Launch for On<'_> {
+// SAFETY: all of it is the runtime's own, or a stream that every launch compares with the runtime.
+unsafe impl Launch for On<'_> {
     fn runtime(&self) -> &Runtime {
         self.rt
     }

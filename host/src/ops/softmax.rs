@@ -25,7 +25,9 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
     let mut maxima = on.stream().scratch::<f32>(pairs)?;
     let mut sums = on.stream().scratch::<f32>(pairs)?;
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
-    on.launch_early(softmax_1d_apply(x, &maxima, &sums, y))
+    // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it stores
+    // after it.
+    unsafe { on.launch_early(softmax_1d_apply(x, &maxima, &sums, y)) }
 }
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.
@@ -53,11 +55,13 @@ pub fn softmax_rows<'a>(
         return launch_rows(on, kernel, x, y, rows, cols);
     }
     let kernels = by_width(cols);
-    let outputs = [Output::new(&y)];
+    // SAFETY: the candidates alone use `y` during the choice: it is borrowed mutably here.
+    let outputs = [unsafe { Output::new(&y) }];
     let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
-    let choice = on
-        .runtime()
-        .choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
+    let choice = on.runtime().choose_among(on.stream(), &op, &outputs, |i| {
+        // SAFETY: one launch has it at a time.
+        launch_rows(on, kernels[i], x, unsafe { again(&y) }, rows, cols)
+    })?;
     launch_rows(on, kernels[choice], x, y, rows, cols)
 }
 
@@ -91,8 +95,11 @@ fn launch_rows(
 }
 
 /// The output once more, for one more measured run.
-fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
-    // SAFETY: the same borrow, for a launch that is enqueued before the next one is made.
+///
+/// # Safety
+/// One launch has it at a time: it is enqueued before the next one is made.
+unsafe fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
+    // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
     unsafe { SliceMutArg::from_raw(y.addr(), y.len(), y.place()) }
 }
 

@@ -4,7 +4,7 @@ use model_driver::Model;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use tile_host::{Autotune, Buffer, Driver, Event, Runtime, Stream};
+use tile_host::{AsSlice, AsSliceMut, Autotune, Buffer, Driver, Event, Runtime, Stream};
 
 #[path = "../../examples/hand_made/mod.rs"]
 mod hand_made;
@@ -135,6 +135,33 @@ fn memory_is_not_freed_where_the_order_fails() {
     }
 }
 
+/// Safe code may pass scratch of one stream to a launch on another one.
+#[test]
+fn scratch_that_another_stream_uses_is_not_freed_under_it() {
+    let (model, rt, k, _here) = over(6);
+    let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+    let x = rt.zeros::<f32>(64).unwrap();
+    let mut used = a.scratch::<f32>(64).unwrap();
+    a.wait_for(rt.stream()).unwrap();
+    b.wait_for(&a).unwrap();
+    let call = tile_host::Call::new(k).slice((&x).as_slice_arg()).slice_mut((&mut used).as_slice_mut_arg());
+    rt.launch_on(&b, call).unwrap();
+    drop(used);
+    // More blocks than are kept, and too large to take the place of the first.
+    let others: Vec<_> = (0..40).map(|_| a.scratch::<f32>(1 << 20).unwrap()).collect();
+    drop((others, x, a, b, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+#[test]
+fn scratch_that_nothing_uses_is_freed_after_its_allocation() {
+    let (model, rt, _, _here) = over(6);
+    let s = Stream::new(&rt).unwrap();
+    drop(s.scratch::<f32>(64).unwrap());
+    drop((s, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
 #[test]
 fn reads_and_writes_wait_for_other_streams() {
     let (model, rt, k, _here) = over(5);
@@ -169,6 +196,7 @@ fn nothing_breaks_a_capture() {
         };
         // SAFETY: `mine` outlives it.
         let s = unsafe { Stream::from_raw(&rt, mine.as_raw()) }.unwrap();
+        // SAFETY: the owner destroys it when nothing was put there; it is not used.
         let old = unsafe { Stream::from_raw(&rt, Stream::new(&rt).unwrap().as_raw()) };
         drop(old);
         let (x, mut y) = (rt.zeros::<f32>(50).unwrap(), rt.zeros::<f32>(50).unwrap());

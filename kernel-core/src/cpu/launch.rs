@@ -28,12 +28,13 @@ const WORTH_SHARING: Duration = Duration::from_micros(20);
 /// does this; programs that have not started by then do not run.
 ///
 /// # Safety
-/// What the code asks of its slots.
+/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this grid.
 pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
-    let total = usize::try_from(grid[0] as u128 * grid[1] as u128 * grid[2] as u128).expect("the grid is too large");
-    if total == 0 {
+    if grid.contains(&0) {
         return;
     }
+    let total = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
+    let total = total.and_then(|n| usize::try_from(n).ok()).expect("the grid is too large");
     let failed = AtomicBool::new(false);
     let cause = Mutex::new(None);
     let run = |i: usize| {
@@ -44,7 +45,7 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
         let program =
             Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the code with these slots, in every program of the grid.
         let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));
         FAILED.set(around);
         if let Err(panic) = ran {
@@ -77,7 +78,7 @@ thread_local! {
 #[inline]
 pub(super) fn wait_a_little() {
     std::hint::spin_loop();
-    // SAFETY: it outlives the programs of its launch.
+    // SAFETY: `launch` sets the pointer around the programs that it runs, which the flag outlives, and restores it.
     if unsafe { FAILED.get().as_ref() }.is_some_and(|failed| failed.load(Ordering::Relaxed)) {
         panic!("another program of the launch has failed");
     }
@@ -94,15 +95,20 @@ pub fn has_avx2_fma() -> bool {
 
 /// Calls `$body(program, slots)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
 /// and for others.
+///
+/// # Safety
+/// As of `$body`: the macro expands to a call of an `unsafe fn`.
 #[macro_export]
 macro_rules! cpu_dispatch {
     ($body:path, $program:expr, $slots:expr) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         unsafe fn vectorised(program: &$crate::cpu::Program, slots: &[u64]) {
+            // SAFETY: the caller's contract is the body's, and the processor has the features.
             unsafe { $body(program, slots) }
         }
         unsafe fn plain(program: &$crate::cpu::Program, slots: &[u64]) {
+            // SAFETY: the caller's contract is the body's.
             unsafe { $body(program, slots) }
         }
         #[cfg(target_arch = "x86_64")]

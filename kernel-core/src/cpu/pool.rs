@@ -21,7 +21,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         for class in 0..CLASSES {
             for &p in &self.free[class][..self.count[class]] {
-                // SAFETY: `release` put it there, from an allocation of this class.
+                // SAFETY: `release` put it there, from an allocation of this class. Nobody has it now.
                 unsafe { dealloc(p, layout(class)) };
             }
         }
@@ -33,10 +33,14 @@ thread_local! {
         const { UnsafeCell::new(Pool { free: [[std::ptr::null_mut(); KEPT]; CLASSES], count: [0; CLASSES] }) };
 }
 
+/// # Panics
+/// There are no allocations of that size.
 fn class_of(bytes: usize) -> usize {
-    (bytes.max(1 << SMALLEST).next_power_of_two().trailing_zeros() as usize) - SMALLEST
+    let size = bytes.max(1 << SMALLEST).checked_next_power_of_two().expect("tile too large");
+    size.trailing_zeros() as usize - SMALLEST
 }
 
+/// Of a class as [`class_of`] gives it, so that the shift is of less than the bits of a `usize`.
 fn layout(class: usize) -> Layout {
     Layout::from_size_align(1 << (class + SMALLEST), ALIGN).expect("tile too large")
 }
@@ -62,7 +66,7 @@ fn acquire(bytes: usize) -> NonNull<u8> {
 fn release(p: NonNull<u8>, bytes: usize) {
     let class = class_of(bytes);
     let kept = POOL.try_with(|pool| {
-        // SAFETY: as in `acquire`.
+        // SAFETY: no reference to the pool outlives this closure, which calls nothing that could make another.
         let pool = unsafe { &mut *pool.get() };
         match pool.count.get_mut(class) {
             Some(count) if *count < KEPT => {
@@ -86,7 +90,7 @@ pub struct Buffer<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: it owns its elements.
+// SAFETY: it owns its elements. Its memory may be given back to the pool of any thread.
 unsafe impl<T: Send> Send for Buffer<T> {}
 // SAFETY: shared access only reads them.
 unsafe impl<T: Sync> Sync for Buffer<T> {}
