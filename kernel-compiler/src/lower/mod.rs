@@ -90,7 +90,11 @@ pub fn lower(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
     let f = variant.way.seen(f)?;
     let f = spread(&f).ok()?;
     let rotated = if let Way::Maps(_) = variant.way { rotate(&f) } else { None };
-    rotated.and_then(|f| lower_as_it_is(&f, variant, sites)).or_else(|| lower_as_it_is(&f, variant, sites))
+    let pipelined = rotated.and_then(|f| lower_as_it_is(&f, variant, sites)).map(|mut l| {
+        l.passes.push("rotate");
+        l
+    });
+    pipelined.or_else(|| lower_as_it_is(&f, variant, sites))
 }
 
 fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
@@ -156,6 +160,7 @@ fn lower_as_it_is(f: &Func, variant: Variant, sites: bool) -> Option<Lowered> {
             maps: cx.maps,
             vectors: cx.vectors,
             staging: cx.staging,
+            passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
     };
     let Some(p) = &pipeline else {
