@@ -125,9 +125,9 @@ pub mod heads {
     /// but where that would be more rounds it takes single ones, those with the most keys first.
     #[tile_kernel(
         /// Heads of up to 64 elements.
-        kernel(attention_64, D = 64, emulate = [0, 1, 2]),
+        kernel(attention_64, D = 64),
         /// Heads of up to 128 elements.
-        kernel(attention_128, D = 128, emulate = [1, 2]),
+        kernel(attention_128, D = 128),
         types(T = [f16, bf16]),
         tune(BM = [64], BN = [128], STAY = [0, 2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_64]),
         tune(BM = [64], BN = [32], STAY = [0], warps = [4], arch = [80], kernels = [attention_64]),
@@ -209,9 +209,9 @@ pub mod heads {
     /// `slots` has room for BM rows of D + 2 elements of PER_SM programs for each multiprocessor, and `tickets` four zeros, which the kernel leaves as zeros.
     #[tile_kernel(
         /// Heads of up to 64 elements.
-        kernel(attention_few_64, D = 64, emulate = [0, 1, 2]),
+        kernel(attention_few_64, D = 64),
         /// Heads of up to 128 elements.
-        kernel(attention_few_128, D = 128, emulate = [0, 2, 3]),
+        kernel(attention_few_128, D = 128),
         types(T = [f16, bf16]),
         tune(BM = [64], BN = [128], PER_SM = [2], H = [1, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_64]),
         tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [4], arch = [80], kernels = [attention_few_64]),

@@ -34,7 +34,6 @@ pub mod batched {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [128], BN = [192], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
-        emulate = [1, 3],
     )]
     pub fn batched_matmul<
         T: Float,
@@ -57,7 +56,6 @@ pub mod batched {
         tune(BM = [128], BN = [128], BK = [8], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
-        emulate = [0, 1],
     )]
     pub fn batched_matmul_f32<
         T: Float,

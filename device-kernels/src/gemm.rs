@@ -28,7 +28,6 @@ pub mod scaled {
         tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], AHEAD = [1], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], AHEAD = [0], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 2],
     )]
     pub fn gemm<
         const BM: usize,
@@ -64,7 +63,6 @@ pub mod scaled {
         tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], warps = [8], ctas = [2], arch = [90]),
         tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 2],
     )]
     pub fn scaled_product<
         const BM: usize,

@@ -41,13 +41,13 @@ pub mod products {
     /// ONCE of 1 is for few rows, where every element of B is read once, ONCE of 2 for few columns.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_nn, TA = 0, TB = 0, emulate = [0, 4, 8, 13]),
+        kernel(matmul_nn, TA = 0, TB = 0),
         /// A Bᵀ.
-        kernel(matmul_nt, TA = 0, TB = 1, emulate = [5, 9, 14]),
+        kernel(matmul_nt, TA = 0, TB = 1),
         /// Aᵀ B.
-        kernel(matmul_tn, TA = 1, TB = 0, emulate = [5, 8]),
+        kernel(matmul_tn, TA = 1, TB = 0),
         /// Aᵀ Bᵀ.
-        kernel(matmul_tt, TA = 1, TB = 1, emulate = [5, 8]),
+        kernel(matmul_tt, TA = 1, TB = 1),
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),

@@ -15,7 +15,6 @@ pub mod bytes {
         tune(BM = [64], BN = [128, 64], BK = [128], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [128], BN = [192], BK = [128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 3],
     )]
     pub fn matmul_8bit<
         T,

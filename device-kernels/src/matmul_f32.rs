@@ -20,7 +20,6 @@ pub mod f32_products {
         tune(BM = [16], BN = [32], BK = [64], X3 = [0], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [128], BN = [64], BK = [16], X3 = [1], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 3],
     )]
     pub fn in_f32<
         const TB: usize,
@@ -147,7 +146,6 @@ pub mod f32_products {
         tune(BM = [64], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
         tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [0, 2],
     )]
     pub fn in_tf32<
         const TA: usize,
@@ -182,7 +180,6 @@ pub mod f32_products {
         tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [2], warps = [4], arch = [80]),
         tune(BM = [192], BN = [128], BK = [32], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
-        emulate = [1, 3, 4],
     )]
     pub fn matmul_tf32_nn<
         const BM: usize,

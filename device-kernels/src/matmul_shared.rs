@@ -150,13 +150,13 @@ pub mod shared {
     /// `slots` and `tickets` are as large as [above](self) it says.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_shared_nn, TA = 0, TB = 0, emulate = [5, 13, 14]),
+        kernel(matmul_shared_nn, TA = 0, TB = 0),
         /// A Bᵀ.
-        kernel(matmul_shared_nt, TA = 0, TB = 1, emulate = [10, 12]),
+        kernel(matmul_shared_nt, TA = 0, TB = 1),
         /// Aᵀ B.
-        kernel(matmul_shared_tn, TA = 1, TB = 0, emulate = [5, 10, 12, 13]),
+        kernel(matmul_shared_tn, TA = 1, TB = 0),
         /// Aᵀ Bᵀ.
-        kernel(matmul_shared_tt, TA = 1, TB = 1, emulate = [5, 12]),
+        kernel(matmul_shared_tt, TA = 1, TB = 1),
         types(T = [f16, bf16]),
         tune(BM = [128], BN = [256], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [128], BN = [128], BK = [64], H = [8], SWAP = [0], LEAST = [4, 8], PER_SM = [1], warps = [8], arch = [90]),
@@ -221,7 +221,7 @@ pub mod shared {
         /// A Bᵀ.
         kernel(matmul_shared_tf32_nt, TA = 0, TB = 1, SWAP = 1),
         /// Aᵀ Bᵀ.
-        kernel(matmul_shared_tf32_tt, TA = 1, TB = 1, SWAP = 0, emulate = [1, 2]),
+        kernel(matmul_shared_tf32_tt, TA = 1, TB = 1, SWAP = 0),
         tune(BM = [128], BN = [128], BK = [32], H = [8], LEAST = [12], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], H = [16], LEAST = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [32], BN = [128], BK = [32], H = [32], LEAST = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
@@ -230,7 +230,6 @@ pub mod shared {
         tune(BM = [16], BN = [64], BK = [64], H = [32], LEAST = [4], PER_SM = [1], warps = [4], arch = [90], kernels = [matmul_shared_tf32_nn, matmul_shared_tf32_nt]),
         tune(BM = [64], BN = [64], BK = [32], H = [16], LEAST = [8], PER_SM = [2], warps = [4], arch = [80]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA == 1 { a.dim(0) } else { a.dim(1) }, BK * LEAST)))],
-        emulate = [1, 6],
     )]
     pub unsafe fn matmul_shared_tf32<
         const TA: usize,
@@ -284,7 +283,6 @@ pub mod shared {
         tune(BM = [16], BN = [64], BK = [128], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [128], BN = [192], BK = [64], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 9],
     )]
     pub unsafe fn gemm_shared<
         const BM: usize,
@@ -341,7 +339,6 @@ pub mod shared {
         tune(BM = [16], BN = [64], BK = [256], H = [32], SWAP = [1], LEAST = [2, 64], PER_SM = [1], warps = [4], arch = [90]),
         tune(BM = [128], BN = [192], BK = [128], H = [8], SWAP = [0], LEAST = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [4, 9],
     )]
     pub unsafe fn matmul_shared_8bit<
         T,
@@ -405,7 +402,6 @@ pub mod shared {
         tune(BM = [32], BN = [128], BK = [128], H = [32], LEAST = [4, 64], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64, 128], BN = [128], BK = [64], H = [16], LEAST = [8, 128], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * LEAST)))],
-        emulate = [0, 4],
     )]
     pub unsafe fn matmul_wide<
         T,

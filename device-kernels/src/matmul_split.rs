@@ -70,7 +70,6 @@ pub mod shared_tiles {
         tune(BN = [64], BK = [128], warps = [8]),
         tune(BN = [16], BK = [512, 1024], warps = [8]),
         grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [2],
     )]
     pub fn matmul_row_nn<const BN: usize, const BK: usize>(
         a: View<f32, 2>,
@@ -90,7 +89,6 @@ pub mod shared_tiles {
         tune(BN = [8], BK = [1024], warps = [8]),
         tune(BN = [16], BK = [256], warps = [4]),
         grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
-        emulate = [5],
     )]
     pub fn matmul_row_nt<const BN: usize, const BK: usize>(
         a: View<f32, 2>,
@@ -127,9 +125,9 @@ pub mod shared_tiles {
     /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_f32_mixed_nn, TB = 0, emulate = [1, 3]),
+        kernel(matmul_f32_mixed_nn, TB = 0),
         /// A Bᵀ.
-        kernel(matmul_f32_mixed_nt, TB = 1, emulate = [0, 2]),
+        kernel(matmul_f32_mixed_nt, TB = 1),
         tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -164,7 +162,6 @@ pub mod shared_tiles {
         tune(BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
-        emulate = [1, 2],
     )]
     pub fn batched_matmul_f32_mixed<const BM: usize, const BN: usize, const BK: usize, const PER_SM: usize>(
         a_high: View<f32, 2>,

@@ -15,8 +15,15 @@ const fn aligned(slot: &'static [usize]) -> Require {
 }
 
 const VARIANTS: &[VariantDesc] = &[
-    VariantDesc { entry: "copy_v", only: None, requires: &[aligned(&[0]), aligned(&[2])], maps: &[], emulated: None },
-    VariantDesc { entry: "copy_s", only: None, requires: &[], maps: &[], emulated: None },
+    VariantDesc {
+        entry: "copy_v",
+        only: None,
+        requires: &[aligned(&[0]), aligned(&[2])],
+        maps: &[],
+        emulated: None,
+        features: "",
+    },
+    VariantDesc { entry: "copy_s", only: None, requires: &[], maps: &[], emulated: None, features: "" },
 ];
 
 fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {

@@ -235,6 +235,10 @@ pub fn lower(
         Ok(lowered)
     };
     match (generate(&f), without_pipelined_dots) {
+        (Ok(mut lowered), Some(_)) => {
+            lowered.passes.push("pipelined dots");
+            Ok(lowered)
+        }
         (Err(_), Some(before)) => {
             let lowered = generate(&before)?;
             observer.stage(Stage::PipelineDots, &|| print::print(&before));

@@ -9,6 +9,7 @@ pub mod diag;
 pub mod driver;
 pub mod dtype;
 pub mod emit;
+pub mod features;
 pub mod front;
 pub mod ir;
 pub mod layout;
@@ -61,7 +62,25 @@ fn options(kernel: &str, fingerprint: &str) -> HostOptions {
     let bundle = std::env::var_os("TILE_BUNDLE_DIR")
         .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
         .filter(|p| p.is_file());
-    HostOptions { bundle, emulate: Emulate::from_env() }
+    let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
+    HostOptions { bundle, emulate: Emulate::from_env(), check_only }
+}
+
+/// Whether a compiler with these arguments, in whose process the macro runs, generates code. `cargo check` and
+/// `cargo clippy` ask for metadata alone, and take a fraction of the time without the bodies of instances. Unknown
+/// arguments mean code.
+fn generates_code(arguments: impl Iterator<Item = String>) -> bool {
+    let (mut kinds, mut is_list) = (vec![], false);
+    for a in arguments {
+        match a.strip_prefix("--emit=") {
+            Some(list) => kinds.push(list.to_string()),
+            None if is_list => kinds.push(a.clone()),
+            None => {}
+        }
+        is_list = a == "--emit";
+    }
+    let is_code = |kind: &str| !matches!(kind.split('=').next(), Some("metadata" | "dep-info"));
+    kinds.is_empty() || kinds.iter().flat_map(|list| list.split(',')).any(is_code)
 }
 
 /// Expands `#[tile_kernel(attr)] item`.
@@ -130,5 +149,22 @@ fn expand_found(found: module::Found) -> TokenStream {
             let stubs = names.iter().map(|(name, types)| emit::host::stub(&item, name, types));
             quote! { #(#errors)* #(#stubs)* }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generates_code;
+
+    #[test]
+    fn only_a_compiler_that_is_asked_for_metadata_alone_gets_no_bodies() {
+        let of = |line: &str| generates_code(line.split(' ').map(String::from));
+        assert!(!of("clippy-driver rustc --crate-name k --emit=dep-info,metadata -C opt-level=1"));
+        assert!(!of("rustc --emit metadata=k.rmeta src/lib.rs"));
+        assert!(of("rustc --crate-name k --emit=dep-info,metadata,link"));
+        assert!(of("rustc --emit dep-info --emit obj"));
+        assert!(of("rustc src/lib.rs"));
+        assert!(of("rustc @arguments"));
+        assert!(of("phases --exact expansion::slices"));
     }
 }

@@ -2,7 +2,9 @@
 //! they are called: `snapshots.rs` has their bodies.
 //! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test expansion` writes the new state.
 
-use kernel_compiler::{expand_kernel, expand_module};
+use kernel_compiler::diag::Diagnostics;
+use kernel_compiler::emit::host;
+use kernel_compiler::{HostOptions, Libraries, expand_kernel, expand_module, module};
 use proc_macro2::TokenStream;
 use syn::{File, Item, ItemFn, Meta};
 
@@ -103,4 +105,26 @@ fn views() {
 #[test]
 fn module() {
     check("module", MODULE);
+}
+
+/// The names of the functions, and the text, of an expansion of [`VIEWS`].
+fn expanded(options: &HostOptions) -> (Vec<String>, String) {
+    let d = Diagnostics::default();
+    let found = module::file(VIEWS, &Libraries::default()).pop().expect("a kernel");
+    let kernels = found.parse(&d).expect("it is one");
+    let text = host::expand(&kernels[0], options, &d).expect("no mistakes").to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let functions = words.windows(2).filter(|w| w[0] == "fn").map(|w| w[1].to_string()).collect();
+    (functions, text)
+}
+
+#[test]
+fn a_check_gets_the_typed_function_and_no_bodies() {
+    let (compiled, _) = expanded(&HostOptions::default());
+    assert!(compiled.iter().any(|f| f.starts_with("lowered_")), "{compiled:?}");
+    assert!(compiled.iter().any(|f| f.starts_with("cpu_body_")), "{compiled:?}");
+    let (checked, text) = expanded(&HostOptions { check_only: true, ..HostOptions::default() });
+    assert!(checked.contains(&"product".to_string()) && checked.contains(&"grid_0_0".to_string()), "{checked:?}");
+    let bodies: Vec<_> = checked.iter().filter(|f| f.starts_with("lowered_") || f.starts_with("cpu_")).collect();
+    assert!(bodies.is_empty() && !text.contains("VariantDesc"), "{bodies:?}");
 }

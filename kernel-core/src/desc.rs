@@ -114,6 +114,15 @@ impl CpuCode {
     pub const fn alone(run: CpuFn) -> CpuCode {
         CpuCode { run, numbers: &[] }
     }
+
+    /// The function of an instance in a crate that is checked and not compiled.
+    #[doc(hidden)]
+    pub const NOT_COMPILED: CpuCode = {
+        unsafe fn not_compiled(_: &crate::cpu::Program, _: &[u64]) {
+            unreachable!("the crate was checked and not compiled")
+        }
+        CpuCode::alone(not_compiled)
+    };
 }
 
 /// The facts of one kernel for one choice of its type parameters. [`KernelDesc::new`] makes a descriptor of them.
@@ -308,6 +317,9 @@ pub struct VariantDesc {
     pub maps: &'static [MapDesc],
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
+    /// The passes, device steps and element types that its code takes, one a line; empty in builds without an emulated
+    /// SM. Instances are emulated until every feature of their kernel is in one, unless `emulate = [..]` names others.
+    pub features: &'static str,
 }
 
 impl VariantDesc {

@@ -39,6 +39,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
         ],
         maps: &[MapDesc { param: 0, dims: &[dim(&[1], &[3], 8), dim(&[2], &[4], 32)], swizzle: 0 }],
         emulated: None,
+        features: "",
     }],
 }];
 

@@ -22,7 +22,7 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None }
+    VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None, features: "" }
 }
 
 const fn config(

@@ -85,6 +85,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             maps: cx.maps,
             vectors: cx.vectors,
             staging: cx.staging,
+            passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
     };
     let Some(p) = pipeline else {

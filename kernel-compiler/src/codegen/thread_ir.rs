@@ -72,6 +72,8 @@ pub struct Lowered {
     pub staging: usize,
     /// Whether any access is wider than one element: else the variants do not differ.
     pub vectors: bool,
+    /// Passes that changed the function and that its calls do not show, for [`features`](crate::features).
+    pub passes: Vec<&'static str>,
 }
 
 impl Lowered {

@@ -3,13 +3,16 @@
 
 use super::numbers::{Use, share};
 use super::{config_id, cpu, entry_name, grid, types_id};
+use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::dtype::DType;
+use crate::features::{Features, cover, features};
 use crate::front::ast::{self, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
+use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -19,13 +22,15 @@ pub struct HostOptions {
     /// The kernel's bundle, if the build script has made one.
     pub bundle: Option<std::path::PathBuf>,
     pub emulate: Emulate,
+    /// Nothing can run the kernels: `cargo check`. Functions of instances have no bodies, configurations no variants.
+    pub check_only: bool,
 }
 
 /// Which instances the emulated SM can run.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// Those that `emulate = [..]` names.
+    /// Those that `emulate = [..]` names; without it a set that [covers](cover) all features of the kernel.
     #[default]
     Chosen,
     All,
@@ -41,12 +46,53 @@ impl Emulate {
         }
     }
 
-    fn takes(self, k: &Kernel, config: usize) -> bool {
-        match self {
-            Emulate::None => false,
-            Emulate::Chosen => k.ast.emulate.as_ref().map_or(config == 0, |list| list.contains(&config)),
-            Emulate::All => true,
+    /// Which of a kernel's instances are emulated, in their order. An instance is a number of its configuration and
+    /// its variants.
+    fn of(self, k: &Kernel, instances: &[(usize, Vec<Version>)]) -> Vec<bool> {
+        match (self, &k.ast.emulate) {
+            (Emulate::None, _) => vec![false; instances.len()],
+            (Emulate::All, _) => vec![true; instances.len()],
+            (Emulate::Chosen, Some(list)) => instances.iter().map(|(config, _)| list.contains(config)).collect(),
+            (Emulate::Chosen, None) => {
+                let candidates: Vec<_> = instances
+                    .iter()
+                    .map(|(_, versions)| {
+                        let features: Vec<&String> = versions.iter().flat_map(|v| &v.features).collect();
+                        (features, versions.iter().map(Version::cost).sum())
+                    })
+                    .collect();
+                let chosen = cover(&candidates);
+                (0..instances.len()).map(|i| chosen.contains(&i)).collect()
+            }
         }
+    }
+}
+
+/// A variant of an instance.
+struct Version {
+    variant: Variant,
+    lowered: Lowered,
+    features: Features,
+}
+
+impl Version {
+    fn all(func: &Func, config: &ast::Config, options: &HostOptions) -> Vec<Version> {
+        if options.check_only {
+            return vec![];
+        }
+        let of = |(variant, lowered)| {
+            let features = match options.emulate {
+                Emulate::None => Features::new(),
+                _ => features(func, variant, &lowered),
+            };
+            Version { variant, lowered, features }
+        };
+        driver::variants(func, config, true).into_iter().map(of).collect()
+    }
+
+    /// Grows with the time that a program of it takes on the emulated SM.
+    fn cost(&self) -> u64 {
+        u64::from(self.lowered.threads) * self.lowered.text().len() as u64
     }
 }
 
@@ -54,24 +100,43 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     let mut descs = vec![];
     let mut code = Code::default();
     let mut keys = vec![];
-    for (t, types) in k.type_choices().into_iter().enumerate() {
+    let mut funcs_of_types = vec![];
+    let mut instances = vec![];
+    for types in k.type_choices() {
+        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+        let configs = k.ast.configs.iter().zip(&funcs).enumerate();
+        instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
+        funcs_of_types.push((types, funcs));
+    }
+    let mut emulated = options.emulate.of(k, &instances).into_iter();
+    let mut instances = instances.into_iter();
+    for (t, (types, funcs)) in funcs_of_types.into_iter().enumerate() {
         let mut configs = vec![];
         let mut params = None;
-        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
-        let cpu = share(&funcs.iter().map(cpu::body).collect::<Vec<_>>());
-        for (c, (config, func)) in k.ast.configs.iter().zip(&funcs).enumerate() {
-            let emulated = options.emulate.takes(k, c);
-            let meaning = code.on_cpu(&cpu.functions[cpu.uses[c].function], &cpu.uses[c]);
-            configs.push(instance(k, func, &types, config, meaning, emulated, (t, c), &mut code, d)?);
+        let cpu = match options.check_only {
+            true => vec![],
+            false => funcs.iter().map(cpu::body).collect(),
+        };
+        let cpu = share(&cpu);
+        for (config, func) in k.ast.configs.iter().zip(&funcs) {
+            let (Some(emulated), Some((c, versions))) = (emulated.next(), instances.next()) else {
+                unreachable!("an instance for each choice of types and each configuration")
+            };
+            let meaning = match cpu.uses.get(c) {
+                Some(of) => code.on_cpu(&cpu.functions[of.function], of),
+                None => quote! { __k::CpuCode::NOT_COMPILED },
+            };
+            let versions = (versions, emulated);
+            configs.push(instance(k, func, &types, config, meaning, versions, (t, c), &mut code, d)?);
             params.get_or_insert_with(|| param_descs(func));
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, types_id(&types));
         let bundle = match &options.bundle {
-            Some(path) => {
+            Some(path) if !options.check_only => {
                 let path = path.to_string_lossy().into_owned();
                 quote! { ::core::option::Option::Some(include_bytes!(#path)) }
             }
-            None => quote! { ::core::option::Option::None },
+            _ => quote! { ::core::option::Option::None },
         };
         let (desc, early, tf32) = (format_ident!("DESC_{t}"), k.ast.early.is_some(), funcs.iter().any(in_tf32));
         let is_unsafe = k.ast.is_unsafe;
@@ -204,7 +269,7 @@ fn instance(
     types: &[(String, DType)],
     config: &ast::Config,
     cpu: TokenStream,
-    emulated: bool,
+    (versions, emulated): (Vec<Version>, bool),
     (t, c): (usize, usize),
     code: &mut Code,
     d: &Diagnostics,
@@ -213,7 +278,7 @@ fn instance(
     let extents = parse(&grid::body(&k.ast, config, d)?);
     code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });
     let mut variants = vec![];
-    for (i, (variant, lowered)) in driver::variants(func, config, true).into_iter().enumerate() {
+    for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
         let requires = lowered.requires.iter().map(|r| {
             let of = number(&r.of);
@@ -276,7 +341,8 @@ fn instance(
             });
             quote! { __k::MapDesc { param: #param, dims: &[#(#dims),*], swizzle: #swizzle } }
         });
-        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, requires: &[#(#requires),*], maps: &[#(#maps),*], emulated: #emulation } });
+        let features = features.into_iter().collect::<Vec<_>>().join("\n");
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, requires: &[#(#requires),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {
