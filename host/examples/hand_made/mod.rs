@@ -4,7 +4,9 @@
 pub mod boxes;
 
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu};
+use tile_host::kernel_core::{
+    ConfigDesc, CpuCode, CpuFn, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
+};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -14,11 +16,11 @@ const PARAMS: &[ParamDesc] = &[
 
 /// One element a thread; one thread a program in the last two, which no device can launch or which are wrong.
 const CONFIGS: &[ConfigDesc] = &[
-    config("THREADS=64", 2, grid::<64>, &[variant("add_64")]),
-    config("THREADS=256", 8, grid::<256>, &[variant("add_256")]),
-    config("THREADS=4096", 128, grid::<4096>, &[variant("add_4096")]),
-    config("SHARED=1M", 2, grid::<64>, &[variant("add_shared")]),
-    config("wrong", 2, grid::<64>, &[variant("add_wrong")]),
+    config("THREADS=64", 2, grid::<64>, on_cpu::<1>, &[variant("add_64")]),
+    config("THREADS=256", 8, grid::<256>, on_cpu::<1>, &[variant("add_256")]),
+    config("THREADS=4096", 128, grid::<4096>, on_cpu::<1>, &[variant("add_4096")]),
+    config("SHARED=1M", 2, grid::<64>, on_cpu::<1>, &[variant("add_shared")]),
+    config("wrong", 2, grid::<64>, on_cpu::<2>, &[variant("add_wrong")]),
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
@@ -29,19 +31,21 @@ const fn config(
     id: &'static str,
     warps: u32,
     grid: fn(&GridCtx) -> [u64; 3],
+    cpu: CpuFn,
     variants: &'static [VariantDesc],
 ) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(on_cpu), variants }
+    ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(cpu), variants }
 }
 
 fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {
     [c.slots[1].div_ceil(THREADS), 1, 1]
 }
 
-unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
+unsafe fn on_cpu<const ADD: u32>(p: &cpu::Program, s: &[u64]) {
     if p.id[0] == 0 {
         for i in 0..s[1].min(s[3]) as usize {
-            unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + 1.0 };
+            // SAFETY: both arrays have this element.
+            unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + ADD as f32 };
         }
     }
 }

@@ -76,11 +76,16 @@ impl<'a> Measure<'a> {
         run: &'a mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Self> {
         let mut saved = Vec::new();
+        if let Some(s) = stream.as_cuda() {
+            let _entered = s.cuda.enter()?;
+            s.behind_allocations()?;
+        }
         for &output in outputs.iter().filter(|o| o.bytes > 0) {
             let copy = match stream.as_cuda() {
                 Some(s) => {
                     let memory = DeviceMemory::new(&s.cuda, s.raw.0, output.bytes)?;
                     s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
+                    s.mark();
                     Backup::Device(memory)
                 }
                 // SAFETY: the caller of the tuner holds the output mutably, or says that all of a raw pointer's extent is the call's.
@@ -162,7 +167,10 @@ impl Bench for Measure<'_> {
     fn restore(&mut self) -> Result<()> {
         for s in &self.outputs {
             match (&s.copy, self.stream.as_cuda()) {
-                (Backup::Device(m), Some(c)) => c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?,
+                (Backup::Device(m), Some(c)) => {
+                    c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?;
+                    c.mark();
+                }
                 // SAFETY: as many bytes were saved from there.
                 (Backup::Host(v), _) => unsafe {
                     core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len())
