@@ -5,7 +5,7 @@ pub mod boxes;
 
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
 use tile_host::kernel_core::{
-    ConfigDesc, CpuCode, CpuFn, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
+    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
 };
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
@@ -135,6 +135,26 @@ pub fn add_early() -> &'static KernelDesc {
 /// The same in code for devices that cannot, which does not wait.
 pub fn add_early_but_old() -> &'static KernelDesc {
     leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
+}
+
+/// As [`add_early`], and said to read `x` before it waits.
+pub fn add_reading_early() -> &'static KernelDesc {
+    unsafe fn nothing(_: &[u64]) {}
+    let emulated = Emulated { run: nothing, threads: 64, shared_bytes: 0, ctas: 1, registers: 0, early: Some(&[0]) };
+    let variants = vec![VariantDesc { emulated: Some(emulated), ..variant("add_64") }].leak();
+    let configs = vec![config("THREADS=64", 2, grid::<64>, on_cpu::<1>, variants)].leak();
+    leak_one(KernelParts { configs, ..*add_early().parts() })
+}
+
+/// As [`add_early`], but its code does not wait.
+pub fn add_early_without_waiting() -> &'static KernelDesc {
+    leak_one(KernelParts { bundle: Some(bundle("sm_90", ptx)), ..*add_early().parts() })
+}
+
+/// Its code takes one parameter less.
+pub fn add_with_other_parameters() -> &'static KernelDesc {
+    let fewer = |e: &str, add| ptx(e, add).replace(", .param .u64 m)", ")");
+    leak_one(desc("add_one", Some(bundle("sm_75", fewer))))
 }
 
 /// PTX that does not compile.

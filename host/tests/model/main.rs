@@ -14,6 +14,7 @@ mod hand_made;
 mod captured;
 mod driver;
 mod programs;
+mod rules;
 mod turns;
 mod world;
 
