@@ -1,7 +1,7 @@
 //! The CUDA backend step by step, on a GPU: `cargo run --release -p tile-host --example gpu_smoke`. Says what it does and
 //! panics at the first thing that is not as it should be.
 
-mod hand_made;
+pub mod hand_made;
 
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};

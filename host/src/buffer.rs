@@ -11,6 +11,7 @@ use core::ops::{Bound, RangeBounds};
 use kernel_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::alloc::Layout;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
 
 /// `len` elements of `T` on a runtime's device, contiguous, aligned to 64 bytes at least. Pass `&buffer` for `&[T]` and
 /// `&mut buffer` for `&mut [T]`.
@@ -96,6 +97,10 @@ impl<T: Element> Buffer<T> {
 
     /// Reads all elements, after the work put on `stream` so far.
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
+        if let Some(s) = stream.as_cuda() {
+            let _entered = s.cuda.enter()?;
+            s.behind_allocations()?;
+        }
         self.read_vec(stream.as_raw().cast())
     }
 
@@ -360,6 +365,7 @@ impl Memory {
 
     pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64) -> Result<Memory> {
         let ptr = if bytes == 0 { ALIGN as u64 } else { cuda.alloc(bytes, DEFAULT_STREAM)? };
+        cuda.allocations.fetch_add(1, Release);
         Ok(Memory { ptr, cuda: Some(cuda.clone()), host: None })
     }
 }

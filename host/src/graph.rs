@@ -30,8 +30,9 @@ impl Stream {
             return Err(unsupported("the default stream", "capture on a stream made with Stream::new"));
         }
         let _entered = s.cuda.enter()?;
-        // In the capture the default stream cannot be made to wait for the work that is here already.
+        // In the capture neither the default stream nor this one can be made to wait for what the other has already.
         s.queue.join(&s.cuda)?;
+        s.behind_allocations()?;
         const THREAD_LOCAL: i32 = 1;
         // SAFETY: a live stream, which is not the default one.
         let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
@@ -94,6 +95,7 @@ impl Graph {
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
         let _entered = self.cuda.enter()?;
+        s.behind_allocations()?;
         // SAFETY: the graph of this value, a live stream, and the buffers that the caller vouches for.
         let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };
         self.cuda.api.check("replaying a graph", code)?;

@@ -277,6 +277,7 @@ impl Ready {
     #[inline]
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
         let Some(f) = self.function else { return Err(Error::StreamMismatch) };
+        stream.behind_allocations()?;
         let slots = call.slots();
         let mut params = [core::ptr::null_mut::<c_void>(); MAX_SLOTS + MAX_MAPS];
         for (p, s) in params.iter_mut().zip(slots) {

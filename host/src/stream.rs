@@ -55,6 +55,10 @@ pub(crate) struct Queue {
     given: AtomicU64,
     /// Held while the wait is enqueued: who finds the work joined may rely on it.
     joined: Mutex<Joined>,
+    /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
+    behind: AtomicU64,
+    /// Held while a wait for allocations is enqueued.
+    waits: Mutex<()>,
 }
 
 struct Joined {
@@ -102,7 +106,7 @@ impl Stream {
         // SAFETY: room for the handle.
         cuda.api.check("creating a stream", unsafe { (cuda.api.stream_create)(&mut raw, NON_BLOCKING) })?;
         let stream = Self::cuda(cuda.clone(), raw, Owner::Own);
-        cuda.order(raw, DEFAULT_STREAM)?;
+        stream.wait_for(rt.stream())?;
         Ok(stream)
     }
 
@@ -202,7 +206,12 @@ impl Stream {
                 } else if a.raw.0 == DEFAULT_STREAM {
                     b.cuda.not_captured("waiting on the default stream", b.raw.0)?;
                 }
-                a.cuda.order(a.raw.0, b.raw.0)
+                let allocations = b.cuda.allocations.load(Acquire);
+                a.cuda.order(a.raw.0, b.raw.0)?;
+                if b.raw.0 == DEFAULT_STREAM {
+                    a.queue.behind.fetch_max(allocations, Release);
+                }
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -231,8 +240,43 @@ impl core::fmt::Debug for Stream {
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
         let joined = Mutex::new(Joined { given: 0, gone: false });
-        let queue = Arc::new(Queue { raw: Handle(raw), given: AtomicU64::new(0), joined });
+        let (given, behind, waits) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+        let queue = Arc::new(Queue { raw: Handle(raw), given, joined, behind, waits });
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
+    }
+
+    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream. To
+    /// be called before work that uses a buffer; the context must be current. A captured stream cannot wait for another:
+    /// there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default stream from
+    /// being waited for.
+    #[inline]
+    pub(crate) fn behind_allocations(&self) -> Result<()> {
+        if matches!(self.owner, Owner::Default)
+            || self.queue.behind.load(Acquire) == self.cuda.allocations.load(Acquire)
+        {
+            return Ok(());
+        }
+        self.wait_for_allocations()
+    }
+
+    #[cold]
+    fn wait_for_allocations(&self) -> Result<()> {
+        let _waits = self.queue.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let allocations = self.cuda.allocations.load(Acquire);
+        if self.queue.behind.load(Acquire) >= allocations {
+            return Ok(());
+        }
+        let mut captured = 0;
+        // SAFETY: the stream is alive, as this value is, and there is room for the status.
+        let asked = unsafe { (self.cuda.api.stream_is_capturing)(self.raw.0, &mut captured) };
+        self.cuda.api.check("asking whether a stream is captured", asked)?;
+        if captured != 0 {
+            return Ok(());
+        }
+        self.cuda.not_captured("waiting for an allocation", DEFAULT_STREAM)?;
+        self.cuda.order(self.raw.0, DEFAULT_STREAM)?;
+        self.queue.behind.fetch_max(allocations, Release);
+        Ok(())
     }
 
     /// To be called after work was enqueued here.

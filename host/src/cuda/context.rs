@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::stream::Queue;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use kernel_core::Place;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Driver handles may be used from any thread.
@@ -50,6 +51,8 @@ pub(crate) struct Cuda {
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
+    /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them yet.
+    pub allocations: AtomicU64,
     /// Memory to be freed once the default stream waits for all who use it.
     pub waiting: Mutex<Vec<CUdeviceptr>>,
 }
@@ -190,6 +193,7 @@ impl Cuda {
                     retained,
                     pool,
                     streams: Mutex::default(),
+                    allocations: AtomicU64::new(0),
                     waiting: Mutex::default(),
                 })
             }

@@ -108,10 +108,9 @@ impl Cuda {
 
     /// Gives memory back once the work put on `stream` so far is done.
     pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
-        match self.enter() {
-            Ok(_entered) => self.free_here(ptr, stream),
-            Err(e) => tracing::debug!(error = %e, "device memory stays allocated"),
-        }
+        // The context may be current even where the driver cannot say so.
+        let _entered = self.enter();
+        self.free_here(ptr, stream);
     }
 
     /// The same; the context must be current.

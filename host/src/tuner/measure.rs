@@ -109,11 +109,16 @@ impl<'a> Measure<'a> {
             return Err(Error::StreamMismatch);
         }
         let mut saved = Vec::new();
+        if let Some(s) = stream.as_cuda() {
+            let _entered = s.cuda.enter()?;
+            s.behind_allocations()?;
+        }
         for &output in outputs.iter().filter(|o| o.bytes > 0) {
             let copy = match stream.as_cuda() {
                 Some(s) => {
                     let memory = DeviceMemory::new(&s.cuda, s.raw.0, output.bytes)?;
                     s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
+                    s.mark();
                     Backup::Device(memory)
                 }
                 // SAFETY: the output is on the host, and by this function's contract nobody writes it meanwhile.
@@ -191,7 +196,10 @@ impl Bench for Measure<'_> {
     fn restore(&mut self) -> Result<()> {
         for s in &self.outputs {
             match (&s.copy, self.stream.as_cuda()) {
-                (Backup::Device(m), Some(c)) => c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?,
+                (Backup::Device(m), Some(c)) => {
+                    c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?;
+                    c.mark();
+                }
                 // SAFETY: as many bytes were saved from there, and by the contract of `new` nobody uses them meanwhile.
                 (Backup::Host(v), _) => unsafe {
                     core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len())
