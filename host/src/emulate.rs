@@ -5,12 +5,41 @@ use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
 use kernel_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
+use std::cell::RefCell;
+
+thread_local! {
+    /// The variants that this thread has launched, while somebody asks.
+    static LAUNCHED: RefCell<Option<Vec<&'static VariantDesc>>> = const { RefCell::new(None) };
+}
+
+/// Keeps a list of the variants that this thread launches on the emulated SM, until it is dropped. One at a time.
+#[cfg(feature = "ops")]
+pub(crate) struct Launched(());
+
+#[cfg(feature = "ops")]
+impl Launched {
+    pub(crate) fn new() -> Launched {
+        LAUNCHED.set(Some(Vec::new()));
+        Launched(())
+    }
+
+    pub(crate) fn variants(&self) -> Vec<&'static VariantDesc> {
+        LAUNCHED.with_borrow(|l| l.clone().unwrap_or_default())
+    }
+}
+
+#[cfg(feature = "ops")]
+impl Drop for Launched {
+    fn drop(&mut self) {
+        LAUNCHED.set(None);
+    }
+}
 
 pub(crate) fn launch(
     stream: &Stream,
     call: &Call,
     config: &'static ConfigDesc,
-    variant: &VariantDesc,
+    variant: &'static VariantDesc,
     grid: [u64; 3],
     options: &Options,
 ) -> Result<()> {
@@ -18,6 +47,11 @@ pub(crate) fn launch(
     let Some(emulated) = variant.emulated else {
         return Err(Error::NotEmulated { kernel: desc.name, config: config.id });
     };
+    LAUNCHED.with_borrow_mut(|l| {
+        if let Some(list) = l.as_mut().filter(|list| !list.iter().any(|v| core::ptr::eq(*v, variant))) {
+            list.push(variant);
+        }
+    });
     let regions = regions(stream, call, emulated.early.unwrap_or_default());
     let program =
         Program { name: desc.name, run: emulated.run, registers: emulated.registers, early: emulated.early.is_some() };

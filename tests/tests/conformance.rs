@@ -1,9 +1,14 @@
-//! Every operation, dtype and configuration against its reference: all of them on the CPU, a covering subset on the
-//! emulated SM. `tile check --all` runs everything there is.
+//! Every operation, dtype and configuration against its reference: all of them on the CPU; on the emulated SM a set that
+//! covers all features of the kernels' code. `tile check --all` runs everything there is.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use kernel_compiler::features::cover;
 use kernel_core::emulator;
 use tile_host::Runtime;
-use tile_host::conformance::{self, Options, Row, Scope};
+use tile_host::conformance::{self, OPERATIONS, Options, Row, Scope, Subject};
 
 /// A number from the environment.
 fn number(name: &str) -> u64 {
@@ -15,8 +20,8 @@ fn seed() -> u64 {
     number("TILE_SEED")
 }
 
-/// All rows pass, and every operation has some.
-fn holds(rows: &[Row], seed: u64) {
+/// All rows pass, and every operation has some: in each dtype, or in one of them.
+fn holds(rows: &[Row], seed: u64, each_dtype: bool) {
     let failed: Vec<_> =
         rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
     assert!(
@@ -26,10 +31,11 @@ fn holds(rows: &[Row], seed: u64) {
         rows.len(),
         failed.join("\n")
     );
-    for op in conformance::OPERATIONS {
-        for dtype in op.dtypes {
-            let has = |r: &&Row| r.op == op.name && r.dtype == dtype.name() && r.cases > 0;
-            assert!(rows.iter().any(|r| has(&r)), "{} {} was not run", op.name, dtype.name());
+    for op in OPERATIONS {
+        assert!(rows.iter().any(|r| r.op == op.name), "{} was not run", op.name);
+        for dtype in op.dtypes.iter().filter(|_| each_dtype) {
+            let has = |r: &Row| r.op == op.name && r.dtype == dtype.name();
+            assert!(rows.iter().any(has), "{} {} was not run", op.name, dtype.name());
         }
     }
 }
@@ -39,7 +45,7 @@ fn cpu() {
     let seed = seed();
     let rows = conformance::run(&Runtime::cpu(), &Options { operation: None, seed, scope: Scope::Usual }, |_| {})
         .expect("runs");
-    holds(&rows, seed);
+    holds(&rows, seed, true);
     for desc in device_kernels::all() {
         for config in desc.configs {
             let name = format!("{}[{}]", desc.name, config.id);
@@ -48,22 +54,140 @@ fn cpu() {
     }
 }
 
-#[test]
-fn emulator() {
-    let first = seed();
-    (first..first + number("TILE_SEEDS")).for_each(emulated);
+/// The features of all code of the kernels of this repository, emulated or not.
+fn known_features() -> BTreeSet<&'static str> {
+    let variants = device_kernels::all().into_iter().flat_map(|d| d.configs).flat_map(|c| c.variants);
+    variants.flat_map(|v| v.features.lines()).collect()
 }
 
-fn emulated(seed: u64) {
-    // Of few multiprocessors and of many in turn: the ones have whole waves, of the others many share a tile.
-    let runtimes =
-        [4, 132].map(|num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() }));
-    let of = |(i, op): (u64, &conformance::Operation)| {
-        let options = Options { operation: Some(op.name.into()), seed, scope: Scope::Few };
-        conformance::run(&runtimes[((i + seed) % 2) as usize], &options, |_| {}).expect("runs")
-    };
-    let rows: Vec<Row> = (0..).zip(conformance::OPERATIONS).flat_map(of).collect();
-    holds(&rows, seed);
+/// With `TILE_ROWS=all` every row there is; else rows that have every feature between them.
+#[test]
+fn emulator() {
+    let every = std::env::var("TILE_ROWS").is_ok_and(|v| v == "all");
+    let first = seed();
+    (first..first + number("TILE_SEEDS")).for_each(|seed| emulated(seed, every));
+}
+
+fn emulated(seed: u64, every: bool) {
+    let sm = Emulated::new(seed);
+    let subjects = conformance::subjects(&sm.runtimes[0], None).expect("there are some");
+    let mut chosen = if every { (0..subjects.len()).collect() } else { covering(&subjects, seed) };
+    let mut rows: Vec<Row> = vec![];
+    let mut missing = known_features();
+    let mut left: BTreeSet<usize> = (0..subjects.len()).collect();
+    while !chosen.is_empty() {
+        chosen.iter().for_each(|i| {
+            left.remove(i);
+        });
+        let ran = sm.run(&chosen.iter().map(|&i| subjects[i]).collect::<Vec<_>>());
+        ran.iter().for_each(|r| missing.retain(|f| !r.features.contains(f)));
+        rows.extend(ran);
+        // A configuration may have a variant that no size of its row takes.
+        let others: Vec<usize> = left.iter().copied().collect();
+        let adds = |i: &usize| subjects[*i].features().intersection(&missing).copied().collect::<Vec<_>>();
+        let candidates: Vec<_> = others.iter().map(|i| (adds(i), subjects[*i].cost())).collect();
+        chosen = cover(&candidates).into_iter().map(|i| others[i]).collect();
+    }
+    println!("{} of {} rows on the emulated SM", rows.len(), subjects.len());
+    holds(&rows, seed, every);
+    assert!(missing.is_empty(), "the kernels have code that no row runs: {missing:#?}");
+}
+
+/// The emulated SMs of one seed.
+struct Emulated {
+    seed: u64,
+    /// Of few multiprocessors and of many: the ones have whole waves, of the others many share a tile.
+    runtimes: [Runtime; 2],
+}
+
+impl Emulated {
+    fn new(seed: u64) -> Emulated {
+        let with = |num_sms| Runtime::emulator_with(emulator::Options { seed, num_sms, ..Default::default() });
+        Emulated { seed, runtimes: [4, 132].map(with) }
+    }
+
+    /// The rows of some subjects, in their order, on all processors. Operations take the runtimes in turn.
+    fn run(&self, subjects: &[Subject]) -> Vec<Row> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut rows = vec![];
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(subject) = subjects.get(i) else { return rows };
+                let op = OPERATIONS.iter().position(|o| o.name == subject.operation.name).expect("it is one");
+                let rt = &self.runtimes[(op + self.seed as usize) % 2];
+                rows.extend(conformance::check(rt, subject, self.seed, Scope::Few).map(|row| (i, row)));
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut rows: Vec<(usize, Row)> = thread::scope(|s| {
+            let started: Vec<_> = (0..threads).map(|_| s.spawn(work)).collect();
+            started.into_iter().flat_map(|t| t.join().expect("no row panics")).collect()
+        });
+        rows.sort_by_key(|(i, _)| *i);
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// Rows that have every feature of all rows between them, and every operation as users call it, in one dtype.
+fn covering(subjects: &[Subject], seed: u64) -> Vec<usize> {
+    let candidates: Vec<_> =
+        subjects.iter().map(|s| (s.features().into_iter().collect::<Vec<_>>(), s.cost())).collect();
+    let mut chosen: BTreeSet<usize> = cover(&candidates).into_iter().collect();
+    for (i, op) in OPERATIONS.iter().enumerate() {
+        let dtype = op.dtypes[(i + seed as usize) % op.dtypes.len()];
+        let as_called = |s: &Subject| s.operation.name == op.name && s.dtype == dtype && s.config.is_none();
+        chosen.extend(subjects.iter().position(as_called));
+    }
+    chosen.into_iter().collect()
+}
+
+/// The suite would run nothing of a feature that is not known as one.
+#[test]
+fn steps_of_every_kind_are_features() {
+    let known = known_features();
+    let wanted = [
+        "tma copy_box",
+        "tma copy_box_to",
+        "tma set_registers<true>",
+        "tma stmatrix",
+        "tma store_box",
+        "tma wgmma<BF16,f32,true,true>",
+        "tma wgmma<F16,f32,false,true>",
+        "tma wgmma<F8E4M3,f32,false,false>",
+        "tma wgmma<i8,i32,false,false>",
+        "tma wgmma_ra<F16,f32,true>",
+        "tma wgmma_wait_previous",
+        "tma: cluster, f16",
+        "tma: fused epilogue, f16",
+        "tma: warp specialization, f8e5m2",
+        "warps atomic<u32,0>",
+        "warps copy_ahead<F16,vector>",
+        "warps fma_tile<f32,f32,true,false>",
+        "warps ldmatrix<true>",
+        "warps load<f32,false,element>",
+        "warps load<f32,false,vector>",
+        "warps load<f32,true,vector>",
+        "warps mma_tile<F8E4M3,f32,false>",
+        "warps shared_store<u8,vector>",
+        "warps shuffle_xor",
+        "warps: general, u8",
+        "warps: programmatic dependent launch, f32",
+    ];
+    let unknown: Vec<_> = wanted.iter().filter(|f| !known.contains(*f)).collect();
+    assert!(unknown.is_empty(), "{unknown:?} are none of {known:#?}");
+}
+
+/// The rows of a normal run are bounded by the features, whatever the number of kernels.
+#[test]
+fn few_rows_have_all_features() {
+    let subjects = conformance::subjects(&Emulated::new(1).runtimes[0], None).expect("there are some");
+    let pinned = |of: &[Subject], chosen: Vec<usize>| chosen.into_iter().filter(|&i| of[i].config.is_some()).count();
+    let chosen = pinned(&subjects, covering(&subjects, 1));
+    assert!(chosen <= known_features().len() / 4, "{chosen} rows");
+    // Kernels that bring no new feature bring no row.
+    let tripled = [&subjects[..], &subjects, &subjects].concat();
+    assert_eq!(pinned(&tripled, covering(&tripled, 1)), chosen);
 }
 
 #[test]

@@ -93,7 +93,8 @@ fn seeds() -> Run {
     let seed = now();
     println!("seeds {seed} to {}", seed + 49);
     let args = ["test", "--package", "tile-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
-    command::cargo().args(args).env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
+    let cargo = command::cargo().args(args).env("TILE_ROWS", "all");
+    cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
 
 /// Fails loudly where no toolchain has Miri.

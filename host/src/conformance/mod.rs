@@ -21,8 +21,9 @@ pub use verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::ops::On;
 use crate::runtime::{BackendKind, Runtime};
-use kernel_core::{ConfigDesc, KernelDesc};
+use kernel_core::{ConfigDesc, DType, KernelDesc, VariantDesc};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What to check.
 #[derive(Clone, Debug)]
@@ -48,30 +49,64 @@ pub struct Row {
     pub pass: bool,
     /// Why it failed; empty when it passed.
     pub note: String,
+    /// [Features](kernel_core::VariantDesc::features) of the code that ran; empty on a backend that is not the emulated
+    /// SM.
+    #[serde(skip)]
+    pub features: BTreeSet<&'static str>,
+}
+
+/// What one row checks: an operation in one dtype, as users call it or with one configuration.
+#[derive(Clone, Copy)]
+pub struct Subject {
+    pub operation: &'static Operation,
+    pub dtype: DType,
+    /// None for the operation as users call it.
+    pub config: Option<(&'static KernelDesc, &'static ConfigDesc)>,
+}
+
+impl Subject {
+    /// The features of the emulated code of its configuration. Of the operation as users call it nothing is known
+    /// before it runs.
+    pub fn features(&self) -> BTreeSet<&'static str> {
+        self.emulated().flat_map(|v| v.features.lines()).collect()
+    }
+
+    /// Grows with the time that it takes on the emulated SM.
+    pub fn cost(&self) -> u64 {
+        self.emulated().filter_map(|v| v.emulated).map(|e| u64::from(e.threads * e.ctas + e.shared_bytes / 16)).sum()
+    }
+
+    fn emulated(&self) -> impl Iterator<Item = &'static VariantDesc> {
+        self.config.into_iter().flat_map(|(_, c)| c.variants).filter(|v| v.emulated.is_some())
+    }
+}
+
+/// The rows that there are on a runtime. Errors: an operation that does not exist.
+pub fn subjects(rt: &Runtime, operation: Option<&str>) -> Result<Vec<Subject>> {
+    let chosen: Vec<&'static Operation> = match operation {
+        Some(name) => vec![Operation::find(name)?],
+        None => OPERATIONS.iter().collect(),
+    };
+    let mut all = Vec::new();
+    for operation in chosen {
+        for &dtype in operation.dtypes {
+            let descs = operation.descs(dtype);
+            let pinned = descs.iter().flat_map(|d| d.configs.iter().map(|c| (*d, c))).filter(|(_, c)| rt_has(rt, c));
+            let configs = std::iter::once(None).chain(pinned.map(Some));
+            all.extend(configs.map(|config| Subject { operation, dtype, config }));
+        }
+    }
+    Ok(all)
 }
 
 /// Runs the suite; `seen` gets every row as it is made. Errors: an operation that does not exist. A case that fails,
 /// by a wrong result or by an error, is a row.
 pub fn run(rt: &Runtime, options: &Options, mut seen: impl FnMut(&Row)) -> Result<Vec<Row>> {
-    let chosen: Vec<&Operation> = match &options.operation {
-        Some(name) => vec![Operation::find(name)?],
-        None => OPERATIONS.iter().collect(),
-    };
     let mut rows = Vec::new();
-    for op in chosen {
-        for &dtype in op.dtypes {
-            let descs = op.descs(dtype);
-            let configs = descs.iter().flat_map(|d| d.configs.iter().map(move |c| Some((*d, c))));
-            for config in std::iter::once(None).chain(configs) {
-                if config.is_some_and(|(_, c)| !rt_has(rt, c)) {
-                    continue;
-                }
-                let row = check(rt, op, dtype, config, options);
-                if row.cases > 0 {
-                    seen(&row);
-                    rows.push(row);
-                }
-            }
+    for subject in subjects(rt, options.operation.as_deref())? {
+        if let Some(row) = check(rt, &subject, options.seed, options.scope) {
+            seen(&row);
+            rows.push(row);
         }
     }
     Ok(rows)
@@ -82,13 +117,9 @@ fn rt_has(rt: &Runtime, config: &ConfigDesc) -> bool {
     rt.kind() != BackendKind::Emulator || config.variants.iter().any(|v| v.emulated.is_some())
 }
 
-fn check(
-    rt: &Runtime,
-    op: &'static Operation,
-    dtype: kernel_core::DType,
-    config: Option<(&'static KernelDesc, &'static ConfigDesc)>,
-    options: &Options,
-) -> Row {
+/// Checks one row; none where its configuration takes none of the sizes.
+pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option<Row> {
+    let &Subject { operation: op, dtype, config } = subject;
     let name = config.map_or("auto".into(), |(k, c)| format!("{}[{}]", k.name, c.id));
     let mut row = Row {
         op: op.name,
@@ -100,12 +131,14 @@ fn check(
         tolerance: 0.0,
         pass: true,
         note: String::new(),
+        features: BTreeSet::new(),
     };
+    let launched = crate::emulate::Launched::new();
     let mut worst = -1.0;
-    for (i, size) in op.sizes(options.scope).into_iter().enumerate() {
+    for (i, size) in op.sizes(scope).into_iter().enumerate() {
         // Aligned with plain data, then at an odd address with data that has every special value.
         for (odd, awkward) in [(false, false), (true, true)] {
-            let seed = options.seed.wrapping_add(i as u64);
+            let seed = seed.wrapping_add(i as u64);
             // At an odd address rows are packed, else those of every other size.
             let setup = Setup { dtype, size: size.clone(), seed, odd, awkward, gaps: !odd && !seed.is_multiple_of(2) };
             let on = On::new(rt).pin(config);
@@ -133,7 +166,8 @@ fn check(
             }
         }
     }
-    row
+    row.features = launched.variants().into_iter().flat_map(|v| v.features.lines()).collect();
+    (row.cases > 0).then_some(row)
 }
 
 fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &On) -> Result<Verdict> {
