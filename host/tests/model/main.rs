@@ -13,6 +13,7 @@ mod hand_made;
 #[cfg(feature = "ops")]
 mod captured;
 mod driver;
+mod faults;
 mod programs;
 mod rules;
 mod turns;
