@@ -70,11 +70,11 @@ impl TensorMap {
     /// An address that is not zero and a multiple of 64 can be read.
     pub(super) unsafe fn at(address: u64, rank: usize) -> Result<TensorMap, String> {
         if address == 0 || address % 64 != 0 {
-            return Err(format!("no tensor map can be at {address:#x}"));
+            return Err("the address of its tensor map is zero or no multiple of 64".into());
         }
         let map = *(address as *const TensorMap);
         if map.mark != MARK {
-            return Err(format!("no tensor map is at {address:#x}"));
+            return Err("no tensor map lies at the address that it was given".into());
         }
         if map.rank as usize != rank {
             return Err(format!("a tensor map of rank {}, coordinates of rank {rank}", map.rank));
