@@ -15,7 +15,7 @@ fn backends() -> Vec<Runtime> {
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
 fn parts_of_rows<T: Num>(x: &[T], line: &mut [T], block: &mut [T], low: usize, high: usize, rows: usize, other: T) {
     let i = arange(64);
-    store(line, i, load(x, i).mask(i < high).other(other)).mask((i >= low) & (i < high + 3));
+    store(line, i, load(x, i).mask(i < high).other(load(x, 64 + i))).mask((i >= low) & (i < high + 3));
     let (row, column) = (arange(8).expand(1), arange(64).expand(0));
     let v = load(x, row * 64 + column).mask((row < rows) & (column < high)).other(other);
     store(block, row * 64 + column, v).mask((row <= rows) & (column < high + 3) & (column >= low));
@@ -27,7 +27,9 @@ where
 {
     let x: Vec<T> = (0..512).map(|i| T::of((i % 100 + 1) as f64)).collect();
     for rt in backends() {
-        for (low, high, rows) in (0..=64).map(|high| (high * 7 % 19, high, high % 9)) {
+        for (low, high, rows) in
+            (0..=64usize).map(|high| (high * 7 % 19, high, high % 9)).chain([(3, 1 << 32, 1 << 40), (0, 1 << 40, 5)])
+        {
             let (mut line, mut block) = (vec![T::of(0.0); 80], vec![T::of(0.0); 512]);
             let call = parts_of_rows::<T>(&x, &mut line, &mut block, low, high, rows, T::of(101.0));
             assert_eq!(taken(&call, "warps=1"), "aligned");
@@ -39,7 +41,7 @@ where
                 } else if j < high {
                     x[j]
                 } else {
-                    T::of(101.0)
+                    x[64 + j]
                 };
                 assert_eq!(*y, wanted, "element {j} of {low}..{high} on {}", rt.name());
             }
@@ -166,6 +168,7 @@ fn beside<T: Num>(x: &[T], y: &mut [T], n: usize, step: usize) {
     store(y, 192 + i, load(x, 64 + n - i));
     store(y, 256 + i, load(x, i + 2 * n + 6));
     store(y, 321 + i, load(x, i ^ 1));
+    store(y, 470 + i, load(x, 67 - i)).mask(i < 40);
     let (mut at, mut sums) = (i, zeros::<T>([64]));
     for k in range(0, 3, 1) {
         sums += load(x, at) + load(x, i + k * step);
@@ -191,6 +194,9 @@ where
                 wanted[192 + i] = x[64 + n - i];
                 wanted[256 + i] = x[i + 2 * n + 6];
                 wanted[321 + i] = x[i ^ 1];
+                if i < 40 {
+                    wanted[470 + i] = x[67 - i];
+                }
                 wanted[400 + i] = (0..3).map(|k| x[i + k * step] + x[i + k * step]).fold(T::of(0.0), |a, b| a + b);
             }
             assert_eq!(y, wanted, "{n} {step} on {}", rt.name());

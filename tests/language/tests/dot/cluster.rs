@@ -180,8 +180,8 @@ fn returning<const BM: usize, const BN: usize, const BK: usize>(
             return;
         }
         more = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), more);
-        d.store([i, j], more.to::<f16>());
     }
+    d.store([i, j], more.to::<f16>());
 }
 
 #[test]
