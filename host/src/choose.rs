@@ -11,7 +11,7 @@ use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
 use core::marker::PhantomData;
-use kernel_core::{Call, KernelDesc, MAX_SLOTS, ParamKind};
+use kernel_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
@@ -50,9 +50,13 @@ impl Runtime {
             return Ok((i, true));
         }
         if self.kind() == BackendKind::Emulator {
-            // The first that was built for it.
-            let built = desc.configs.iter().position(|c| self.0.variant(c, call.slots()).is_some());
-            return Ok((built.unwrap_or(0), true));
+            // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
+            // grid says that it was not built: the grid of another one is not what is wrong.
+            let built = |c: &&'static ConfigDesc| self.0.variant(c, call.slots()).is_some();
+            let takes = |c: &&'static ConfigDesc| self.check_grid(c, self.grid(c, call.slots()), desc).is_ok();
+            let find = |of: &dyn Fn(&&'static ConfigDesc) -> bool| desc.configs.iter().position(|c| of(&c));
+            let chosen = find(&|c| built(c) && takes(c)).or_else(|| find(&takes)).or_else(|| find(&built));
+            return Ok((chosen.unwrap_or(0), true));
         }
         let file = File::of(call, &key.buckets, key.kind);
         let mut lasting = true;

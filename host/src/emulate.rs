@@ -83,6 +83,24 @@ pub(crate) fn launch(
     }
 }
 
+/// That a grid has no more programs than are emulated: devices take more.
+pub(crate) fn check_grid(
+    desc: &KernelDesc,
+    config: &'static ConfigDesc,
+    grid: [u64; 3],
+    options: &Options,
+) -> Result<()> {
+    let programs = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
+    if programs.is_some_and(|n| n <= options.max_programs) {
+        return Ok(());
+    }
+    let why = format!(
+        "it runs at most {} programs of a launch (`Options::max_programs`), and this grid of {grid:?}, which a GPU takes, has more",
+        options.max_programs
+    );
+    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why })
+}
+
 fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorMap> {
     let g = Geometry::of(desc, map, slots).ok_or_else(|| malformed(desc))?;
     Ok(TensorMap::new(
@@ -111,6 +129,7 @@ fn regions(stream: &Stream, call: &Call, early: &[u8]) -> Vec<Region> {
                 initialised: !stream.blocks().is_undefined(b.start),
                 early: early.iter().any(|&p| p as usize == b.param as usize),
                 name: param.map_or(String::new(), |p| p.name.into()),
+                element: param.map_or(1, |p| p.dtype.size() as u32),
             }
         })
         .collect()

@@ -180,7 +180,17 @@ impl Runtime {
     fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Result<(usize, [u64; 3])> {
         let variant = self.0.variant(config, slots).ok_or_else(|| self.0.refusal(desc, config, slots))?;
         let grid = self.grid(config, slots);
-        check::grid(desc, grid).map(|_| (variant, grid))
+        self.check_grid(config, grid, desc).map(|()| (variant, grid))
+    }
+
+    /// That this backend takes a grid.
+    #[inline]
+    pub(crate) fn check_grid(&self, config: &'static ConfigDesc, grid: [u64; 3], desc: &KernelDesc) -> Result<()> {
+        check::grid(desc, grid)?;
+        match &self.0.backend {
+            Backend::Emulator(options) => emulate::check_grid(desc, config, grid, options),
+            _ => Ok(()),
+        }
     }
 
     /// The plan for a call that a known plan's configuration does not take, although it takes others of that key.
@@ -250,7 +260,7 @@ impl Runtime {
         variant: usize,
         grid: [u64; 3],
     ) -> Result<()> {
-        let kernel = call.desc().name;
+        let (kernel, file) = (call.desc().name, call.desc().file);
         let run = || match &self.0.backend {
             Backend::Emulator(options) => {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
@@ -262,9 +272,10 @@ impl Runtime {
                 Ok(())
             }
         };
-        // A failed device_assert panics.
+        // A failed device_assert unwinds.
         let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
+            let failed = panic.downcast_ref::<cpu::Assertion>().map(|a| format!("{file}, {a}"));
+            let text = failed.or_else(|| panic.downcast_ref::<String>().cloned());
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
         });

@@ -56,6 +56,8 @@ impl Codegen<'_> {
                     Combine::Binary(op) => {
                         let t = dtype.rust();
                         let identity = match op {
+                            // Either gives the number where the other is NaN: NaN alone is in no result.
+                            Binary::Max | Binary::Min if dtype.is_float() => format!("s::cast::<f32, {t}>(f32::NAN)"),
                             Binary::Max => format!("s::lowest::<{t}>()"),
                             Binary::Min => format!("s::highest::<{t}>()"),
                             _ => format!("<{t} as s::Scalar>::ZERO"),

@@ -151,7 +151,7 @@ impl Cpu<'_> {
                     true => name(*cond),
                     false => format!("{}.as_slice().iter().all(|&c| c)", self.tile(*cond)),
                 };
-                self.line(format!("c::assert({all}, {message:?}, {line});"));
+                self.line(format!("c::assert({all}, {message:?}, {line}, p);"));
             }
             StmtKind::Print { message, value, .. } => {
                 let t = match f.ty(*value).is_scalar() {

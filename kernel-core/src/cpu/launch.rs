@@ -5,7 +5,7 @@ use super::tile::Tile;
 use crate::desc::CpuCode;
 use rayon::prelude::*;
 use std::cell::Cell;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +80,8 @@ pub(super) fn wait_a_little() {
     std::hint::spin_loop();
     // SAFETY: `launch` sets the pointer around the programs that it runs, which the flag outlives, and restores it.
     if unsafe { FAILED.get().as_ref() }.is_some_and(|failed| failed.load(Ordering::Relaxed)) {
-        panic!("another program of the launch has failed");
+        // Without a message: the program that failed first has said why.
+        resume_unwind(Box::new("another program of the launch has failed"));
     }
 }
 
@@ -119,20 +120,36 @@ macro_rules! cpu_dispatch {
     }};
 }
 
-/// `device_assert!`: panics with the message and the kernel's source line.
-#[inline(always)]
-#[track_caller]
-pub fn assert(c: bool, msg: &str, line: u32) {
-    if !c {
-        assert_failed(msg, line);
+/// A `device_assert!` that does not hold. [`launch`] unwinds with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    pub message: String,
+    /// The line of the assertion in the kernel's file.
+    pub line: u32,
+    pub program: [u64; 3],
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        write!(f, "line {}: assertion failed: {} [program ({x}, {y}, {z})]", self.line, self.message)
     }
 }
 
+/// `device_assert!`: ends the launch with an [`Assertion`].
+#[inline(always)]
+pub fn assert(c: bool, msg: &str, line: u32, program: &Program) {
+    if !c {
+        assert_failed(msg, line, program);
+    }
+}
+
+/// Unwinds past the panic hook: the error of the launch says what failed, and a backtrace of this process says nothing
+/// of the kernel.
 #[cold]
 #[inline(never)]
-#[track_caller]
-fn assert_failed(msg: &str, line: u32) -> ! {
-    panic!("device_assert at line {line} failed: {msg}")
+fn assert_failed(msg: &str, line: u32, program: &Program) -> ! {
+    resume_unwind(Box::new(Assertion { message: msg.into(), line, program: program.id }))
 }
 
 /// `device_print!`: one line, written at once.

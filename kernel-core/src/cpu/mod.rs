@@ -17,7 +17,7 @@ mod tile;
 
 pub use crate::scalar::Scalar as Mem;
 pub use dot::{Operand, Precision, dot};
-pub use launch::{Program, assert, has_avx2_fma, launch, print};
+pub use launch::{Assertion, Program, assert, has_avx2_fma, launch, print};
 pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};
 pub use shape::{MAX_RANK, Shape};

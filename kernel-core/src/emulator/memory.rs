@@ -102,6 +102,8 @@ struct Span {
 pub struct Global {
     /// Known regions, and the span that each lies in: regions that overlap share one.
     regions: Vec<(Region, usize)>,
+    /// Regions of unknown extent: their names appear in reports.
+    unbounded: Vec<Region>,
     spans: Vec<Span>,
     /// Whether addresses elsewhere may be read and written.
     elsewhere: (bool, bool),
@@ -133,6 +135,7 @@ impl Global {
                 .iter()
                 .map(|&(start, end)| Span { start, end, shadow: Shadow::new((end - start) as usize, options.races) })
                 .collect(),
+            unbounded: unknown().cloned().collect(),
             elsewhere: (unknown().next().is_some(), unknown().any(|r| r.mutable)),
             last: 0,
             uninitialised: options.uninitialised,
@@ -210,13 +213,26 @@ impl Global {
         }
     }
 
-    /// The nearest parameter and the distance from its start.
+    /// An address as an element of the nearest parameter, and how many elements that has: `` `x[61]` (61 elements) ``.
     pub fn describe(&self, addr: u64) -> String {
-        let distance = |g: &Region| g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + g.bytes.max(1) - 1));
-        match self.regions.iter().map(|(g, _)| g).min_by_key(|g| distance(g)) {
-            Some(g) => format!("byte {} of `{}` ({} bytes)", addr as i128 - g.start as i128, g.name, g.bytes),
-            None => format!("address {addr:#x}"),
-        }
+        let distance = |g: &Region| match g.bytes {
+            Region::UNKNOWN => g.start.abs_diff(addr),
+            bytes => g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + bytes.max(1) - 1)),
+        };
+        let known = self.regions.iter().map(|(g, _)| g);
+        let Some(g) = known.chain(&self.unbounded).min_by_key(|g| distance(g)) else {
+            return "an address outside every parameter".into();
+        };
+        let (bytes, element) = (i128::from(addr) - i128::from(g.start), i128::from(g.element.max(1)));
+        let inside = match bytes.rem_euclid(element) {
+            0 => String::new(),
+            byte => format!("byte {byte} of "),
+        };
+        let extent = match g.bytes {
+            Region::UNKNOWN => String::new(),
+            bytes => format!(" ({} elements)", i128::from(bytes) / element),
+        };
+        format!("{inside}`{}[{}]`{extent}", g.name, bytes.div_euclid(element))
     }
 }
 

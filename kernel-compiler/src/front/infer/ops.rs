@@ -435,8 +435,18 @@ impl Infer<'_> {
             _ => cx.error(e.span, "a string literal is expected"),
         };
         match (name, c.args) {
-            ("device_print", [label, v]) => {
-                let label = message(self, label)?;
+            ("device_print", [label, v, more @ ..]) => {
+                let (span, label) = (label.span, message(self, label)?);
+                if label.contains(['{', '}']) {
+                    return self.error(
+                        span,
+                        "a label is printed as it is, without `{}`: the value follows it, as in `device_print!(\"label\", v)`",
+                    );
+                }
+                if let Some(second) = more.first() {
+                    return self
+                        .error(second.span, "a print is of one value: write `device_print!(\"label\", v)` for each");
+                }
                 let x = self.expr(v)?;
                 let x = self.run(x, v.span)?;
                 self.emit(StmtKind::Print { message: label, value: x, span: c.span });

@@ -34,7 +34,7 @@ unsafe fn fail_at_1000(program: &Program, slots: &[u64]) {
     if program.id[0] > 2 {
         std::thread::sleep(std::time::Duration::from_micros(1));
     }
-    assert(program.id[0] != 1000, "one thousand", 42);
+    assert(program.id[0] != 1000, "one thousand", 42, program);
 }
 
 #[test]
@@ -44,7 +44,8 @@ fn a_failed_assertion_ends_the_launch() {
     let grid = [1 << 31, 1, 1];
     // SAFETY: the slot is the counter's address.
     let error = catch_unwind(|| unsafe { launch(fail_at_1000, grid, &slots) }).unwrap_err();
-    assert_eq!(error.downcast_ref::<String>().unwrap(), "device_assert at line 42 failed: one thousand");
+    let failed = error.downcast_ref::<Assertion>().expect("what failed");
+    assert_eq!(failed.to_string(), "line 42: assertion failed: one thousand [program (1000, 0, 0)]");
     assert!(ran.load(Ordering::Relaxed) < 1 << 24);
     // The pool lives on.
     // SAFETY: a counter for one program.

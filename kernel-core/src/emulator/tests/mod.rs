@@ -96,7 +96,15 @@ impl<'a> Launch<'a> {
     fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialised: bool) -> Self {
         let name = format!("p{}", self.regions.len());
         let bytes = (len * size_of::<T>()) as u64;
-        self.regions.push(Region { start: start as u64, bytes, mutable, initialised, early: false, name });
+        self.regions.push(Region {
+            start: start as u64,
+            bytes,
+            mutable,
+            initialised,
+            early: false,
+            name,
+            element: size_of::<T>() as u32,
+        });
         self
     }
 
