@@ -12,3 +12,4 @@ mod pipeline_dots;
 mod predicates;
 mod ranges;
 mod snapshots;
+mod text_form;
