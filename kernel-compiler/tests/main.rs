@@ -6,6 +6,7 @@ mod barriers;
 mod block_pointers;
 mod common;
 mod expansion;
+mod filetests;
 mod lowered_code;
 mod pdl;
 mod pipeline_dots;
