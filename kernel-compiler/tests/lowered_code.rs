@@ -1,37 +1,17 @@
 //! A hash of the lowered code of every entry in the repository. A move or a rename inside the compiler changes none of them.
 //! `cargo xtask bless` writes the new hashes, and the commit says which entries changed and why.
 
-use crate::common::bless;
+use crate::common::{bless, for_each_source};
 use kernel_compiler::{Libraries, Source, device_units};
 use siphasher::sip::SipHasher13;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 
-/// The folders with kernels: operations, teaching kernels, and tests of the language.
-const FOLDERS: [&str; 3] = ["device-kernels/src", "examples/src", "tests/language/tests"];
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut out = vec![];
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for file in fs::read_dir(&folder).expect("the folder is there") {
-            let path = file.expect("an entry of the folder").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                out.push(path);
-            }
-        }
-    }
-    out.sort();
-    out
-}
-
 /// `kernel-and-configuration hash` of each entry of a file. The name of an entry is not part of its hash.
-fn hashes_of(file: &Path, text: &str, libraries: &Libraries) -> Vec<(String, String)> {
-    let units = device_units(Source { file, text }, libraries);
+fn hashes_of(source: Source, libraries: &Libraries) -> Vec<(String, String)> {
+    let units = device_units(source, libraries);
     let of_unit = |unit: &kernel_compiler::DeviceUnit| {
         let bodies: Vec<&str> = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1).collect();
         assert_eq!(bodies.len(), unit.entries.len(), "one function an entry");
@@ -48,30 +28,13 @@ fn hashes_of(file: &Path, text: &str, libraries: &Libraries) -> Vec<(String, Str
 }
 
 fn hashes() -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let all = Mutex::new(BTreeMap::new());
-    for folder in FOLDERS {
-        let read = |path: PathBuf| (path.clone(), fs::read_to_string(path).expect("a readable file"));
-        let files: Vec<(PathBuf, String)> = rust_files(&root.join(folder)).into_iter().map(read).collect();
-        let todo = Mutex::new(files.iter());
-        std::thread::scope(|scope| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-                scope.spawn(|| {
-                    // Tokens stay on the thread that made them.
-                    let mut libraries = Libraries::default();
-                    files.iter().for_each(|(file, text)| libraries.add(Source { file, text }));
-                    loop {
-                        let next = todo.lock().expect("no panic").next();
-                        let Some((file, text)) = next else { break };
-                        for (entry, hash) in hashes_of(file, text, &libraries) {
-                            let old = all.lock().expect("no panic").insert(format!("{folder} {entry}"), hash.clone());
-                            assert!(old.is_none_or(|old| old == hash), "two kernels are called {entry}");
-                        }
-                    }
-                });
-            }
-        });
-    }
+    for_each_source(|folder, source, libraries| {
+        for (entry, hash) in hashes_of(source, libraries) {
+            let old = all.lock().expect("no panic").insert(format!("{folder} {entry}"), hash.clone());
+            assert!(old.is_none_or(|old| old == hash), "two kernels are called {entry}");
+        }
+    });
     all.into_inner().expect("no panic")
 }
 

@@ -4,6 +4,7 @@
 //! cell with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform:
 //! every thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
+pub mod parse;
 pub mod print;
 pub mod verify;
 pub mod walk;
@@ -572,6 +573,11 @@ pub enum Unary {
 }
 
 impl Unary {
+    pub const ALL: [Unary; 17] = {
+        use Unary::*;
+        [Neg, Not, Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
+    };
+
     /// Function of `kernel_core::scalar`.
     pub fn name(self) -> &'static str {
         use Unary::*;
@@ -598,10 +604,7 @@ impl Unary {
 
     /// The functions a kernel calls by name.
     pub fn parse(name: &str) -> Option<Unary> {
-        use Unary::*;
-        [Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
-            .into_iter()
-            .find(|u| u.name() == name)
+        Unary::ALL.into_iter().find(|u| u.name() == name && !matches!(u, Unary::Neg | Unary::Not))
     }
 }
 
@@ -628,6 +631,11 @@ pub enum Binary {
 }
 
 impl Binary {
+    pub const ALL: [Binary; 18] = {
+        use Binary::*;
+        [Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge]
+    };
+
     /// Function of `kernel_core::scalar`.
     pub fn name(self) -> &'static str {
         use Binary::*;
@@ -677,6 +685,11 @@ pub enum Atomic {
 }
 
 impl Atomic {
+    pub const ALL: [Atomic; 10] = {
+        use Atomic::*;
+        [Add, Max, Min, And, Or, Xor, Xchg, Load, Store, Cas]
+    };
+
     pub fn name(self) -> &'static str {
         match self {
             Atomic::Add => "add",

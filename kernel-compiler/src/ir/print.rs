@@ -1,24 +1,37 @@
 //! The text form of the IR, a statement a line. [`parse`](super::parse) reads it.
 //!
 //! ```text
-//! func warps=4 {
-//!   param x: slice f32
-//!   param n: scalar u64
+//! func warps=4 pdl=[x] {
+//!   param x: slice f32  // s0, s1
+//!   param y: slice mut f32  // s2, s3
+//!   param n: scalar u64  // s4
+//!   guard s4 % 4
 //!   var m0: f32[64] acc
 //!   v0: u64 = program_id 0
-//!   v1: f32[64] = load x[v0] mask v2
-//!   for v3: u64 in v4..v5 step v6 {
-//!     m0 = v1
+//!   v1: u64 = slot 4
+//!   v2: f32[64] = load x[v3] mask v4 other v5
+//!   for v6: u64 in v0..v1 step v7 stages=3 {
+//!     m0 = v2
 //!   }
-//!   store x[v0], v1
+//!   store y[v3], v2
 //! }
 //! ```
+//!
+//! The slots of parameters follow from their kinds; the comment behind a parameter names them, as guards do. `x[v3]` is an
+//! element of a slice, and `*x[v3]` one that no bounds are checked for. `pdl` names the parameters that may be read before
+//! the launch before has ended. The name of a variable that is no identifier stands in quotes. A line ends with
+//! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
     Address, Block, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt, StmtKind, Test,
     Type, Value, Window,
 };
+use proc_macro2::Span;
 use std::fmt::Write;
+
+/// The words for cache hints.
+pub(super) const HINTS: [(&str, Hint); 3] =
+    [("evict_first", Hint::Streaming), ("evict_last", Hint::Keep), ("no_l1", Hint::NoL1)];
 
 /// The function as text.
 pub fn print(f: &Func) -> String {
@@ -27,7 +40,14 @@ pub fn print(f: &Func) -> String {
 
 /// The same with a comment behind each value of which `note` says something.
 pub fn annotated(f: &Func, note: impl Fn(Value) -> String) -> String {
-    let mut p = Printer { f, note: &note, out: String::new(), depth: 0 };
+    let mut p = Printer { f, note: &note, locations: false, out: String::new(), depth: 0 };
+    p.func();
+    p.out
+}
+
+/// The same with the source line of each statement that has one.
+pub fn located(f: &Func) -> String {
+    let mut p = Printer { f, note: &|_| String::new(), locations: true, out: String::new(), depth: 0 };
     p.func();
     p.out
 }
@@ -35,6 +55,7 @@ pub fn annotated(f: &Func, note: impl Fn(Value) -> String) -> String {
 struct Printer<'a> {
     f: &'a Func,
     note: &'a dyn Fn(Value) -> String,
+    locations: bool,
     out: String,
     depth: usize,
 }
@@ -55,7 +76,8 @@ impl Printer<'_> {
             }
         }
         if let Some(early) = &f.early {
-            write!(head, " early={early:?}").expect("writing to a string");
+            let names: Vec<&str> = early.iter().map(|&i| f.params[i].name.as_str()).collect();
+            write!(head, " pdl=[{}]", names.join(", ")).expect("writing to a string");
         }
         self.line(head + " {");
         self.depth += 1;
@@ -67,13 +89,15 @@ impl Printer<'_> {
                 ParamKind::Ptr { .. } => format!("ptr{mutable}"),
                 ParamKind::Scalar => "scalar".into(),
             };
-            self.line(format!("param {}: {kind} {}", p.name, p.dtype.name()));
+            let slots: Vec<String> = (p.slot..p.slot + p.kind.slots()).map(|s| format!("s{s}")).collect();
+            self.line(format!("param {}: {kind} {}  // {}", p.name, p.dtype.name(), slots.join(", ")));
         }
         for g in &f.requires {
             self.line(format!("guard {}", guard(g)));
         }
         for (i, v) in f.vars.iter().enumerate() {
-            self.line(format!("var m{i}: {} {}", ty(&v.ty), v.name));
+            let name = if is_word(&v.name) { v.name.clone() } else { format!("{:?}", v.name) };
+            self.line(format!("var m{i}: {} {name}", ty(&v.ty)));
         }
         self.block(&f.body);
         self.depth -= 1;
@@ -91,17 +115,22 @@ impl Printer<'_> {
         self.depth -= 1;
     }
 
+    fn location(&self, span: Span) -> String {
+        if self.locations { format!(" loc({})", span.start().line) } else { String::new() }
+    }
+
     fn stmt(&mut self, s: &Stmt) {
         let f = self.f;
         match &s.kind {
             StmtKind::Let(v) => {
                 let note = (self.note)(*v);
                 let note = if note.is_empty() { note } else { format!("  // {note}") };
-                self.line(format!("{v:?}: {} = {}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
+                let location = self.location(f.values[v.0 as usize].span);
+                self.line(format!("{v:?}: {} = {}{location}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
             }
             StmtKind::Assign(var, v) => self.line(format!("{var:?} = {v:?}")),
-            StmtKind::Store { place, value, mask, hint, window, .. } => {
-                let options = options(*mask, None, *hint, window.as_ref());
+            StmtKind::Store { place, value, mask, hint, window, span } => {
+                let options = options(*mask, None, *hint, window.as_ref()) + &self.location(*span);
                 self.line(format!("store {}, {value:?}{options}", address(f, place)));
             }
             StmtKind::If { cond, then, other } => {
@@ -113,7 +142,8 @@ impl Printer<'_> {
             }
             StmtKind::For { iv, lo, hi, step, body, options } => {
                 let head = format!("for {iv:?}: {} in {lo:?}..{hi:?} step {step:?}", ty(f.ty(*iv)));
-                self.nested(&(head + &loop_options(options)), body);
+                let location = self.location(f.values[iv.0 as usize].span);
+                self.nested(&(head + &loop_options(options) + &location), body);
                 self.line("}");
             }
             StmtKind::Loop { body } => {
@@ -123,8 +153,12 @@ impl Printer<'_> {
             StmtKind::Break => self.line("break"),
             StmtKind::Continue => self.line("continue"),
             StmtKind::Return => self.line("return"),
-            StmtKind::Assert { cond, message, .. } => self.line(format!("assert {cond:?} {message:?}")),
-            StmtKind::Print { message, value, .. } => self.line(format!("print {value:?} {message:?}")),
+            StmtKind::Assert { cond, message, span } => {
+                self.line(format!("assert {cond:?} {message:?}{}", self.location(*span)))
+            }
+            StmtKind::Print { message, value, span } => {
+                self.line(format!("print {value:?} {message:?}{}", self.location(*span)))
+            }
         }
     }
 }
@@ -143,6 +177,12 @@ fn loop_options(o: &LoopOptions) -> String {
         write!(out, " warp_specialize={on}").expect("writing to a string");
     }
     out
+}
+
+/// Whether a name can stand without quotes.
+fn is_word(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// As in `s1 % 16`: the launcher's check of a product of slots.
@@ -177,11 +217,8 @@ fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option
             write!(out, " {name} {v:?}").expect("writing to a string");
         }
     }
-    match hint {
-        Hint::None => {}
-        Hint::Streaming => out.push_str(" evict_first"),
-        Hint::Keep => out.push_str(" evict_last"),
-        Hint::NoL1 => out.push_str(" no_l1"),
+    if let Some((name, _)) = HINTS.iter().find(|(_, h)| *h == hint) {
+        write!(out, " {name}").expect("writing to a string");
     }
     if let Some(w) = window {
         let dims: Vec<String> = w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect();
