@@ -7,6 +7,7 @@ mod block_pointers;
 mod common;
 mod expansion;
 mod lowered_code;
+mod no_cycles;
 mod pdl;
 mod pipeline_dots;
 mod predicates;

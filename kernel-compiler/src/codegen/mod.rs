@@ -6,6 +6,7 @@
 
 mod affine;
 pub mod barriers;
+mod comparison;
 mod context;
 mod cp_async;
 mod deferred_wait;
@@ -13,9 +14,11 @@ mod dot;
 mod elementwise;
 mod epilogue;
 mod gmem;
+mod indices;
 mod pdl;
 mod predicates;
 mod reduce;
+mod role;
 mod statements;
 pub mod text;
 pub mod thread_ir;
@@ -26,9 +29,9 @@ mod wgmma_waits;
 pub use elementwise::op_text;
 
 use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
 use crate::codegen::text::thread_part;
 use crate::codegen::thread_ir::{Lowered, ThreadIr};
-use crate::codegen::warp_specialize::Role;
 use crate::ir::Func;
 use crate::ir::walk::uses;
 use crate::missed::Missed;
