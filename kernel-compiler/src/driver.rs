@@ -182,7 +182,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
     if !variant.aligned && epilogue::crowded(f, &fused) {
         return Err(Missed::new(
-            "copies by TMA",
+            "copied by TMA",
             "without vectors, addresses of the epilogue's tiles take too many registers",
         ));
     }

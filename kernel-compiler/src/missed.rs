@@ -7,7 +7,7 @@ use std::fmt;
 /// Something that a pass or a plan did not do.
 #[derive(Clone, Debug)]
 pub struct Missed {
-    /// As in "products by wgmma".
+    /// As in "multiplied by wgmma".
     pub what: &'static str,
     /// The cause, and the change of the source that removes it where there is one.
     pub why: Cow<'static, str>,

@@ -4,9 +4,10 @@ use crate::diag::Diagnostics;
 use crate::driver::{Observer, Stage, lower, observed_instance};
 use crate::emit::{config_id, cpu, numbers, types_id};
 use crate::front::instance::Instance;
-use crate::front::library::{Libraries, Source};
+use crate::front::library::Libraries;
 use crate::front::module::{self, Found};
 use crate::front::parse;
+use crate::front::source::Source;
 use crate::variant::Variant;
 
 /// Keeps the text of one stage: the last one, if the driver comes by it again.

@@ -88,7 +88,7 @@ impl<'a> FileTest<'a> {
             "induction" => passed(f, |f| Ok(induction::run(f))),
             "copy_prop" => passed(f, |f| Ok(copy_prop::run(f))),
             "dce" => passed(f, |f| Ok(dce::run(f))),
-            "block_pointers" => changed(f, |f| block_pointers::run(f, transposed)),
+            "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
             "cluster" => changed(f, cluster::run),
             "pipeline_dots" => changed(f, pipeline_dots::run),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),

@@ -8,6 +8,7 @@ mod common;
 mod expansion;
 mod filetests;
 mod lowered_code;
+mod no_cycles;
 mod pdl;
 mod pipeline_dots;
 mod predicates;

@@ -1,9 +1,10 @@
 //! The state of code generation, and what every part of it writes with.
 
 use crate::analysis::axis_info::Analysis;
+use crate::codegen::affine::Affine;
+use crate::codegen::comparison::Comparison;
+use crate::codegen::role::Role;
 use crate::codegen::thread_ir::ThreadIr;
-use crate::codegen::warp_specialize::Role;
-use crate::codegen::{affine, predicates};
 use crate::ir::{Func, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
@@ -40,9 +41,9 @@ pub(super) struct Codegen<'a> {
     pub(super) blocks: Vec<Vec<ThreadIr>>,
     /// What is at hand in which layout, by block.
     pub(super) memo: Vec<HashMap<(Value, Layout), Regs>>,
-    pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<affine::Affine>>>,
+    pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<Affine>>>,
     /// Comparisons of indices with limits, by their text.
-    pub(super) comparisons: HashMap<String, predicates::Comparison>,
+    pub(super) comparisons: HashMap<String, Comparison>,
     /// Layouts whose thread part is computed up front.
     pub(super) layouts: Vec<Layout>,
     pub(super) consts: Vec<String>,

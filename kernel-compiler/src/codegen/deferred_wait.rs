@@ -1,8 +1,8 @@
 //! Loops whose products are waited for one iteration late.
 
 use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
 use crate::codegen::warp_specialize;
-use crate::codegen::warp_specialize::Role;
 use crate::ir::{Stmt, Value};
 use crate::plan::warp_specialized::Pipeline;
 

@@ -1,9 +1,9 @@
 //! Products of tiles.
 
 use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::role::Role;
 use crate::codegen::text::{acts, buffer_name, matrix_name, scalar};
 use crate::codegen::thread_ir::ThreadIr;
-use crate::codegen::warp_specialize::Role;
 use crate::ir::{Op, Precision, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;

@@ -6,6 +6,7 @@
 
 mod affine;
 pub mod barriers;
+mod comparison;
 mod context;
 mod cp_async;
 mod deferred_wait;
@@ -13,9 +14,11 @@ mod dot;
 mod elementwise;
 mod epilogue;
 mod gmem;
+mod indices;
 mod pdl;
 mod predicates;
 mod reduce;
+mod role;
 mod statements;
 pub mod text;
 pub mod thread_ir;
@@ -26,9 +29,9 @@ mod wgmma_waits;
 pub use elementwise::op_text;
 
 use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
 use crate::codegen::text::thread_part;
 use crate::codegen::thread_ir::{Lowered, ThreadIr};
-use crate::codegen::warp_specialize::Role;
 use crate::ir::Func;
 use crate::ir::walk::uses;
 use crate::missed::Missed;
@@ -93,7 +96,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
         // By warps it needs less.
         if cp_async.by_groups() && whole.shared_bytes > cp_async_pipeline::ROOM_OF_GROUPS {
             return Err(Missed::new(
-                "products by wgmma",
+                "multiplied by wgmma",
                 "its stages and exchanges take more shared memory than there is",
             ));
         }
@@ -109,7 +112,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
     if out.maps.len() > tma_pipeline::MAX_MAPS {
         return Err(Missed::new(
-            "copies by TMA",
+            "copied by TMA",
             format!("it takes {} tensor maps, of {} at most", out.maps.len(), tma_pipeline::MAX_MAPS),
         ));
     }

@@ -1,7 +1,7 @@
 //! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and where it waits.
 
 use crate::codegen::context::Codegen;
-use crate::codegen::warp_specialize::Role;
+use crate::codegen::role::Role;
 use crate::plan::pdl::first_that_waits;
 
 impl Codegen<'_> {

@@ -2,45 +2,13 @@
 //! says how many indices from the first on are inside.
 
 use crate::codegen::affine::Affine;
+use crate::codegen::comparison::{Comparison, Limit};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::text::scalar;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, StmtKind, Value};
 use crate::layout::linear::Layout;
 use std::collections::HashSet;
-
-/// The comparison `index < limit`.
-#[derive(Clone, Debug)]
-pub struct Limit {
-    /// A constant of register `#`.
-    index: String,
-    /// The largest of them.
-    most: u32,
-    limit: String,
-}
-
-/// What is known of a comparison of indices beside its text.
-pub enum Comparison {
-    One(Limit),
-    /// Several limits, and whether all elements of the thread are inside, in as few comparisons as there are limits.
-    Several {
-        whole: String,
-    },
-}
-
-impl Comparison {
-    /// Whether all elements of the thread are inside.
-    fn whole(&self) -> String {
-        match self {
-            Comparison::One(x) => format!("({} < {})", x.most, x.limit),
-            Comparison::Several { whole } => whole.clone(),
-        }
-    }
-
-    fn limit(&self) -> Option<&Limit> {
-        if let Comparison::One(x) = self { Some(x) } else { None }
-    }
-}
 
 /// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
 pub struct Mask {

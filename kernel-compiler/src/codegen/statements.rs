@@ -1,9 +1,9 @@
 //! Statements, and the values that they define.
 
 use crate::codegen::context::{Codegen, Regs, paired};
+use crate::codegen::role::Role;
 use crate::codegen::text::{cstr, each, scalar};
 use crate::codegen::thread_ir::ThreadIr;
-use crate::codegen::warp_specialize::Role;
 use crate::ir::{Op, Stmt, StmtKind, Value, Var, VarInfo};
 
 impl Codegen<'_> {

@@ -4,9 +4,9 @@
 
 use crate::codegen::context::Codegen;
 use crate::codegen::epilogue::Piece;
+use crate::codegen::role::Role;
 use crate::codegen::text::{buffer_name, each, number, scalar};
 use crate::codegen::thread_ir::{AccessKind, ThreadIr};
-use crate::codegen::warp_specialize::Role;
 use crate::ir::{Address, Hint, Number, Op, Stmt, StmtKind, Value, Window};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;

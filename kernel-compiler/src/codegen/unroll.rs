@@ -5,9 +5,9 @@
 //! program may go different ways and still meet in every copy.
 
 use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
 use crate::codegen::text::scalar;
 use crate::codegen::thread_ir::ThreadIr;
-use crate::codegen::warp_specialize::Role;
 use crate::ir::{Func, Op, Stmt, StmtKind, Value};
 
 impl Codegen<'_> {

@@ -1,30 +1,13 @@
-//! A program in two roles: the producer's and the consumers' code around the same operand_groups (see [`pipeline`](super::pipeline)).
+//! A program in two roles: the producer's and the consumers' code around the same operand groups (see [`tma_pipeline`](crate::plan::tma_pipeline)).
 
 use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
 use crate::codegen::text::{buffer_name, matrix_name, scalar};
 use crate::codegen::thread_ir::ThreadIr;
 use crate::ir::{Func, Op, Stmt, StmtKind, Value, Window};
 use crate::plan::product::InFlight;
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};
-
-/// Which part of a specialised program is being lowered.
-#[derive(Clone, Copy)]
-pub(super) enum Role<'a> {
-    /// All of a program that is not specialised.
-    Whole,
-    Producer(&'a Pipeline),
-    Consumer(&'a Pipeline),
-}
-
-impl<'a> Role<'a> {
-    pub fn pipeline(self) -> Option<&'a Pipeline> {
-        match self {
-            Role::Whole => None,
-            Role::Producer(p) | Role::Consumer(p) => Some(p),
-        }
-    }
-}
 
 /// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may have.
 const SHARED_BYTES: usize = 228 << 10;

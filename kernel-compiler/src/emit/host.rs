@@ -363,7 +363,7 @@ fn call(k: &Kernel) -> TokenStream {
     let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
         Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
-        _ => match crate::front::parse::resolve(&p.elem, &[], &k.ast.scope) {
+        _ => match crate::front::parse::types::resolve(&p.elem, &[], &k.ast.scope) {
             Some(t) => host_type(t),
             None => {
                 let n = format_ident!("{}", p.elem.name);

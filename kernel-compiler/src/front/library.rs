@@ -2,32 +2,12 @@
 //! `#[tile_module(use crate::tiles::library)]`.
 //!
 //! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items, and the tokens of
-//! the module that asks for them, to [`with_library`]; every token keeps its place in the user's source. The build script, which reads all
+//! the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps its place in the user's source. The build script, which reads all
 //! files, finds a library by its path.
 
-use crate::front::module::{self, last_segment_is};
+use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use proc_macro2::TokenStream;
 use quote::quote;
-use std::path::Path;
-use syn::Token;
-use syn::parse::{Parse, ParseStream, Parser};
-use syn::punctuated::Punctuated;
-
-pub const LIBRARY: &str = "tile_library";
-
-/// What is in the parentheses of `#[tile_module(use a::b, use c)]`.
-#[derive(Default)]
-pub struct Uses(Vec<syn::Path>);
-
-impl Parse for Uses {
-    fn parse(input: ParseStream) -> syn::Result<Self> {
-        let uses = Punctuated::<_, Token![,]>::parse_terminated_with(input, |e| {
-            e.parse::<Token![use]>()?;
-            syn::Path::parse_mod_style(e)
-        });
-        Ok(Uses(uses?.into_iter().collect()))
-    }
-}
 
 /// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that choose what is compiled.
 fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
@@ -37,7 +17,7 @@ fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
     let mut out = vec![];
     for mut i in items.clone() {
         let attrs = match &mut i {
-            syn::Item::Fn(f) if f.attrs.iter().any(|a| last_segment_is(a.path(), module::KERNEL)) => {
+            syn::Item::Fn(f) if f.attrs.iter().any(|a| last_segment_is(a.path(), source::KERNEL)) => {
                 return Err(syn::Error::new_spanned(
                     &f.sig.ident,
                     "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone",
@@ -108,68 +88,6 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
 pub fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
     let (first, rest) = uses.0.split_first()?;
     Some(quote! { #first::tile_items! { { #(#before)* } { #(use #rest),* } #module } })
-}
-
-/// Expands what a library hands on: `{ its items } { those of libraries before } { use more } module`.
-pub fn with_library(input: TokenStream) -> TokenStream {
-    let braced = |input: ParseStream| -> syn::Result<TokenStream> {
-        let braces;
-        syn::braced!(braces in input);
-        braces.parse()
-    };
-    let parts = |input: ParseStream| -> syn::Result<_> {
-        let (its, before, uses) = (braced(input)?, braced(input)?, braced(input)?);
-        let items = syn::parse2::<syn::File>(quote! { #its #before })?.items;
-        Ok((items, syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
-    };
-    match parts.parse2(input) {
-        Ok((items, uses, module)) => {
-            ask(&uses, &items, &module).unwrap_or_else(|| crate::expand_module_with(items, module))
-        }
-        Err(e) => e.to_compile_error(),
-    }
-}
-
-/// A file of a package.
-#[derive(Clone, Copy)]
-pub struct Source<'a> {
-    pub file: &'a Path,
-    pub text: &'a str,
-}
-
-impl<'a> From<&'a str> for Source<'a> {
-    fn from(text: &'a str) -> Self {
-        Source { file: Path::new("src/lib.rs"), text }
-    }
-}
-
-impl<'a> From<&'a String> for Source<'a> {
-    fn from(text: &'a String) -> Self {
-        text.as_str().into()
-    }
-}
-
-/// Where a module is: in which crate of the package, and in which modules of that.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModulePath {
-    root: Vec<String>,
-    modules: Vec<String>,
-}
-
-impl ModulePath {
-    /// What is below `src` is one crate, but for `src/bin`; every other file is taken for one by itself.
-    pub fn of(file: &Path) -> ModulePath {
-        let mut root: Vec<String> = file.with_extension("").iter().map(|s| s.to_string_lossy().into_owned()).collect();
-        let Some(src) = root.iter().rposition(|s| s == "src") else { return ModulePath { root, modules: vec![] } };
-        let in_bin = root.get(src + 1).is_some_and(|s| s == "bin") && root.len() > src + 2;
-        let mut modules = root.split_off(if in_bin { src + 3 } else { src + 1 });
-        modules.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
-        ModulePath { root, modules }
-    }
-
-    pub fn within(&self, module: &str) -> ModulePath {
-        ModulePath { root: self.root.clone(), modules: [&self.modules[..], &[module.to_string()]].concat() }
-    }
 }
 
 /// The libraries of a package, as the build script finds them.
@@ -243,7 +161,7 @@ impl Libraries {
     /// What is wrong with the libraries that modules of a file use.
     pub fn missing<'a>(&self, source: impl Into<Source<'a>>) -> Vec<String> {
         let mut out = vec![];
-        module::tile_modules(source.into(), &mut |m, uses, at| {
+        source::tile_modules(source.into(), &mut |m, uses, at| {
             out.extend(self.items(&uses, at).err().filter(|_| m.content.is_some()))
         });
         out
@@ -253,6 +171,7 @@ impl Libraries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expand::with_library;
 
     const USER: &str = "#[tile_module(use crate::tiles::library)] mod m {
         #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, arange(32), twice(full([32], HALF))); }
@@ -330,7 +249,7 @@ mod tests {
         let module = syn::parse_str::<syn::ItemMod>(&format!("#[tile_module(use crate::a, use b)] {user}")).unwrap();
         let found = libraries(&[("src/lib.rs", two)]);
         let by_path: Vec<_> =
-            found.items(&module::uses(&module).unwrap(), &ModulePath::of("src/lib.rs".as_ref())).unwrap();
+            found.items(&source::uses(&module).unwrap(), &ModulePath::of("src/lib.rs".as_ref())).unwrap();
         // As `macro_rules!` hands them on: `a` is asked first.
         let items = |name: &str| -> TokenStream {
             let f = syn::parse_str::<syn::File>(two).unwrap();

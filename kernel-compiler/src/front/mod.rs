@@ -6,3 +6,4 @@ pub mod instance;
 pub mod library;
 pub mod module;
 pub mod parse;
+pub mod source;

@@ -3,16 +3,14 @@
 use crate::diag::{Diagnostics, Result};
 use crate::front::ast::Scope;
 use crate::front::instance::{Kernel, fingerprint};
-use crate::front::library::{Libraries, ModulePath, Source, Uses};
+use crate::front::library::Libraries;
 use crate::front::parse;
+use crate::front::source::{KERNEL, Source, take_attribute, walk};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use std::cell::RefCell;
 use std::rc::Rc;
 use syn::visit::Visit;
-
-pub const KERNEL: &str = "tile_kernel";
-pub const MODULE: &str = "tile_module";
 
 /// A function under `#[tile_kernel]` as found, not yet parsed.
 pub struct Found {
@@ -35,19 +33,6 @@ impl Found {
             .map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() })
             .collect())
     }
-}
-
-pub fn last_segment_is(path: &syn::Path, name: &str) -> bool {
-    path.segments.last().is_some_and(|s| s.ident == name)
-}
-
-/// Takes the kernel attribute off an item.
-pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<TokenStream> {
-    let i = attrs.iter().position(|a| last_segment_is(a.path(), name))?;
-    Some(match attrs.remove(i).meta {
-        syn::Meta::List(l) => l.tokens,
-        _ => TokenStream::new(),
-    })
 }
 
 /// Whether kernels of its module may use an item.
@@ -87,46 +72,6 @@ pub fn module(
             .collect(),
         items,
     ))
-}
-
-/// The libraries of a `#[tile_module]`, which may be none.
-pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
-    let attr = m.attrs.iter().find(|a| last_segment_is(a.path(), MODULE))?;
-    match attr.meta {
-        syn::Meta::List(_) => attr.parse_args().ok(),
-        _ => Some(Uses::default()),
-    }
-}
-
-/// Calls `each` with every `#[tile_module]` of a file, the libraries that it uses, and the place that it is in.
-pub fn tile_modules(source: Source, each: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath)) {
-    walk(source, &mut |_| {}, each);
-}
-
-/// The same, and every function.
-fn walk(
-    source: Source,
-    function: &mut dyn FnMut(&syn::ItemFn),
-    module: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath),
-) {
-    struct Finder<'f>(ModulePath, &'f mut dyn FnMut(&syn::ItemFn), &'f mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath));
-    impl<'a> Visit<'a> for Finder<'_> {
-        fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
-            (self.1)(f);
-        }
-        fn visit_item_mod(&mut self, m: &'a syn::ItemMod) {
-            if let Some(uses) = uses(m) {
-                return (self.2)(m, uses, &self.0);
-            }
-            let inner = self.0.within(&m.ident.to_string());
-            let outer = std::mem::replace(&mut self.0, inner);
-            syn::visit::visit_item_mod(self, m);
-            self.0 = outer;
-        }
-    }
-    if let Ok(f) = syn::parse_file(source.text) {
-        Finder(ModulePath::of(source.file), function, module).visit_file(&f);
-    }
 }
 
 /// Every kernel's function in a file, in order. A file that does not parse has none: `rustc` reports it.

@@ -3,7 +3,7 @@
 use crate::diag::Result;
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper};
-use crate::front::infer::{Binding, Closure, Infer, Val, dot, memory, ops};
+use crate::front::infer::{Binding, Closure, Infer, Val, builtins};
 use crate::ir::Hint;
 use proc_macro2::{Ident, Span};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ impl Infer<'_> {
         args: &[Expr],
         method: bool,
     ) -> Result<Val> {
-        if method && memory::is_option(&name.to_string()) {
+        if method && builtins::is_option(&name.to_string()) {
             return self.with_options(e);
         }
         if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
@@ -30,24 +30,24 @@ impl Infer<'_> {
             let args = self.exprs(args)?;
             return self.closure(&c, args, e.span);
         }
-        self.builtin(&ops::Call { name, generics, args, span: e.span, options: memory::Options::default() })
+        self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
     }
 
     /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's start.
     fn with_options(&mut self, e: &Expr) -> Result<Val> {
-        let mut options = memory::Options::default();
+        let mut options = builtins::Options::default();
         let mut at = e;
         loop {
             let ExprKind::Call { name, generics, args, method } = &at.kind else {
                 return self.error(at.span, "options follow what they are of: `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or `dot(a, b, acc).tf32()`");
             };
             let n = name.to_string();
-            if *method && memory::is_option(&n) {
+            if *method && builtins::is_option(&n) {
                 self.option(&mut options, name, &args[1..])?;
                 at = &args[0];
                 continue;
             }
-            let (access, dot) = (memory::is_access(&n), n == "dot");
+            let (access, dot) = (builtins::is_access(&n), n == "dot");
             return match (&options.of_access, &options.precision) {
                 (_, Some((_, at))) if access => {
                     self.error(*at, format!("this is an option of `dot(a, b, acc)`, and `{n}` is none"))
@@ -65,19 +65,19 @@ impl Infer<'_> {
                     name.span(),
                     format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
                 ),
-                _ => self.builtin(&ops::Call { name, generics, args, span: e.span, options }),
+                _ => self.builtin(&builtins::Call { name, generics, args, span: e.span, options }),
             };
         }
     }
 
-    fn option(&mut self, o: &mut memory::Options, name: &Ident, args: &[Expr]) -> Result<()> {
+    fn option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
         if args.len() != wanted {
             return self
                 .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
         }
-        if let Some(p) = dot::precision(&n) {
+        if let Some(p) = builtins::precision(&n) {
             if o.precision.replace((p, name.span())).is_some() {
                 return self.error(name.span(), "a `dot` has one precision");
             }

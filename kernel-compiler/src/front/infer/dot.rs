@@ -2,19 +2,10 @@
 
 use crate::diag::{Reported, Result};
 use crate::dtype::DType;
-use crate::front::infer::ops::Call;
+use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Op, Precision, Type, Value, matrices};
 use proc_macro2::Span;
-
-/// The options of a `dot`, as written after it.
-pub(super) fn precision(name: &str) -> Option<Precision> {
-    match name {
-        "tf32" => Some(Precision::Tf32),
-        "tf32x3" => Some(Precision::Tf32x3),
-        _ => None,
-    }
-}
 
 impl Infer<'_> {
     /// `dot(a, b, acc)`: `acc + a·b`, for each index of the first dimension where there are three.

@@ -4,7 +4,7 @@ use crate::diag::{Reported, Result};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::front::infer::{Binding, Closure, Infer, Range, Val, ops};
+use crate::front::infer::{Binding, Closure, Infer, Range, Val, builtins};
 use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
 use proc_macro2::Span;
 use std::rc::Rc;
@@ -123,7 +123,7 @@ impl Infer<'_> {
             let e = e.clone();
             return self.expr(&e);
         }
-        let hint = if ops::is_builtin(n) {
+        let hint = if builtins::is_builtin(n) {
             ": it is an operation, call it"
         } else {
             ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"

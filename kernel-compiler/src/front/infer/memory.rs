@@ -3,33 +3,10 @@
 use crate::diag::Result;
 use crate::dtype::DType;
 use crate::front::ast::Expr;
-use crate::front::infer::ops::Call;
-use crate::front::infer::{Infer, Val, dot, ops};
-use crate::ir::{Address, Atomic, Binary, Dim, Hint, Number, Op, ParamKind, Precision, StmtKind, Type, Value, Window};
+use crate::front::infer::builtins::{Call, Options, usage};
+use crate::front::infer::{Infer, Val};
+use crate::ir::{Address, Atomic, Binary, Dim, Number, Op, ParamKind, StmtKind, Type, Value, Window};
 use proc_macro2::Span;
-
-/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`.
-#[derive(Default)]
-pub(super) struct Options {
-    /// The first one of an access.
-    pub of_access: Option<(String, Span)>,
-    pub precision: Option<(Precision, Span)>,
-    pub mask: Option<(Val, Span)>,
-    pub other: Option<(Val, Span)>,
-    pub hint: Hint,
-    pub relaxed: bool,
-    /// The kernel vouches for the bounds.
-    pub unchecked: bool,
-}
-
-pub(super) fn is_option(name: &str) -> bool {
-    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked")
-        || dot::precision(name).is_some()
-}
-
-pub(super) fn is_access(name: &str) -> bool {
-    matches!(name, "load" | "store" | "tile") || name.starts_with("atomic_")
-}
 
 fn atomic_op(name: &str) -> Option<Atomic> {
     Some(match name {
@@ -150,7 +127,7 @@ impl Infer<'_> {
                 Ok(if op == Atomic::Store { Val::Unit } else { Val::Run(old) })
             }
             _ => {
-                let usage = ops::usage(name);
+                let usage = usage(name);
                 let pointer = match place {
                     Address::Raw { .. } if !c.options.unchecked => format!(
                         "`{}` is a pointer, to which the index is added: `{name}({}.add(i), ..)`; ",

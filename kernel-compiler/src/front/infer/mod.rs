@@ -3,6 +3,7 @@
 //! Compile-time values (literals, const generics, shapes) are folded here; helpers and closures are inlined; every
 //! rule about dtypes, shapes and uniformity is checked here, and nowhere later.
 
+mod builtins;
 mod call;
 mod control;
 mod dot;
@@ -13,7 +14,7 @@ mod programs;
 mod range;
 mod reduce;
 
-pub use ops::BUILTINS;
+pub use builtins::BUILTINS;
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -190,11 +191,11 @@ impl<'a> Infer<'a> {
 
     fn known_type(&self, t: &ast::TypeName) -> Option<DType> {
         let bound: Vec<_> = self.types.iter().rev().cloned().collect();
-        crate::front::parse::resolve(t, &bound, &self.kernel.scope)
+        crate::front::parse::types::resolve(t, &bound, &self.kernel.scope)
     }
 
     fn dtype(&self, t: &ast::TypeName) -> Result<DType> {
-        self.known_type(t).ok_or_else(|| crate::front::parse::unknown_type(t, self.d))
+        self.known_type(t).ok_or_else(|| crate::front::parse::types::unknown_type(t, self.d))
     }
 
     // --- making IR ---

@@ -2,7 +2,7 @@
 
 use crate::diag::Result;
 use crate::dtype::DType;
-use crate::front::infer::ops::Call;
+use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Binary, Op, Type, Value};
 use proc_macro2::Span;

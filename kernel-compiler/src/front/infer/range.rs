@@ -1,8 +1,8 @@
 //! Ranges: what a loop runs over, and how.
 
 use crate::diag::Result;
-use crate::front::infer::ops::Call;
-use crate::front::infer::{Infer, Range, Val, control, ops};
+use crate::front::infer::builtins::Call;
+use crate::front::infer::{Infer, Range, Val, builtins, control};
 use crate::ir::LoopOptions;
 use std::rc::Rc;
 
@@ -53,7 +53,7 @@ impl Infer<'_> {
         }
         let wanted = if name == "flatten" { 1 } else { 2 };
         if vals.len() != wanted {
-            let usage = ops::usage(name);
+            let usage = builtins::usage(name);
             return self.error(
                 c.name.span(),
                 format!("`{usage}` takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }),

@@ -3,8 +3,8 @@
 use crate::diag::Result;
 use crate::dtype::DType;
 use crate::front::ast;
-use crate::front::infer::ops::Call;
-use crate::front::infer::{Closure, Infer, Val, ops};
+use crate::front::infer::builtins::Call;
+use crate::front::infer::{Closure, Infer, Val, builtins};
 use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
 use proc_macro2::Span;
 
@@ -31,7 +31,7 @@ impl Infer<'_> {
         let custom = name == "reduce";
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
-            let usage = ops::usage(name);
+            let usage = builtins::usage(name);
             return self.error(c.span, format!("usage: {usage}"));
         }
         let t = self.expr(&c.args[0])?;

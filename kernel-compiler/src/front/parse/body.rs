@@ -3,6 +3,7 @@
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
 use crate::front::ast::{BinaryOp, Block, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp};
+use crate::front::parse::types::{said, type_name};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 
@@ -64,8 +65,8 @@ fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
     match ty {
         syn::Type::Infer(_) => Ok(Said::Nothing),
         syn::Type::Tuple(t) => Ok(Said::Parts(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
-        syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(super::said(ty, d)),
-        ty => super::type_name(ty, d).map(Said::Elem),
+        syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(said(ty, d)),
+        ty => type_name(ty, d).map(Said::Elem),
     }
 }
 
@@ -112,7 +113,7 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
         },
         syn::Expr::Binary(b) => binary(b, d)?,
         syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d)?, boxed(&a.right, d)?),
-        syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d)?, super::type_name(&c.ty, d)?),
+        syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d)?, type_name(&c.ty, d)?),
         syn::Expr::Call(c) => {
             let syn::Expr::Path(p) = &*c.func else {
                 return Err(d.error(c.func.span(), "call a function by its name"));
@@ -255,7 +256,7 @@ fn angle(a: &syn::AngleBracketedGenericArguments, d: &Diagnostics) -> Result<Vec
         .iter()
         .filter(|g| !matches!(g, syn::GenericArgument::Type(syn::Type::Infer(_))))
         .map(|g| match g {
-            syn::GenericArgument::Type(t) => super::type_name(t, d).map(Generic::Type),
+            syn::GenericArgument::Type(t) => type_name(t, d).map(Generic::Type),
             syn::GenericArgument::Const(e) => expr(e, d).map(Generic::Const),
             other => Err(d.error(other.span(), "a type or a constant is expected here")),
         })

@@ -7,16 +7,24 @@ mod lex;
 mod op;
 
 use super::{
-    Block, Func, Guard, LoopOptions, Number, Op, Param, ParamKind, Stmt, StmtKind, Test, Type, Value, ValueInfo, Var,
-    VarInfo, verify,
+    Block, Func, Guard, Hint, LoopOptions, Number, Op, Param, ParamKind, Stmt, StmtKind, Test, Type, Value, ValueInfo,
+    Var, VarInfo, Window, verify,
 };
 use crate::dtype::DType;
 pub use lex::ParseError;
 use lex::{Place, Token, lex};
-use op::AccessOptions;
 use proc_macro2::Span;
 use std::collections::HashMap;
 use std::str::FromStr;
+
+/// The options that follow an access.
+#[derive(Default)]
+struct AccessOptions {
+    pub mask: Option<Value>,
+    pub other: Option<Value>,
+    pub hint: Hint,
+    pub window: Option<Window>,
+}
 
 /// Values and lines have smaller numbers, and blocks are nested less deep.
 const MAX_NUMBER: u32 = 1 << 20;

@@ -1,19 +1,10 @@
 //! Reads operations and accesses.
 
 use super::lex::Token;
-use super::{Parser, Result};
+use super::{AccessOptions, Parser, Result};
 use crate::ir::print::HINTS;
 use crate::ir::{Address, Atomic, Binary, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var, Window};
 use proc_macro2::Span;
-
-/// The options that follow an access.
-#[derive(Default)]
-pub(super) struct AccessOptions {
-    pub mask: Option<Value>,
-    pub other: Option<Value>,
-    pub hint: Hint,
-    pub window: Option<Window>,
-}
 
 impl Parser {
     /// As in `x[v0]`, or `*x[v0]` without bounds.
