@@ -89,6 +89,7 @@ impl Graph {
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
         let _entered = self.cuda.enter()?;
+        self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
         let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };
         self.cuda.api.check("replaying a graph", code)?;
         s.mark();

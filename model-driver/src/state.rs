@@ -103,6 +103,7 @@ pub(crate) struct State {
     pub capacity: u64,
     pub pools_supported: bool,
     pub contexts: BTreeMap<usize, u64>,
+    next_context: u64,
     pub primary: usize,
     pub retained: usize,
     /// The code of a kernel that failed: every later call gives it.
@@ -136,6 +137,7 @@ impl State {
             capacity: 8 << 30,
             pools_supported: true,
             contexts: BTreeMap::new(),
+            next_context: 0,
             primary: 0,
             retained: 0,
             lost: None,
@@ -144,8 +146,8 @@ impl State {
             next_handle: 0x1000,
         };
         state.primary = state.handle();
-        state.contexts.insert(state.primary, 1);
         let primary = state.primary;
+        state.number_context(primary);
         let legacy = state.new_stream(primary, true);
         if let Some(stream) = state.streams.remove(&legacy) {
             state.streams.insert(LEGACY, stream);
@@ -164,10 +166,28 @@ impl State {
 
     pub fn new_context(&mut self) -> usize {
         let context = self.handle();
-        let id = self.contexts.len() as u64 + 1;
-        self.contexts.insert(context, id);
+        self.number_context(context);
         self.me().context = context;
         context
+    }
+
+    /// Addresses of contexts are used again, numbers are not.
+    fn number_context(&mut self, context: usize) {
+        self.next_context += 1;
+        self.contexts.insert(context, self.next_context);
+    }
+
+    pub fn retain_primary(&mut self) {
+        self.retained += 1;
+        if !self.contexts.contains_key(&self.primary) {
+            self.number_context(self.primary);
+        }
+    }
+
+    /// Memory from a pool stays: the pool belongs to the device.
+    pub fn end_context(&mut self, context: usize) {
+        self.contexts.remove(&context);
+        self.streams.retain(|h, s| *h == LEGACY || s.context != context);
     }
 
     pub fn new_stream(&mut self, context: usize, blocking: bool) -> usize {

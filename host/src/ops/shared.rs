@@ -11,8 +11,8 @@ use crate::tuner::measure::Output;
 use device_kernels::matmul_shared::shared::*;
 #[cfg(test)]
 use kernel_core::ConfigDesc;
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
-use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
 pub(super) const TILE: [u64; 2] = [128, 256];
@@ -68,11 +68,9 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
                 tf32: false,
                 compare: false,
             }];
-            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
-                match candidates[candidate] == SHARED {
-                    true => by_sharing(&mut Room::new(on)?, again(&c)),
-                    false => whole(again(&c)),
-                }
+            let chosen = on.choose_among(&op, &outputs, |candidate| match candidates[candidate] == SHARED {
+                true => by_sharing(&mut Room::new(on)?, again(&c)),
+                false => whole(again(&c)),
             })?;
             candidates[chosen] == SHARED
         }
@@ -125,7 +123,7 @@ fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T, 2> {
 
 /// Changes with any of the kernels.
 fn version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
+    static VERSION: PerProcess<String> = PerProcess::new();
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn, matmul_tf32_tt};

@@ -11,6 +11,10 @@ mod hand_made;
 
 #[cfg(feature = "ops")]
 mod captured;
+mod contexts;
+mod events;
+#[cfg(unix)]
+mod forked;
 
 /// A runtime over a new model, on this thread.
 fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop) {
