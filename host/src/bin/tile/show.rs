@@ -1,6 +1,6 @@
 //! `tile show OP`
 
-use crate::{choose, disassembler};
+use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use kernel_compiler::lower::{Variant, Way};
@@ -57,7 +57,7 @@ pub fn main(args: Args) -> Result<bool> {
         Stage::Rust => compiled(desc, config, args.general, kernel_compiler::Stage::Rust)?,
         Stage::Cpu => compiled(desc, config, args.general, kernel_compiler::Stage::Cpu)?,
     };
-    print!("{text}");
+    out::write(format_args!("{text}"));
     Ok(true)
 }
 
