@@ -63,9 +63,9 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
         (1..total).for_each(run);
     } else {
         threads::with(|threads| match threads {
-            None => (1..total).for_each(&run),
+            None => (1..total).for_each(run),
             // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
-            Some(n) => (1..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(&run),
+            Some(n) => (1..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
         });
     }
     if let Some(panic) = cause.into_inner().unwrap_or_else(PoisonError::into_inner) {
