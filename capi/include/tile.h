@@ -4,8 +4,9 @@
  * Tensors are device pointers, contiguous, row-major, aligned to their element; a length of zero is a success that
  * touches nothing. Work is enqueued on the legacy default stream of the caller's current context (else the device's
  * primary one), or on the stream given to tile_set_stream; nothing waits, but for a first call that tunes. Outputs of
- * element-wise functions may equal an input; any other overlap is an error. Every function may be called from any thread, whatever its stack has left, and in a
- * forked process: on the CPU it works there, after CUDA was used in the parent it is TILE_ERROR_NO_DEVICE.
+ * element-wise functions may equal an input; any other overlap is an error. Every function may be called from any
+ * thread, whatever its stack has left, and in a forked process: on the CPU it works there, after CUDA was used in the
+ * parent it is TILE_ERROR_NO_DEVICE.
  *
  * With TILE_BACKEND=cpu in the environment pointers are host pointers, and the work is done when the call returns. */
 
@@ -51,9 +52,9 @@ extern "C" {
 // destroyed before the thread has set another one.
 int tile_set_stream(void *stream);
 
-// With `on` of 1 the calling thread's later calls prepare: they check their arguments, load the kernels that they would
-// launch, allocate scratch memory on the thread's stream, and enqueue nothing, until it is 0 again. A call that was prepared
-// does none of that in a CUDA graph's capture. Outputs are not written.
+// With `on` of 1 the calling thread's later calls prepare: they check their arguments, load the kernels that they
+// would launch, allocate scratch memory on the thread's stream, and enqueue nothing, until it is 0 again. A call that
+// was prepared does none of that in a CUDA graph's capture. Outputs are not written.
 int tile_prepare(int on);
 
 // o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared

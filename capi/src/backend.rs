@@ -25,8 +25,9 @@ pub(crate) fn set_preparing(on: bool) {
     PREPARING.set(on);
 }
 
-/// The backend that `TILE_BACKEND` names, made once in a process; none where the caller's CUDA context decides: without the variable,
-/// and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`], at every call.
+/// The backend that `TILE_BACKEND` names, made once in a process; none where the caller's CUDA context decides: without
+/// the variable, and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`],
+/// at every call.
 fn named() -> host::Result<Option<&'static Runtime>> {
     static NAMED: PerProcess<host::Result<Option<Runtime>>> = PerProcess::new();
     let made = NAMED.get_or_init(|| {

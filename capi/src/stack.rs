@@ -36,8 +36,8 @@ fn no_stack(e: &io::Error) -> String {
     )
 }
 
-/// Bytes between here and the end of the thread's stack; `None` where the thread is on another one, as coroutines are, or
-/// where it cannot be told.
+/// Bytes between here and the end of the thread's stack; `None` where the thread is on another one, as coroutines are,
+/// or where it cannot be told.
 fn left() -> Option<usize> {
     let (start, end) = match BOUNDS.try_with(Cell::get).ok()? {
         (0, 0) => {

@@ -23,7 +23,8 @@ enum Inner {
 struct Mark {
     cuda: Arc<Cuda>,
     raw: Handle<CUevent>,
-    /// The capture that it was last recorded in, if it was in one: then it marks a place in a graph, and no work that runs.
+    /// The capture that it was last recorded in, if it was in one: then it marks a place in a graph, and no work that
+    /// runs.
     captured: Mutex<Option<u64>>,
 }
 
@@ -78,8 +79,8 @@ impl Event {
         }
     }
 
-    /// Waits until the work before the mark is done. Errors: those of the work; [`Error::Unsupported`] where a capture has
-    /// recorded it.
+    /// Waits until the work before the mark is done. Errors: those of the work; [`Error::Unsupported`] where a capture
+    /// has recorded it.
     pub fn synchronize(&self) -> Result<()> {
         let Inner::Cuda(mark @ Mark { cuda, raw, .. }) = &self.0 else { return Ok(()) };
         let _entered = cuda.enter()?;

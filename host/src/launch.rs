@@ -143,8 +143,8 @@ impl Runtime {
         self.ready(stream, call, options, false).map(drop)
     }
 
-    /// The plan for a checked call, made if need be, by measuring where that is allowed; `None` where there is nothing to
-    /// do. On the GPU the context must be current.
+    /// The plan for a checked call, made if need be, by measuring where that is allowed; `None` where there is nothing
+    /// to do. On the GPU the context must be current.
     fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions, measure: bool) -> Result<Option<Ready>> {
         let (desc, slots) = (call.desc(), call.slots());
         let Some(default) = desc.configs.first() else {

@@ -229,9 +229,9 @@ impl CudaStream {
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
     }
 
-    /// To be called before the stream waits for work that was put into a capture, or, with none, for work that was put into
-    /// none. Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the default
-    /// stream's for work in one, and a wait in one for work in another.
+    /// To be called before the stream waits for work that was put into a capture, or, with none, for work that was put
+    /// into none. Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the
+    /// default stream's for work in one, and a wait in one for work in another.
     pub(crate) fn may_wait(&self, captured: Option<u64>) -> Result<()> {
         if self.raw.0 == DEFAULT_STREAM {
             self.cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;

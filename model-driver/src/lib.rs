@@ -17,8 +17,8 @@
 //!   captured stream (900), `cuEventSynchronize` and `cuEventQuery` of a captured event (907), a wait of a captured
 //!   stream for an event from outside (905), a wait of the legacy stream for a captured event (906), and any use of the
 //!   legacy stream while a blocking stream is captured (906). Each invalidates the capture.
-//! - A wait of a captured stream for an event of another capture gives 902 and invalidates both captures. For an event of
-//!   a capture that has ended it gives 1 and invalidates. Such an event gives 1 to every other call.
+//! - A wait of a captured stream for an event of another capture gives 902 and invalidates both captures. For an event
+//!   of a capture that has ended it gives 1 and invalidates. Such an event gives 1 to every other call.
 //! - Allowed: loading and finding kernels, kernel attributes, `cuStreamGetCtx`, `cuStreamIsCapturing`, creating events
 //!   and streams, `cuMemGetInfo`, copies and fills on other streams.
 //! - On an invalidated stream every call gives 901, `cuStreamGetCtx` included. `cuStreamIsCapturing` succeeds.

@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 /// `CUresult` as a number.
 pub(crate) type Code = u32;
 
-/// A function of the driver. A child that was forked after the driver was started gets [`code::FORKED`] from it, and the
-/// driver is not called: it does not survive a fork.
+/// A function of the driver. A child that was forked after the driver was started gets [`code::FORKED`] from it, and
+/// the driver is not called: it does not survive a fork.
 pub(crate) struct Function<F> {
     driver: F,
     refusal: F,
@@ -208,8 +208,8 @@ pub(crate) mod code {
     pub const CAPTURES: core::ops::RangeInclusive<u32> = 900..=908;
     /// None of the driver's: the process is a child that was forked after the driver was started.
     pub const FORKED: u32 = u32::MAX;
-    /// After these the process cannot use the device any more. Those that are marked with * say so in cuda.h: "this leaves
-    /// the process in an inconsistent state and any further CUDA work will return the same error".
+    /// After these the process cannot use the device any more. Those that are marked with * say so in cuda.h: "this
+    /// leaves the process in an inconsistent state and any further CUDA work will return the same error".
     pub const LOST: [u32; 17] = [
         4,   // deinitialized: the driver is shutting down, as it does when the process ends
         214, // uncorrectable ECC error: what memory holds is not known
@@ -230,8 +230,8 @@ pub(crate) mod code {
         999, // unknown internal error: cuda.h promises nothing of the state after it, so nothing is relied upon
     ];
     // Not among them: 46 (device unavailable: another process has it for now), 709 and 201 (the context is gone, the
-    // device is not: see `Error::ContextDestroyed`), 805 to 809 (an MPS server that cannot be reached, is not ready or is
-    // full), 802 (the system is not ready yet).
+    // device is not: see `Error::ContextDestroyed`), 805 to 809 (an MPS server that cannot be reached, is not ready or
+    // is full), 802 (the system is not ready yet).
 }
 
 impl Api {

@@ -271,9 +271,9 @@ impl Cuda {
         (code == code::SUCCESS && status != 0).then_some(id)
     }
 
-    /// To be called before work is put on a stream. Errors: [`Error::Unsupported`] for the default stream while a stream
-    /// that waits for it is captured: the driver would refuse the work and break that capture. What a capture of another
-    /// stream records is fine.
+    /// To be called before work is put on a stream. Errors: [`Error::Unsupported`] for the default stream while a
+    /// stream that waits for it is captured: the driver would refuse the work and break that capture. What a capture of
+    /// another stream records is fine.
     #[inline]
     pub(crate) fn takes_work(&self, what: &'static str, stream: CUstream) -> Result<()> {
         if stream == DEFAULT_STREAM { self.not_captured(what, stream) } else { Ok(()) }

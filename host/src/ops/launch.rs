@@ -132,8 +132,8 @@ impl<'a> On<'a> {
     }
 
     /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
-    /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads nothing
-    /// in a capture of the same arguments.
+    /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads
+    /// nothing in a capture of the same arguments.
     pub fn preparing(self, on: bool) -> Self {
         On { preparing: on, ..self }
     }

@@ -26,9 +26,9 @@ pub struct Program {
 /// Less work than this is done before another thread has woken up.
 const WORTH_SHARING: Duration = Duration::from_micros(20);
 
-/// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller is
-/// in, else on those of this process. If one panics, so does this, with the same payload; programs that have not started
-/// by then do not run.
+/// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller
+/// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
+/// started by then do not run.
 ///
 /// # Safety
 /// What the code asks of its slots.

@@ -9,8 +9,8 @@ use std::num::NonZero;
 /// Of this process: a child of a fork has none of its parent's threads.
 static POOL: PerProcess<Option<ThreadPool>> = PerProcess::new();
 
-/// How many threads programs are to run on: `RAYON_NUM_THREADS`, else as many as the process has processors. No thread is
-/// started.
+/// How many threads programs are to run on: `RAYON_NUM_THREADS`, else as many as the process has processors. No thread
+/// is started.
 pub fn thread_count() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|v| v.parse().ok()).filter(|n| *n > 0);
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))

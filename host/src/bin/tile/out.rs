@@ -1,5 +1,5 @@
-//! What the command prints. A line that cannot be written, as to a full disk, ends the command with a message and status
-//! 1: `println!` would panic.
+//! What the command prints. A line that cannot be written, as to a full disk, ends the command with a message and
+//! status 1: `println!` would panic.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
