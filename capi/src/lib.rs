@@ -13,6 +13,7 @@ mod general;
 mod guard;
 mod matmul;
 mod memory;
+mod stack;
 
 pub use attention::*;
 pub use challenges::*;
@@ -34,6 +35,17 @@ use core::ffi::{c_int, c_void};
 pub unsafe extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
     guard::enter(|| {
         backend::set_stream(stream);
+        Ok(())
+    })
+}
+
+/// With `on` of 1 the calling thread's later calls prepare: they check their arguments, load the kernels that they
+/// would launch, allocate scratch memory on the thread's stream, and enqueue nothing, until it is 0 again. A call that
+/// was prepared does none of that in a CUDA graph's capture. Outputs are not written.
+#[unsafe(no_mangle)]
+pub extern "C" fn tile_prepare(on: c_int) -> c_int {
+    guard::enter(|| {
+        backend::set_preparing(memory::flag("on", on)?);
         Ok(())
     })
 }

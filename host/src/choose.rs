@@ -36,14 +36,15 @@ impl File {
 }
 
 impl Runtime {
-    /// The configuration for a call without a plan, and whether the choice holds for later calls. On the GPU the
-    /// context must be current.
+    /// The configuration for a call without a plan, and whether the choice holds for later calls; without
+    /// `measure` nothing is tuned. On the GPU the context must be current.
     pub(crate) fn choose(
         &self,
         stream: &Stream,
         call: &Call,
         key: &PlanKey,
         forced: Option<usize>,
+        measure: bool,
     ) -> Result<(usize, bool)> {
         let desc = call.desc();
         if let Some(i) = forced {
@@ -63,7 +64,7 @@ impl Runtime {
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
         } else if desc.configs.len() > 1 && self.would_tune() {
-            if stream.is_capturing() {
+            if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
                 self.guess(call, &file)
@@ -257,7 +258,7 @@ impl Runtime {
         if MEASURING.replace(true) {
             return Measuring(None);
         }
-        Measuring(Some(self.0.tuner.measuring.lock().unwrap_or_else(|e| e.into_inner())))
+        Measuring(Some(self.0.tuner.measuring()))
     }
 }
 
@@ -304,6 +305,18 @@ impl Runtime {
         stream: &Stream,
         op: &Tunable,
         outputs: &[Output<'_>],
+        run: impl FnMut(usize) -> Result<()>,
+    ) -> Result<usize> {
+        self.choose_or_measure(stream, op, outputs, true, run)
+    }
+
+    /// The same; without `measure` the best guess where nothing is known, as in a capture.
+    pub(crate) fn choose_or_measure(
+        &self,
+        stream: &Stream,
+        op: &Tunable,
+        outputs: &[Output<'_>],
+        measure: bool,
         mut run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
         let mut buckets: Buckets = [0; MAX_SLOTS];
@@ -336,7 +349,7 @@ impl Runtime {
             i
         } else if op.candidates.len() < 2 || !self.would_tune() {
             guess()
-        } else if stream.is_capturing() {
+        } else if stream.is_capturing() || !measure {
             return Ok(guess());
         } else {
             let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;

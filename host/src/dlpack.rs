@@ -157,15 +157,15 @@ impl DlpackTensor {
     /// # Safety
     /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
-        let place = match t.device.device_type {
-            1 | 3 => Place::Host,
-            2 | 13 => {
-                Place::Cuda(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?)
-            }
+        let device = match t.device.device_type {
+            1 | 3 => None,
+            2 | 13 => Some(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?),
             other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
         };
-        if place != rt.device().place {
-            return Err(foreign(format!("it lives on {place:?}, the runtime on {:?}", rt.device().place)));
+        let place = rt.device().place;
+        if device != rt.cuda_context().map(|c| c.ordinal) {
+            let found = device.map_or("the host".into(), |n| format!("CUDA device {n}"));
+            return Err(foreign(format!("it lives on {found}, the runtime on {place:?}")));
         }
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;

@@ -6,6 +6,7 @@ use crate::tensor_map::{Geometry, malformed};
 use kernel_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::cell::RefCell;
+use std::io::Write;
 
 thread_local! {
     /// The variants that this thread has launched, while somebody asks.
@@ -63,7 +64,8 @@ pub(crate) fn launch(
     let ran = unsafe { emulator::launch(program, shape, &slots, &regions, options) };
     match ran {
         Ok(report) => {
-            report.printed.iter().for_each(|line| println!("{line}"));
+            // A line that cannot be written is lost.
+            report.printed.iter().for_each(|line| _ = writeln!(std::io::stdout(), "{line}"));
             call.buffers().iter().filter(|b| b.mutable).for_each(|b| stream.blocks().define(b.start));
             Ok(())
         }

@@ -95,6 +95,7 @@ impl Graph {
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
         let _entered = self.cuda.enter()?;
+        self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
         s.behind_allocations()?;
         // SAFETY: the graph of this value, a live stream, and the buffers that the caller vouches for.
         let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };

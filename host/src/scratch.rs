@@ -7,6 +7,7 @@ use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
 use crate::stream::{Stream, StreamInner};
 use core::marker::PhantomData;
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 use std::sync::Mutex;
 
@@ -119,9 +120,9 @@ impl<T> Drop for Scratch<T> {
     }
 }
 
-/// A stream's blocks, leased and free.
+/// A stream's blocks, leased and free. Of each process its own: the lock may be held where it is forked.
 #[derive(Default)]
-pub(crate) struct Blocks(Mutex<Vec<Block>>);
+pub(crate) struct Blocks(PerProcess<Mutex<Vec<Block>>>);
 
 struct Block {
     ptr: u64,
@@ -236,6 +237,6 @@ impl Blocks {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner())
     }
 }

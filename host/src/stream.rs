@@ -200,12 +200,8 @@ impl Stream {
         match (self.as_cuda(), other.as_cuda()) {
             (Some(a), Some(b)) if a.raw != b.raw => {
                 let _entered = a.cuda.enter()?;
-                // Either would break a capture: a wait for work outside of it, and the default stream's for work in it.
-                if !b.cuda.is_capturing(b.raw.0) {
-                    a.cuda.not_captured("waiting for a stream that is not captured", a.raw.0)?;
-                } else if a.raw.0 == DEFAULT_STREAM {
-                    b.cuda.not_captured("waiting on the default stream", b.raw.0)?;
-                }
+                let captured = b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten();
+                a.may_wait(captured)?;
                 let allocations = b.cuda.allocations.load(Acquire);
                 a.cuda.order(a.raw.0, b.raw.0)?;
                 if b.raw.0 == DEFAULT_STREAM {
@@ -279,6 +275,26 @@ impl CudaStream {
         Ok(())
     }
 
+    /// To be called before the stream waits for work that was put into a capture, or, with none, for work that was put
+    /// into none. Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the
+    /// default stream's for work in one, and a wait in one for work in another.
+    pub(crate) fn may_wait(&self, captured: Option<u64>) -> Result<()> {
+        if self.raw.0 == DEFAULT_STREAM {
+            self.cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+        }
+        let mine = self.cuda.is_capturing(self.raw.0).then(|| self.cuda.capture_of(self.raw.0));
+        let what = match (mine, captured) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) if self.raw.0 != DEFAULT_STREAM => return Ok(()),
+            (Some(Some(mine)), Some(captured)) if mine == captured => return Ok(()),
+            (None, Some(_)) => "waiting on the default stream for captured work",
+            (Some(_), None) => "waiting in a capture for work outside of it",
+            (Some(_), Some(_)) => "waiting in a capture for the work of another one",
+        };
+        let instead = "end the capture first, or put the work that is waited for into it";
+        Err(Error::Unsupported { what, device: self.cuda.info.name.clone(), instead })
+    }
+
     /// To be called after work was enqueued here.
     #[inline]
     pub(crate) fn mark(&self) {
@@ -291,6 +307,10 @@ impl CudaStream {
     /// To be called when scratch memory goes back to its stream, which may be gone when the memory is freed.
     pub(crate) fn scratch_used(&self) {
         if !matches!(self.owner, Owner::Foreign) {
+            return;
+        }
+        // In a forked child the memory is the parent's.
+        if self.cuda.api.forked() {
             return;
         }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -318,6 +338,10 @@ impl CudaStream {
 
 impl Drop for CudaStream {
     fn drop(&mut self) {
+        // In a forked child all that this owns is the parent's.
+        if self.cuda.api.forked() {
+            return;
+        }
         let blocks = self.scratch.take();
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));

@@ -38,7 +38,7 @@ unsafe fn copy<const BLOCK: u64>(p: &cpu::Program, s: &[u64]) {
         // SAFETY: element `i` of both slices, which no other program has.
         unsafe {
             let v = *x.add(i as usize);
-            cpu::assert(v >= 0.0, "no negative numbers", 7);
+            cpu::assert(v >= 0.0, "no negative numbers", 7, p);
             *y.add(i as usize) = v;
         }
     }

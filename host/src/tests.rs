@@ -80,7 +80,8 @@ fn errors_leave_outputs_alone() {
     assert_eq!(alias.to_string(), "copy: output `y` overlaps `x`: give the output memory of its own");
     let exact = LaunchOptions { allow_exact_alias: true, ..Default::default() };
     rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, Place::Host), &exact).unwrap();
-    assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, Place::Cuda(0))), Err(Error::DeviceMismatch { .. })));
+    let gpu = Place::Cuda { device: 0, context: 1 };
+    assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, gpu)), Err(Error::DeviceMismatch { .. })));
     let other = LaunchOptions { config: Some("BLOCK=17"), ..Default::default() };
     let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, Place::Host), &other).unwrap_err();
     assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
@@ -90,6 +91,26 @@ fn errors_leave_outputs_alone() {
         Err(Error::GridTooLarge { .. })
     ));
     assert_eq!(data, ramp(64));
+}
+
+/// More than any machine has.
+#[test]
+fn a_tile_without_memory_is_an_assertion() {
+    use kernel_core::{ConfigDesc, CpuCode, KernelDesc, KernelParts, cpu};
+    unsafe fn huge(_: &cpu::Program, _: &[u64]) {
+        cpu::each(&[1 << 46], |_| 0f32);
+    }
+    static CONFIG: &[ConfigDesc] = &[ConfigDesc { cpu: CpuCode::alone(huge), ..COPY.parts().configs[0] }];
+    // SAFETY: the function touches no argument.
+    static HUGE: KernelDesc =
+        unsafe { KernelDesc::new(KernelParts { name: "huge", configs: CONFIG, ..*COPY.parts() }) };
+    let rt = cpu();
+    let (x, mut y) = (ramp(100), vec![0.0f32; 100]);
+    let call = Call::new(&HUGE).slice(x.as_slice_arg()).slice_mut(y.as_mut_slice().as_slice_mut_arg());
+    let e = rt.launch(call).unwrap_err();
+    assert!(matches!(e, Error::OutOfMemory { place: Place::Host, bytes: 0x1_0000_0000_0000, .. }), "{e}");
+    rt.launch(copy_call(x.as_ptr() as u64, 100, y.as_mut_ptr() as u64, 100, Place::Host)).unwrap();
+    assert_eq!(y, x);
 }
 
 #[test]
@@ -472,7 +493,7 @@ fn an_output_that_lives_elsewhere_is_not_measured() {
     rt.set_autotune(Autotune::Force);
     let op = Tunable { name: "elsewhere", types: "", version: "1", sizes: &[7], candidates: &["one", "other"] };
     // SAFETY: an address of a device, which the host cannot follow.
-    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, Place::Cuda(0)) };
+    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, Place::Cuda { device: 0, context: 1 }) };
     // SAFETY: nobody uses it.
     let outputs = [unsafe { Output::new(&there) }];
     let chosen = rt.choose_among(rt.stream(), &op, &outputs, |_| Ok(()));

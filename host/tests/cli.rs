@@ -57,6 +57,34 @@ fn bad_input() {
     fails(&["tune", "nothing"], 1, "there is no");
 }
 
+/// As on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_panic() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    for args in [
+        &["list"][..],
+        &["list", "--json"],
+        &["list", "--usage"],
+        &["doctor"],
+        &["--help"],
+        &["--version"],
+        &["show", "gelu", "--stage", "ir"],
+        &["run", "gelu", "--size", "100", "--backend", "cpu"],
+        &["check", "--op", "relu", "--backend", "cpu"],
+        &["tune", "relu", "--size", "100", "--backend", "cpu"],
+        &["bench", "relu", "--size", "100", "--reps", "1", "--backend", "cpu"],
+    ] {
+        let out = command(args).stdout(full()).output().expect("tile runs");
+        let message = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "tile {args:?}: {message}");
+        assert!(message.contains("error: the output cannot be written: No space left"), "tile {args:?}: {message}");
+        assert!(!message.contains("panicked"), "tile {args:?}: {message}");
+    }
+    let out = command(&["run", "sofmax"]).stderr(full()).output().expect("tile runs");
+    assert_eq!(out.status.code(), Some(1), "a message that cannot be written");
+}
+
 #[test]
 fn list_has_everything() {
     let json: serde_json::Value = serde_json::from_str(&ok(&["list", "--json"])).expect("JSON");

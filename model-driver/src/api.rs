@@ -39,7 +39,12 @@ fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
 }
 
 fn context(s: &mut State) -> R {
-    if s.me().context == 0 { Err(201) } else { s.lost.map_or(Ok(()), Err) }
+    let current = s.me().context;
+    match current {
+        0 => Err(201),
+        _ if !s.contexts.contains_key(&current) => Err(709),
+        _ => s.lost.map_or(Ok(()), Err),
+    }
 }
 
 fn range(start: u64, bytes: usize, write: bool) -> Access {
@@ -187,7 +192,7 @@ functions! {
     cuDeviceGetUuid(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
     cuDeviceGetUuid_v2(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
     cuDeviceTotalMem_v2(n: *mut usize, d: c_int) s { give(n, s.capacity as usize) }
-    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retained += 1; give(c, s.primary) }
+    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retain_primary(); give(c, s.primary) }
     cuDevicePrimaryCtxRelease_v2(d: c_int) s {
         s.retained = s.retained.checked_sub(1).ok_or(201u32)?;
         if s.retained == 0 { s.report_leaks() }
@@ -196,7 +201,7 @@ functions! {
     cuCtxGetCurrent(c: *mut Handle) s { let now = s.me().context; give(c, now) }
     cuCtxSetCurrent(c: Handle) s { s.me().context = c; Ok(()) }
     cuCtxGetDevice(d: *mut c_int) s { context(s)?; give(d, 0) }
-    cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(201u32)?; give(id, number) }
+    cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(709u32)?; give(id, number) }
     cuCtxSynchronize() s {
         context(s)?;
         s.never_while_capturing()?;
@@ -277,7 +282,16 @@ functions! {
         if let Some(capture) = capture { s.valid(capture)? }
         give(out, context)
     }
-    cuStreamIsCapturing(h: Handle, out: *mut c_int) s { let status = s.capture_status(stream(h))?; give(out, status) }
+    cuStreamIsCapturing(h: Handle, out: *mut c_int) s {
+        if stream(h) == LEGACY { context(s)? }
+        let status = s.capture_status(stream(h))?;
+        give(out, status)
+    }
+    cuStreamGetCaptureInfo_v2(h: Handle, status: *mut c_int, id: *mut c_ulonglong, graph: *mut c_void, nodes: *mut c_void, count: *mut c_void) s {
+        let now = s.capture_status(stream(h))?;
+        give(status, now)?;
+        give(id, s.streams[&stream(h)].capture.unwrap_or(0))
+    }
     cuStreamBeginCapture_v2(h: Handle, mode: c_int) s { s.begin_capture(stream(h), mode) }
     cuStreamEndCapture(h: Handle, out: *mut Handle) s {
         match s.end_capture(stream(h)) {

@@ -91,10 +91,11 @@ impl State {
     pub fn may_wait_for_event(&mut self, event: usize) -> Result<(), Code> {
         let captured = self.events.get(&event).ok_or(400u32)?.captured.as_ref().map(|(c, _)| *c);
         match captured {
-            Some(capture) => {
+            Some(capture) if self.captures.contains_key(&capture) => {
                 self.invalidate(capture);
                 Err(907)
             }
+            Some(_) => Err(1),
             None => self.unsafe_call(),
         }
     }
@@ -145,7 +146,8 @@ impl State {
         nodes: Vec<usize>,
     ) -> Result<(), Code> {
         if !self.captures.contains_key(&capture) {
-            return Err(907);
+            mine.into_iter().for_each(|mine| self.invalidate(mine));
+            return Err(1);
         }
         if stream == LEGACY {
             self.invalidate(capture);
@@ -154,7 +156,7 @@ impl State {
         if let Some(mine) = mine.filter(|m| *m != capture) {
             self.invalidate(mine);
             self.invalidate(capture);
-            return Err(903);
+            return Err(902);
         }
         self.valid(capture)?;
         if let Some(s) = self.streams.get_mut(&stream) {
@@ -192,7 +194,7 @@ impl State {
             return Err(908);
         }
         if capture.origin != stream {
-            return Err(902);
+            return Err(903);
         }
         let Some(capture) = self.captures.remove(&id) else { return Err(901) };
         let mut reached = vec![false; capture.nodes.len()];

@@ -17,12 +17,16 @@
 //!   captured stream (900), `cuEventSynchronize` and `cuEventQuery` of a captured event (907), a wait of a captured
 //!   stream for an event from outside (905), a wait of the legacy stream for a captured event (906), and any use of the
 //!   legacy stream while a blocking stream is captured (906). Each invalidates the capture.
+//! - A wait of a captured stream for an event of another capture gives 902 and invalidates both captures. For an event
+//!   of a capture that has ended it gives 1 and invalidates. Such an event gives 1 to every other call.
 //! - Allowed: loading and finding kernels, kernel attributes, `cuStreamGetCtx`, `cuStreamIsCapturing`, creating events
 //!   and streams, `cuMemGetInfo`, copies and fills on other streams.
 //! - On an invalidated stream every call gives 901, `cuStreamGetCtx` included. `cuStreamIsCapturing` succeeds.
 //! - In a capture, a free of memory that the graph did not allocate gives 1 and does not invalidate.
 //! - A graph whose allocation is not freed cannot be launched again (1). A graph with allocations can be instantiated
 //!   once (801).
+//!
+//! A call in a context that was destroyed or reset gives 709; making it current succeeds. What a pool gave stays.
 //!
 //! A programmatic launch may read its kernel's early parameters before the launch in front has ended, and touches nothing
 //! else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is told
@@ -174,6 +178,19 @@ impl Model {
     /// A context beside the primary one, as `cuCtxCreate` makes; made current on this thread.
     pub fn new_context(&self) -> usize {
         self.state().new_context()
+    }
+
+    /// Ends a context that [`Model::new_context`] made, as `cuCtxDestroy` does.
+    pub fn destroy_context(&self, context: usize) {
+        self.state().end_context(context);
+    }
+
+    /// Ends the primary context, as `cuDevicePrimaryCtxReset` does. The next one to retain it gets it anew, at the same
+    /// address and under another number.
+    pub fn reset_primary(&self) {
+        let mut state = self.state();
+        let primary = state.primary;
+        state.end_context(primary);
     }
 
     /// Bytes that allocations may take together.

@@ -124,6 +124,7 @@ pub(crate) struct State {
     /// The compute capability.
     pub compute: (i32, i32),
     pub contexts: BTreeMap<usize, u64>,
+    next_context: u64,
     pub primary: usize,
     pub retained: usize,
     /// The code of a kernel that failed: every later call gives it.
@@ -158,6 +159,7 @@ impl State {
             pools_supported: true,
             compute: (9, 0),
             contexts: BTreeMap::new(),
+            next_context: 0,
             primary: 0,
             retained: 0,
             lost: None,
@@ -166,8 +168,8 @@ impl State {
             next_handle: 0x1000,
         };
         state.primary = state.handle();
-        state.contexts.insert(state.primary, 1);
         let primary = state.primary;
+        state.number_context(primary);
         let legacy = state.new_stream(primary, true);
         if let Some(stream) = state.streams.remove(&legacy) {
             state.streams.insert(LEGACY, stream);
@@ -182,10 +184,28 @@ impl State {
 
     pub fn new_context(&mut self) -> usize {
         let context = self.handle();
-        let id = self.contexts.len() as u64 + 1;
-        self.contexts.insert(context, id);
+        self.number_context(context);
         self.me().context = context;
         context
+    }
+
+    /// Addresses of contexts are used again, numbers are not.
+    fn number_context(&mut self, context: usize) {
+        self.next_context += 1;
+        self.contexts.insert(context, self.next_context);
+    }
+
+    pub fn retain_primary(&mut self) {
+        self.retained += 1;
+        if !self.contexts.contains_key(&self.primary) {
+            self.number_context(self.primary);
+        }
+    }
+
+    /// Memory from a pool stays: the pool belongs to the device.
+    pub fn end_context(&mut self, context: usize) {
+        self.contexts.remove(&context);
+        self.streams.retain(|h, s| *h == LEGACY || s.context != context);
     }
 
     pub fn new_stream(&mut self, context: usize, blocking: bool) -> usize {

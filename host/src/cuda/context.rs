@@ -46,6 +46,8 @@ pub(crate) struct Cuda {
     pub target: String,
     pub info: Device,
     pub context: Handle<CUcontext>,
+    /// The driver's number for it: addresses of contexts are used again, numbers are not.
+    pub id: u64,
     /// Whether `context` is the primary one, retained here.
     retained: bool,
     pub pool: Pool,
@@ -92,8 +94,7 @@ impl Cuda {
     pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
         let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|c| c.strong_count() > 0);
-        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.ordinal == ordinal) {
+        if let Some(cuda) = Self::alive(&mut known, |c| c.ordinal == ordinal) {
             return Ok(cuda);
         }
         let count = Self::count(api)?;
@@ -124,8 +125,8 @@ impl Cuda {
 
     /// The caller's context, which must be current on this thread. It may be a primary one.
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
-        let known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.context.0 == context) {
+        let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
             return Ok(cuda);
         }
         drop(known);
@@ -134,6 +135,25 @@ impl Cuda {
         api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
         // A CUdevice is its ordinal.
         Self::build(api, device as u32, device, context, false).map(Arc::new)
+    }
+
+    /// One of these that is in use and whose context still exists. Others whose context does not are forgotten.
+    fn alive(known: &mut Vec<Weak<Cuda>>, wanted: impl Fn(&Cuda) -> bool) -> Option<Arc<Cuda>> {
+        let found = known.iter().filter_map(Weak::upgrade).find(|c| wanted(c) && c.is_alive());
+        known.retain(|c| c.upgrade().is_some_and(|c| c.is_alive()));
+        found
+    }
+
+    /// The driver's number for a context. Errors: [`Error::ContextDestroyed`].
+    pub(crate) fn id_of(api: &Api, context: CUcontext) -> Result<u64> {
+        let mut id = 0;
+        // SAFETY: the driver says so where the context does not exist any more.
+        api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut id) }).map(|()| id)
+    }
+
+    /// Whether the context still exists: its owner may have destroyed it, and a primary one may have been reset.
+    pub(crate) fn is_alive(&self) -> bool {
+        Self::id_of(self.api, self.context.0).is_ok_and(|id| id == self.id)
     }
 
     fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
@@ -160,9 +180,10 @@ impl Cuda {
             // What is measured so is not this device's.
             let name = String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string();
             let name = if compute == own { name } else { format!("{name} as {}.{}", compute.0, compute.1) };
+            let id = Self::id_of(api, context)?;
             let info = Device {
                 name,
-                place: Place::Cuda(ordinal),
+                place: Place::Cuda { device: ordinal, context: id },
                 compute_capability: Some(compute),
                 num_sms: get(attr::SMS)?,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
@@ -174,10 +195,10 @@ impl Cuda {
                     l2_bytes: get(attr::L2_BYTES)?,
                 },
             };
-            Ok((compute, compute != own, driver, Pool::new(api, device)?, info))
+            Ok((id, compute, compute != own, driver, Pool::new(api, device)?, info))
         })();
         match made {
-            Ok((compute, assumed, driver, pool, info)) => {
+            Ok((id, compute, assumed, driver, pool, info)) => {
                 let context = Handle(context);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
                 Ok(Cuda {
@@ -190,6 +211,7 @@ impl Cuda {
                     target,
                     info,
                     context,
+                    id,
                     retained,
                     pool,
                     streams: Mutex::default(),
@@ -208,7 +230,7 @@ impl Cuda {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place::Cuda(self.ordinal)
+        self.info.place
     }
 
     /// Makes the context current until the guard is dropped; a context that the caller had is put back.
@@ -235,25 +257,53 @@ impl Cuda {
 
     /// Whether work put on the stream is recorded into a graph. A stream that cannot be asked counts as captured.
     pub(crate) fn is_capturing(&self, stream: CUstream) -> bool {
+        self.asks_whether_captured(stream).unwrap_or(true)
+    }
+
+    /// The same for the default stream where a stream that waits for it is captured. Errors: the driver's.
+    fn asks_whether_captured(&self, stream: CUstream) -> Result<bool> {
         let mut status = 0;
-        // SAFETY: a query of a live stream.
-        let code = unsafe { (self.api.stream_is_capturing)(stream, &mut status) };
-        code != code::SUCCESS || status != 0
+        // SAFETY: the caller's stream is alive; room for the status.
+        match unsafe { (self.api.stream_is_capturing)(stream, &mut status) } {
+            code::SUCCESS => Ok(status != 0),
+            e if code::CAPTURES.contains(&e) => Ok(true),
+            e => Err(self.api.error("asking whether a stream is captured", e)),
+        }
     }
 
     /// Errors: [`Error::Unsupported`] while the stream is captured, or, of the default stream, a stream that waits for
-    /// it: the driver would refuse the call and break the capture.
+    /// it: the driver would refuse the call and break the capture. Also the driver's.
     pub(crate) fn not_captured(&self, what: &'static str, stream: CUstream) -> Result<()> {
-        if !self.is_capturing(stream) {
+        if !self.asks_whether_captured(stream)? {
             return Ok(());
         }
         Err(Error::Unsupported { what, device: self.info.name.clone(), instead: "end the capture first" })
+    }
+
+    /// Which capture the stream is in; none where it is in none, or cannot be asked.
+    pub(crate) fn capture_of(&self, stream: CUstream) -> Option<u64> {
+        let (mut status, mut id) = (0, 0);
+        let none = core::ptr::null_mut();
+        // SAFETY: the caller's stream is alive; room for both results, and null for what is not asked for.
+        let code = unsafe { (self.api.stream_get_capture_info)(stream, &mut status, &mut id, none, none, none) };
+        (code == code::SUCCESS && status != 0).then_some(id)
+    }
+
+    /// To be called before work is put on a stream. Errors: [`Error::Unsupported`] for the default stream while a
+    /// stream that waits for it is captured: the driver would refuse the work and break that capture. What a capture of
+    /// another stream records is fine.
+    #[inline]
+    pub(crate) fn takes_work(&self, what: &'static str, stream: CUstream) -> Result<()> {
+        if stream == DEFAULT_STREAM { self.not_captured(what, stream) } else { Ok(()) }
     }
 
     /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
     /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
     /// stream is captured that was given work before.
     pub(crate) fn join_streams(&self) -> Result<()> {
+        if self.api.forked() {
+            return Err(Error::Forked);
+        }
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
         if all.is_empty() {
             return Ok(());
@@ -265,6 +315,10 @@ impl Cuda {
     /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
     /// can be made to wait for them.
     pub(crate) fn release(&self, ptr: CUdeviceptr) {
+        // In a forked child the memory is the parent's.
+        if self.api.forked() {
+            return;
+        }
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(ptr);
         let Ok(_entered) = self.enter() else { return };
@@ -300,6 +354,8 @@ impl Cuda {
 
     /// Lets `stream` wait for all work given to `other` so far. The context must be current.
     pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
+        self.takes_work("waiting on the default stream", stream)?;
+        self.takes_work("waiting for the default stream", other)?;
         let event = self.new_event()?;
         // SAFETY: the event made above, and a live stream.
         let mut code = unsafe { (self.api.event_record)(event, other) };

@@ -132,6 +132,7 @@ impl Cuda {
 
     pub(crate) fn fill_zero(&self, ptr: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.takes_work("zeroing on the default stream", stream)?;
         // SAFETY: the caller's range of device memory, and a live stream.
         self.api.check("zeroing device memory", unsafe { (self.api.memset_d8_async)(ptr, 0, bytes as usize, stream) })
     }
@@ -163,6 +164,7 @@ impl Cuda {
 
     pub(crate) fn copy(&self, dst: CUdeviceptr, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.takes_work("copying on the default stream", stream)?;
         // SAFETY: the caller's two ranges of device memory, and a live stream.
         let code = unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) };
         self.api.check("copying on the device", code)

@@ -1,10 +1,12 @@
 //! Where an operation's launches go.
 
+use crate::choose::Tunable;
 use crate::error::Result;
 use crate::launch::{Early, LaunchOptions};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::tuner::Report;
+use crate::tuner::measure::Output;
 use kernel_core::{Call, ConfigDesc, KernelDesc};
 use std::cell::RefCell;
 
@@ -55,6 +57,11 @@ pub unsafe trait Launch {
         None
     }
 
+    /// Whether operations load their code and get their scratch memory, and enqueue nothing.
+    fn preparing(&self) -> bool {
+        false
+    }
+
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
@@ -75,6 +82,10 @@ pub unsafe trait Launch {
     #[doc(hidden)]
     fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
+        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        if self.preparing() {
+            return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
+        }
         if let Some(tuned) = self.tuned()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
         {
@@ -82,8 +93,13 @@ pub unsafe trait Launch {
             tuned.borrow_mut().push((desc, report));
             options.early = Early::default();
         }
-        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
         self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
+    }
+
+    /// [`Runtime::choose_among`] on this stream; while preparing the candidate that a capture would take.
+    #[doc(hidden)]
+    fn choose_among(&self, op: &Tunable, outputs: &[Output], run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
+        self.runtime().choose_or_measure(self.stream(), op, outputs, !self.preparing(), run)
     }
 }
 
@@ -102,12 +118,13 @@ pub struct On<'a> {
     pin: Option<Pin>,
     in_place: bool,
     tuned: Option<&'a Tuned>,
+    preparing: bool,
 }
 
 impl<'a> On<'a> {
     /// The runtime's default stream.
     pub fn new(rt: &'a Runtime) -> Self {
-        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None }
+        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None, preparing: false }
     }
 
     /// A stream of that runtime.
@@ -129,6 +146,13 @@ impl<'a> On<'a> {
     /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
     pub fn tuning(self, reports: &'a Tuned) -> Self {
         On { tuned: Some(reports), ..self }
+    }
+
+    /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
+    /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads
+    /// nothing in a capture of the same arguments.
+    pub fn preparing(self, on: bool) -> Self {
+        On { preparing: on, ..self }
     }
 }
 
@@ -152,6 +176,10 @@ unsafe impl Launch for On<'_> {
 
     fn tuned(&self) -> Option<&Tuned> {
         self.tuned
+    }
+
+    fn preparing(&self) -> bool {
+        self.preparing
     }
 }
 

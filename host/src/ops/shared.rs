@@ -12,8 +12,8 @@ use core::marker::PhantomData;
 use device_kernels::matmul_shared::shared::*;
 #[cfg(test)]
 use kernel_core::ConfigDesc;
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
-use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
 pub(super) const TILE: [u64; 2] = [128, 256];
@@ -71,7 +71,7 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
                 compare: false,
                 borrow: PhantomData,
             }];
-            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
+            let chosen = on.choose_among(&op, &outputs, |candidate| {
                 // SAFETY: one launch has it at a time, and nobody but the candidates during the choice.
                 let c = unsafe { again(&c) };
                 match candidates[candidate] == SHARED {
@@ -134,7 +134,7 @@ unsafe fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T
 
 /// Changes with any of the kernels.
 fn version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
+    static VERSION: PerProcess<String> = PerProcess::new();
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn, matmul_tf32_tt};

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::tuner::measure::Output;
 use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use device_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
-use std::sync::OnceLock;
 
 /// Softmax over a whole array of any length.
 ///
@@ -58,7 +58,7 @@ pub fn softmax_rows<'a>(
     // SAFETY: the candidates alone use `y` during the choice: it is borrowed mutably here.
     let outputs = [unsafe { Output::new(&y) }];
     let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
-    let choice = on.runtime().choose_among(on.stream(), &op, &outputs, |i| {
+    let choice = on.choose_among(&op, &outputs, |i| {
         // SAFETY: one launch has it at a time.
         launch_rows(on, kernels[i], x, unsafe { again(&y) }, rows, cols)
     })?;
@@ -105,7 +105,7 @@ unsafe fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
 
 /// Changes with any of the kernels.
 fn version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
+    static VERSION: PerProcess<String> = PerProcess::new();
     VERSION.get_or_init(|| {
         Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
     })

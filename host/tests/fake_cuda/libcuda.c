@@ -137,6 +137,7 @@ R cuStreamQuery(void *s) { CTX(); return OK; }
 R cuStreamWaitEvent(void *s, void *e, unsigned f) { CTX(); return e ? OK : INVALID_VALUE; }
 R cuStreamGetCtx(void *s, void **c) { *c = &context_object; return OK; }
 R cuStreamIsCapturing(void *s, int *v) { *v = st(s)->capturing; return OK; }
+R cuStreamGetCaptureInfo_v2(void *s, int *v, u64 *id, void *g, void *d, void *n) { *v = st(s)->capturing; *id = (u64)(size_t)st(s)->graph; return OK; }
 R cuStreamBeginCapture_v2(void *s, int mode) {
     CTX();
     if (!s || st(s)->capturing) return CAPTURE_UNSUPPORTED;

@@ -2,7 +2,7 @@
 
 use super::{driver, over};
 use tile_host::ops::{self, On, Precision, Transpose};
-use tile_host::{Buffer, Result, Runtime, Stream};
+use tile_host::{Autotune, Buffer, Result, Runtime, Stream};
 
 type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 
@@ -60,6 +60,42 @@ fn operations_are_captured_in_all_modes() {
             }
             assert_eq!(model.reports(), [""; 0], "{name}, mode {mode}, warm {warm}");
         }
+    }
+}
+
+/// By then it has loaded all that its capture launches, and has launched and written nothing.
+#[test]
+fn a_prepared_operation_loads_code_in_its_capture() {
+    for (name, run) in OPERATIONS {
+        let (model, rt, _, _here) = over(12);
+        device_kernels::all().into_iter().for_each(|d| model.register(d));
+        rt.set_autotune(Autotune::On);
+        let data: Vec<f32> = (0..SIDE * SIDE).map(|i| (i % 13) as f32 - 3.0).collect();
+        let x = Buffer::from_slice(&rt, &data).unwrap();
+        let mut y = Buffer::from_slice(&rt, &vec![7.0; SIDE * SIDE]).unwrap();
+        let theirs = Stream::new(&rt).unwrap();
+        let count = |function| model.calls().get(function).copied().unwrap_or(0);
+        // SAFETY: `theirs` outlives it.
+        let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
+        assert_eq!(count("cuLibraryLoadData"), 0);
+        run(&On::new(&rt).stream(&s).preparing(true), &x, &mut y).unwrap();
+        let loaded = count("cuLibraryLoadData");
+        assert!(loaded > 0 && count("cuLaunchKernel") == 0, "{name}");
+        assert_eq!(y.to_vec().unwrap(), [7.0; SIDE * SIDE], "{name}");
+        let (mut graph, mut exec) = (0, 0);
+        let raw = theirs.as_raw();
+        // SAFETY: calls as cuda.h has them, on handles of the model.
+        unsafe {
+            assert_eq!(driver::begin_capture(raw, 0), 0);
+            run(&On::new(&rt).stream(&s), &x, &mut y).unwrap();
+            assert_eq!(driver::end_capture(raw, &mut graph), 0, "{name}");
+            assert_eq!(count("cuLibraryLoadData"), loaded, "{name}");
+            assert_eq!((driver::instantiate(&mut exec, graph, 0), driver::launch_graph(exec, raw)), (0, 0), "{name}");
+        }
+        theirs.synchronize().unwrap();
+        let (got, want) = (y.to_vec().unwrap(), on_the_cpu(run, &data));
+        assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() <= 1e-4 * w.abs().max(1.0)), "{name}");
+        assert_eq!(model.reports(), [""; 0], "{name}");
     }
 }
 

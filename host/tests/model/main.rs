@@ -12,8 +12,12 @@ mod hand_made;
 
 #[cfg(feature = "ops")]
 mod captured;
+mod contexts;
 mod driver;
+mod events;
 mod faults;
+#[cfg(unix)]
+mod forked;
 mod programs;
 mod rules;
 mod turns;

@@ -1,11 +1,13 @@
 //! Programs over the cores.
 
 use super::Mem;
+use super::threads;
 use super::tile::Tile;
 use crate::desc::CpuCode;
 use rayon::prelude::*;
 use std::cell::Cell;
-use std::fmt::{self, Write};
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +26,9 @@ pub struct Program {
 /// Less work than this is done before another thread has woken up.
 const WORTH_SHARING: Duration = Duration::from_micros(20);
 
-/// Runs `code` for every program of the grid, in no particular order, on rayon's current thread pool. If one panics, so
-/// does this; programs that have not started by then do not run.
+/// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller
+/// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
+/// started by then do not run.
 ///
 /// # Safety
 /// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this grid.
@@ -60,9 +63,11 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
     if estimate < WORTH_SHARING {
         (1..total).for_each(run);
     } else {
-        // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
-        let least = total / (rayon::current_num_threads() * 64);
-        (1..total).into_par_iter().with_min_len(least.max(1)).for_each(run);
+        threads::with(|threads| match threads {
+            None => (1..total).for_each(run),
+            // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
+            Some(n) => (1..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
+        });
     }
     if let Some(panic) = cause.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(panic);
@@ -152,10 +157,11 @@ fn assert_failed(msg: &str, line: u32, program: &Program) -> ! {
     resume_unwind(Box::new(Assertion { message: msg.into(), line, program: program.id }))
 }
 
-/// `device_print!`: one line, written at once.
+/// `device_print!`: one line, written at once. A line that cannot be written is lost.
 #[inline(never)]
 pub fn print<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) {
-    println!("{}", line_of(msg, t, program));
+    let line = line_of(msg, t, program) + "\n";
+    let _ = std::io::stdout().write_all(line.as_bytes());
 }
 
 pub(super) fn line_of<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) -> String {

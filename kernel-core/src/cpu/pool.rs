@@ -1,9 +1,10 @@
 //! Buffers of tiles come from a pool per thread: a program makes and drops dozens, always of the same few sizes.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::panic::resume_unwind;
 use std::ptr::NonNull;
 
 /// Of a cache line, and of any vector.
@@ -12,19 +13,33 @@ const SMALLEST: usize = 8; // log2 of its bytes
 const CLASSES: usize = 20; // up to 128 MiB; larger ones are not kept
 const KEPT: usize = 16; // of one class, per thread
 
+/// What a program panics with where a tile does not fit into memory; [`super::launch`] gives it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What was asked for.
+    pub bytes: u64,
+}
+
 struct Pool {
     free: [[*mut u8; KEPT]; CLASSES],
     count: [usize; CLASSES],
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
+impl Pool {
+    /// Gives everything back that is kept.
+    fn clear(&mut self) {
         for class in 0..CLASSES {
-            for &p in &self.free[class][..self.count[class]] {
+            for &p in &self.free[class][..std::mem::take(&mut self.count[class])] {
                 // SAFETY: `release` put it there, from an allocation of this class. Nobody has it now.
                 unsafe { dealloc(p, layout(class)) };
             }
         }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -56,10 +71,19 @@ fn acquire(bytes: usize) -> NonNull<u8> {
         NonNull::new(pool.free[class][*count])
     });
     kept.ok().flatten().unwrap_or_else(|| {
-        let layout = layout(class);
         // SAFETY: the size is not zero.
-        NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+        NonNull::new(unsafe { alloc(layout(class)) }).unwrap_or_else(|| acquire_cleared(class))
     })
+}
+
+/// The same, once what this thread keeps has been given back. There is no panic hook to be run where memory is short.
+#[cold]
+fn acquire_cleared(class: usize) -> NonNull<u8> {
+    // SAFETY: as in `acquire`.
+    let _ = POOL.try_with(|pool| unsafe { (*pool.get()).clear() });
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc(layout(class)) })
+        .unwrap_or_else(|| resume_unwind(Box::new(OutOfMemory { bytes: layout(class).size() as u64 })))
 }
 
 #[inline(never)]

@@ -1,6 +1,7 @@
 //! `tile check`
 
 use crate::choose::{Backend, size_text};
+use crate::out::outln;
 use anyhow::Result;
 use serde::Serialize;
 use tile_host::conformance::{self, Options, Row, Scope};
@@ -64,11 +65,11 @@ pub fn main(args: Args) -> Result<bool> {
             again,
             rows: &rows,
         };
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        outln!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         let cases: usize = rows.iter().map(|r| r.cases).sum();
-        println!("{passed} passed, {failed} failed ({cases} cases) on {}, seed {}", rt.device().name, args.seed);
-        again.iter().for_each(|command| println!("again: {command}"));
+        outln!("{passed} passed, {failed} failed ({cases} cases) on {}, seed {}", rt.device().name, args.seed);
+        again.iter().for_each(|command| outln!("again: {command}"));
     }
     Ok(failed == 0)
 }
@@ -79,7 +80,7 @@ fn repeat(rt: &Runtime, op: &str, seed: u64, all: bool) -> String {
 
 fn print(row: &Row) {
     let verdict = if row.pass { "ok    " } else { "FAILED" };
-    println!(
+    outln!(
         "{verdict} {:22} {:5} {:58} worst {:.1e} of {:.1e} at {}",
         row.op,
         row.dtype,
@@ -89,6 +90,6 @@ fn print(row: &Row) {
         size_text(&row.size)
     );
     if !row.pass {
-        println!("       {}", row.note);
+        outln!("       {}", row.note);
     }
 }

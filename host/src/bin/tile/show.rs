@@ -1,6 +1,6 @@
 //! `tile show OP`
 
-use crate::{choose, disassembler};
+use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail};
 use kernel_compiler::{MmaPath, Variant};
 use kernel_core::bundle::Bundle;
@@ -72,7 +72,7 @@ pub fn main(args: Args) -> Result<bool> {
         Stage::Sass => sass(desc, config, args.target.as_deref())?,
         Stage::Compiler(stage) => compiled(desc, config, variant(config, &args)?, stage)?,
     };
-    print!("{text}");
+    out::write(format_args!("{text}"));
     Ok(true)
 }
 
