@@ -37,6 +37,8 @@ pub struct EntryMeta {
 /// Whose instructions copy by tensor maps and multiply by warpgroups.
 pub const TMA_TARGET: &str = "sm_90a";
 
+/// The bodies of entries are `unsafe` as a whole: their contract is that of `kernel_core::KernelDesc::new`, and what they
+/// call is the device library, whose contract is in `kernel_core::device::hw`.
 const PROLOGUE: &str = "#![no_std]
 #![feature(abi_ptx, asm_experimental_arch)]
 #![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals)]
