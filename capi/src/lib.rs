@@ -11,6 +11,8 @@ mod codes;
 mod gemm;
 mod general;
 mod guard;
+#[cfg(test)]
+mod hostile;
 mod matmul;
 mod memory;
 
