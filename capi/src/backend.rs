@@ -16,7 +16,9 @@ thread_local! {
     static MADE: RefCell<Option<(*mut c_void, Runtime, Stream)>> = const { RefCell::new(None) };
 }
 
-pub(crate) fn set_stream(stream: *mut c_void) {
+/// # Safety
+/// As of [`tile_set_stream`](crate::tile_set_stream).
+pub(crate) unsafe fn set_stream(stream: *mut c_void) {
     STREAM.set(stream);
     MADE.take();
 }
@@ -68,7 +70,7 @@ fn foreign(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
         {
             return Ok(stream.clone());
         }
-        // SAFETY: the caller of tile_set_stream vouches for the stream.
+        // SAFETY: null, or what `set_stream` was given: its caller keeps the stream until it sets another one.
         let stream = unsafe { Stream::from_raw(rt, raw) }?;
         *made = Some((raw, rt.clone(), stream.clone()));
         Ok(stream)

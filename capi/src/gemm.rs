@@ -25,7 +25,9 @@ pub unsafe extern "C" fn solve_gemm(
 ) -> c_int {
     enter(|| {
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
-        let p = Operands::<f16, f16, 2>::new(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [m, k], [k, n], [m, n])?;
+        let (a, b, c) = (A.cast::<f16>(), B.cast(), C.cast::<f16>());
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], a, b, c, [m, k], [k, n], [m, n]) }?;
         p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
     })
 }
@@ -62,7 +64,8 @@ pub unsafe extern "C" fn solve_int8_quantized_matmul(
             zero("zero_point_C", zero_point_C)?,
         );
         let q = Quantisation { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
-        let p = Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n])?;
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n]) }?;
         p.run(|on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
     })
 }
@@ -81,7 +84,11 @@ pub unsafe extern "C" fn solve_batched_matrix_multiplication(
     N: c_int,
     K: c_int,
 ) -> c_int {
-    enter(|| batched(["A", "B", "C"], A, B, C, [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?]))
+    enter(|| {
+        let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
+        // SAFETY: the caller's contract.
+        unsafe { batched(["A", "B", "C"], A, B, C, extents) }
+    })
 }
 
 /// The same of f16 bits, accumulated in f32.
@@ -99,13 +106,9 @@ pub unsafe extern "C" fn solve_fp16_batched_matmul(
     K: c_int,
 ) -> c_int {
     enter(|| {
-        batched::<f16>(
-            ["A", "B", "C"],
-            A.cast(),
-            B.cast(),
-            C.cast(),
-            [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?],
-        )
+        let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
+        // SAFETY: the caller's contract.
+        unsafe { batched::<f16>(["A", "B", "C"], A.cast(), B.cast(), C.cast(), extents) }
     })
 }
 
@@ -128,15 +131,20 @@ pub unsafe extern "C" fn tile_batched_matmul(
     enter(|| {
         let extents = [long("batch", batch)?, long("m", m)?, long("n", n)?, long("k", k)?];
         let names = ["a", "b", "c"];
-        match dtype {
-            0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
-            1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
-            2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
-            other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
+                1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
+                2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
+                other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+            }
         }
     })
 }
 
+/// # Safety
+/// The pointers address batches of matrices of the extents.
 unsafe fn batched<T: BatchMultiply>(
     names: [&str; 3],
     a: *const T,
@@ -144,6 +152,7 @@ unsafe fn batched<T: BatchMultiply>(
     c: *mut T,
     [batch, m, n, k]: [u64; 4],
 ) -> Result<()> {
-    let p = Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n])?;
+    // SAFETY: the caller's contract.
+    let p = unsafe { Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n]) }?;
     p.run(|on, a, b, c| ops::batched_matmul(on, a, b, c))
 }

@@ -11,6 +11,8 @@ mod codes;
 mod gemm;
 mod general;
 mod guard;
+#[cfg(test)]
+mod hostile;
 mod matmul;
 mod memory;
 mod stack;
@@ -34,7 +36,8 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
     guard::enter(|| {
-        backend::set_stream(stream);
+        // SAFETY: the caller's contract.
+        unsafe { backend::set_stream(stream) };
         Ok(())
     })
 }

@@ -6,11 +6,13 @@ use crate::cuda::context::{DEFAULT_STREAM, Handle};
 use crate::cuda::module::Relaxed;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::marks::Marks;
 use crate::runtime::Runtime;
 use crate::scratch::Blocks;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUevent, CUstream};
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A queue of work on one runtime's device; clones are the same queue.
@@ -48,44 +50,30 @@ enum Used {
     Unknown,
 }
 
-/// What a stream was given, and how much of it the default stream waits for.
+/// A stream as others see it that wait for its work.
 pub(crate) struct Queue {
     raw: Handle<CUstream>,
-    /// Pieces of work, counted after they are enqueued.
-    given: AtomicU64,
-    /// Held while the wait is enqueued: who finds the work joined may rely on it.
-    joined: Mutex<Joined>,
+    marks: Marks,
     /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
     behind: AtomicU64,
     /// Held while a wait for allocations is enqueued.
     waits: Mutex<()>,
 }
 
-struct Joined {
-    given: u64,
-    /// The stream is destroyed, or may be.
-    gone: bool,
-}
-
 impl Queue {
     /// Lets the default stream wait for this one. The context must be current. Errors: the driver's;
     /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
     pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
-        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = self.given.load(Acquire);
-        if joined.gone || joined.given == given {
-            return Ok(());
-        }
-        cuda.not_captured("waiting for a stream", self.raw.0)?;
-        cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
-        cuda.order(DEFAULT_STREAM, self.raw.0)?;
-        joined.given = given;
-        Ok(())
+        self.marks.join(|| {
+            cuda.not_captured("waiting for a stream", self.raw.0)?;
+            cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+            cuda.order(DEFAULT_STREAM, self.raw.0)
+        })
     }
 
     /// Nobody names the stream after this.
     fn leave(&self) {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner).gone = true;
+        self.marks.leave();
     }
 }
 
@@ -235,9 +223,8 @@ impl core::fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
-        let joined = Mutex::new(Joined { given: 0, gone: false });
-        let (given, behind, waits) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
-        let queue = Arc::new(Queue { raw: Handle(raw), given, joined, behind, waits });
+        let (behind, waits) = (AtomicU64::new(0), Mutex::default());
+        let queue = Arc::new(Queue { raw: Handle(raw), marks: Marks::new(), behind, waits });
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
     }
 
@@ -300,7 +287,7 @@ impl CudaStream {
     pub(crate) fn mark(&self) {
         // What is captured runs when the graph is replayed, which marks the replaying stream.
         if !matches!(self.owner, Owner::Default) && !self.cuda.is_capturing(self.raw.0) {
-            self.queue.given.fetch_add(1, Release);
+            self.queue.marks.mark();
         }
     }
 

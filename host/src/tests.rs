@@ -499,3 +499,54 @@ fn an_output_that_lives_elsewhere_is_not_measured() {
     let chosen = rt.choose_among(rt.stream(), &op, &outputs, |_| Ok(()));
     assert!(matches!(chosen, Err(Error::StreamMismatch)), "{chosen:?}");
 }
+
+/// Whatever a tensor of another framework says, importing it gives a tensor whose slices and views lie in its memory, or
+/// an error.
+#[test]
+fn hostile_dlpack_tensors_are_imported_within_their_memory_or_refused() {
+    use crate::dlpack::DLManagedTensorVersioned;
+    const ELEMENTS: usize = 64;
+    let rt = cpu();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/dlpack");
+    hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes.get(at + i).copied().unwrap_or(0)));
+        let mut data = [0u64; ELEMENTS];
+        let (mut shape, mut strides) =
+            ([0, 1, 2, 3].map(|i| word(26 + 8 * i) as i64), [0, 1, 2, 3].map(|i| word(58 + 8 * i) as i64));
+        let flags = word(24) as u8;
+        let t = DLTensor {
+            data: if flags & 4 != 0 { core::ptr::null_mut() } else { data.as_mut_ptr().cast() },
+            device: DLDevice { device_type: word(0) as i32, device_id: word(4) as i32 },
+            // A rank beyond the arrays breaks the contract of the import.
+            ndim: (word(8) as i32).min(4),
+            dtype: DLDataType { code: word(12) as u8, bits: word(13) as u8, lanes: word(14) as u16 },
+            shape: shape.as_mut_ptr(),
+            strides: if flags & 1 != 0 { strides.as_mut_ptr() } else { core::ptr::null_mut() },
+            byte_offset: word(16),
+        };
+        let mut old = DLManagedTensor { dl_tensor: t, manager_ctx: core::ptr::null_mut(), deleter: None };
+        let mut new = DLManagedTensorVersioned {
+            major: (word(25) as u8).into(),
+            minor: 0,
+            manager_ctx: core::ptr::null_mut(),
+            deleter: None,
+            flags: (flags >> 1 & 1).into(),
+            dl_tensor: t,
+        };
+        // SAFETY: a tensor of this test's arrays. What it claims of its memory is not read or written below.
+        let both = unsafe { [DlpackTensor::from_managed(&rt, &mut old), DlpackTensor::from_versioned(&rt, &mut new)] };
+        for mut t in both.into_iter().flatten() {
+            // The bytes that the tensor itself claims, from its extents and strides: no view reaches beyond them.
+            let (dims, strides) = (t.dims().to_vec(), t.strides().to_vec());
+            let last = dims.iter().zip(&strides).map(|(&d, &s)| u128::from(d).saturating_sub(1) * u128::from(s));
+            let span = if dims.contains(&0) { 0 } else { last.sum::<u128>() + 1 };
+            let within = |len: u64| assert!(u128::from(len) <= span, "{len} elements of {span}");
+            let _ = t.slice::<f32>().map(|s| within(s.len()));
+            let _ = t.slice_mut::<f32>().map(|s| within(s.len()));
+            let _ = t.slice::<u8>().map(|s| within(s.len()));
+            let _ = t.view::<f32, 2>().map(|v| within(v.span()));
+            let _ = t.view_mut::<f32, 3>().map(|v| within(v.as_view().span()));
+            let _ = t.view::<u8, 1>().map(|v| within(v.span()));
+        }
+    });
+}

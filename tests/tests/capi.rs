@@ -48,8 +48,11 @@ fn has_gcc() -> bool {
 
 fn abi_program(name: &str) -> PathBuf {
     let (dir, program) = (library_dir(), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+    // `address` for AddressSanitizer: its runtime then comes first, for the library's allocations too.
+    let sanitizer = std::env::var("TILE_C_SANITIZER").ok().map(|s| format!("-fsanitize={s}"));
     let out = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
+        .args(sanitizer)
         .arg("-I")
         .arg(root().join("capi/include"))
         .arg(root().join("tests/capi/abi.c"))

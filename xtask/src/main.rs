@@ -2,6 +2,7 @@
 
 mod command;
 mod debian;
+mod long;
 mod nvidia;
 mod setup;
 mod test;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail, ensure};
 
 use crate::command::{self, Run};
+use crate::long;
 use crate::setup::{self, Ready};
 
 struct Step {
@@ -48,10 +49,18 @@ const FULL: [Step; 6] = [
     Step { name: "from-python", what: "a user's own library for Python", run: || own_crate("from-python") },
 ];
 
-const LONG: [Step; 3] = [
+const LONG: [Step; 7] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
-    Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: miri },
+    Step {
+        name: "hostile-inputs",
+        what: "changed bundles, tuning results and DLPack tensors",
+        run: || long::hostile_inputs(now()),
+    },
+    Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },
+    Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
+    Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
+    Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
 ];
 
 fn target() -> PathBuf {
@@ -95,13 +104,6 @@ fn seeds() -> Run {
     let args = ["test", "--package", "tile-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
     let cargo = command::cargo().args(args).env("TILE_ROWS", "all");
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
-}
-
-/// Fails loudly where no toolchain has Miri.
-fn miri() -> Run {
-    let args =
-        ["+nightly", "miri", "test", "--package", "tile-kernel-core", "--lib", "--", "args::", "call::", "bundle::"];
-    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", "-Zmiri-disable-isolation")
 }
 
 /// Runs all steps of a scope, or the named ones of any, also after one has failed.

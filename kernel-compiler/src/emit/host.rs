@@ -164,7 +164,8 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     Ok(quote! {
         #call
         #[doc = #doc]
-        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic, unsafe_op_in_unsafe_fn)]
+        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic)]
+        #[allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, reason = "the kernel compiler vouches for it")]
         #vis mod #module {
             use ::kernel_core as __k;
             /// A choice of type arguments that was built.
@@ -399,12 +400,18 @@ fn call(k: &Kernel) -> TokenStream {
     });
     let unsafety = &item.sig.unsafety;
     let desc = quote! { <(#(#generics,)*) as #name::Types>::DESC };
-    // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel.
+    // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel. Comments do not come
+    // through an expansion, so that the block is allowed to have none.
     let start = match k.ast.is_unsafe {
         true => quote! { unsafe { ::kernel_core::Call::new_unsafe(#desc) } },
         false => quote! { ::kernel_core::Call::new(#desc) },
     };
-    let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."] });
+    let safety = k.ast.is_unsafe.then(|| {
+        quote! {
+            #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."]
+            #[allow(clippy::undocumented_unsafe_blocks, reason = "the contract is this function's")]
+        }
+    });
     quote! {
         #(#attrs)*
         #safety

@@ -69,6 +69,7 @@ fn accesses_past_a_buffer() {
     run(&Runtime::emulator(0), [64, 64]).expect("both are long enough");
     // Of plain addresses nothing is known.
     let (x, mut y) = (vec![1.0f32; 64], vec![0.0f32; 64]);
+    // SAFETY: 64 elements each, as many as the kernel touches.
     unsafe { Runtime::emulator(0).launch(doubled(x.as_ptr(), y.as_mut_ptr())) }.expect("as before");
 }
 
@@ -90,6 +91,7 @@ fn accesses_past_the_end() {
         "a load past the end",
         &["`x[", "]` (61 elements)"],
     );
+    // SAFETY: as above.
     found(
         |rt| unsafe { rt.launch(stores_unchecked(&y, &mut x.clone())) },
         outside,
@@ -97,6 +99,7 @@ fn accesses_past_the_end() {
         &["`y[", "]` (61 elements)"],
     );
     // With the bound, nothing is wrong.
+    // SAFETY: 64 elements are loaded and 61 stored.
     unsafe { Runtime::emulator(0).launch(loads_unchecked(&y, &mut x.clone())) }.expect("x is long enough");
 }
 
@@ -114,7 +117,7 @@ fn pointers_without_a_bound() {
         let mut all = vec![0.0f32; 64];
         // What is to be written, and right behind it what is only read.
         let (front, back) = all.split_at_mut(32);
-        // SAFETY: as above; the emulator stops the store that is meant.
+        // SAFETY: the emulator stops the store past the elements that the kernel may write.
         unsafe { rt.launch(through_pointers(&*back, front.as_mut_ptr(), n)) }
     };
     found(|rt| run(rt, 32), "store to read-only memory", "a store through a pointer", &["`x[0]` (32 elements)"]);
@@ -278,7 +281,7 @@ mod helped {
 #[test]
 fn lines_of_helpers() {
     let x = vec![1.0f32; 32];
-    // SAFETY: as above.
+    // SAFETY: the emulator checks what the kernel does not.
     found(
         |rt| unsafe { rt.launch(helped::helped_load(&x, &mut vec![0.0; 32])) },
         "global memory access out of bounds",
