@@ -41,10 +41,10 @@ fn operations_are_captured_in_all_modes() {
                 assert_eq!(driver::begin_capture(raw, mode), 0);
                 // The first call of all makes the runtime, with its pool, which the thread must say that it means.
                 let first = (!warm).then(|| another_library().enter());
-                let rt = if warm { rt.clone() } else { super::without_tuning(Runtime::cuda(0).unwrap()) };
-                let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
-                run(&On::new(&rt).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
-                drop((s, rt, first));
+                let caller = if warm { rt.clone() } else { super::without_tuning(Runtime::cuda(0).unwrap()) };
+                let s = Stream::from_raw(&caller, theirs.as_raw()).unwrap();
+                run(&On::new(&caller).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
+                drop((s, caller, first));
                 let (mut graph, mut exec) = (0, 0);
                 assert_eq!(driver::end_capture(raw, &mut graph), 0, "{name}, mode {mode}, warm {warm}");
                 assert_eq!(driver::instantiate(&mut exec, graph, 0), 0);
