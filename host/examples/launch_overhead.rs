@@ -75,6 +75,8 @@ pub fn main() -> tile_host::Result<()> {
                 }
             }
         }
+        // The next stream writes the same array.
+        stream.synchronize()?;
         println!("{name}:");
         let mut first = 0.0;
         for (w, (what, _)) in ways.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Operations in a capture of another owner's stream, as PyTorch has it: in each mode, warm and for the first time.
 
 use super::{driver, over};
+use model_driver::Model;
 use tile_host::ops::{self, On, Precision, Transpose};
-use tile_host::{Autotune, Buffer, Result, Runtime, Stream};
+use tile_host::{Autotune, Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 
@@ -38,9 +39,12 @@ fn operations_are_captured_in_all_modes() {
             // SAFETY: calls as cuda.h has them, on handles of the model.
             unsafe {
                 assert_eq!(driver::begin_capture(raw, mode), 0);
-                let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
-                run(&On::new(&rt).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
-                drop(s);
+                // The first call of all makes the runtime, with its pool, which the thread must say that it means.
+                let first = (!warm).then(|| another_library().enter());
+                let caller = if warm { rt.clone() } else { super::without_tuning(Runtime::cuda(0).unwrap()) };
+                let s = Stream::from_raw(&caller, theirs.as_raw()).unwrap();
+                run(&On::new(&caller).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
+                drop((s, caller, first));
                 let (mut graph, mut exec) = (0, 0);
                 assert_eq!(driver::end_capture(raw, &mut graph), 0, "{name}, mode {mode}, warm {warm}");
                 assert_eq!(driver::instantiate(&mut exec, graph, 0), 0);
@@ -97,6 +101,12 @@ fn a_prepared_operation_loads_code_in_its_capture() {
         assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() <= 1e-4 * w.abs().max(1.0)), "{name}");
         assert_eq!(model.reports(), [""; 0], "{name}");
     }
+}
+
+/// The driver as a library sees it that has made nothing yet.
+fn another_library() -> Driver {
+    // SAFETY: the model's functions keep to the driver's contract.
+    unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) }.unwrap()
 }
 
 fn on_the_cpu(run: Operation, data: &[f32]) -> Vec<f32> {

@@ -30,6 +30,12 @@ fn driver_of_thread() -> Driver {
     DRIVER.get().expect("`over` was called")
 }
 
+fn without_tuning(rt: Runtime) -> Runtime {
+    rt.set_cache_dir(None);
+    rt.set_autotune(Autotune::Off);
+    rt
+}
+
 /// Makes this the calling thread's driver until the guard is dropped.
 fn enter(model: &Model, driver: Driver) -> impl Drop + use<> {
     Both(Some(driver.enter()), Some(model.enter()))
@@ -46,9 +52,7 @@ fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop
     let own = driver.enter();
     let kernel = hand_made::add_one();
     model.register(kernel);
-    let rt = Runtime::cuda(0).expect("the model has a device");
-    rt.set_cache_dir(None);
-    rt.set_autotune(Autotune::Off);
+    let rt = without_tuning(Runtime::cuda(0).expect("the model has a device"));
     (model, rt, kernel, Both(Some(own), Some(here)))
 }
 

@@ -1,45 +1,50 @@
-//! The CUDA side of the host without a GPU: `gpu_smoke` and `launch_overhead` over a driver that works on host memory
-//! (`libcuda.c`). What a GPU does is not tested here; what is asked of the driver, and what is given back, is.
+//! The CUDA side of the host without a GPU: `gpu_smoke`, `launch_overhead` and the `tile` command load the model of the
+//! driver as `libcuda.so.1`. What a GPU does is not tested here; what is asked of the driver, and what is given back, is.
 #![cfg(target_os = "linux")]
 #![allow(clippy::duplicate_mod)] // both examples have the hand-made kernel
 
+use core::ffi::{CStr, c_char, c_int, c_long};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tile_host::KernelDesc;
 
-#[path = "../../examples/gpu_smoke.rs"]
+#[path = "../examples/gpu_smoke.rs"]
 mod gpu_smoke;
-#[path = "../../examples/launch_overhead.rs"]
+#[path = "../examples/launch_overhead.rs"]
 #[allow(dead_code)]
 mod launch_overhead;
 
-/// The folder of the driver, built.
+// Links the library in, so that cargo builds it before this test.
+use model_driver as _;
+
+/// A folder with the model by the name of the driver's library.
 fn driver(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("tile-fake-cuda-{name}-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("tile-model-driver-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda/libcuda.c");
-    let library = dir.join("libcuda.so.1");
-    let built =
-        Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-lpthread").status();
-    assert!(built.expect("cc").success());
+    // Cargo puts a dependency's dynamic library beside the test.
+    let exe = std::env::current_exe().expect("this test's path");
+    let built = exe.with_file_name("libtile_model_driver.so");
+    std::fs::copy(&built, dir.join("libcuda.so.1")).expect("the model is built as a library");
     dir
 }
 
 /// Runs the ignored tests below with it.
 #[test]
-fn with_a_fake_driver() {
+fn the_examples_run_over_the_model() {
     let dir = driver("tests");
     // One process per test: the driver is chosen when it is first asked for.
-    for test in ["smoke", "overhead"] {
+    for (test, seed) in [("smoke", "1"), ("smoke", "2"), ("overhead", "3")] {
         let ran = Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", test, "--ignored", "--nocapture"])
             .env("LD_LIBRARY_PATH", &dir)
+            .env("MODEL_DRIVER_SEED", seed)
             .env_remove("TILE_AUTOTUNE")
             .output()
             .expect("the test itself");
         let text = String::from_utf8_lossy(&ran.stdout);
         assert!(
             ran.status.success() && text.contains("1 passed"),
-            "{test}: {text}\n{}",
+            "{test}, seed {seed}: {text}\n{}",
             String::from_utf8_lossy(&ran.stderr)
         );
     }
@@ -49,12 +54,13 @@ fn with_a_fake_driver() {
 /// What `tile` prints and says with this driver, and its exit status.
 fn tile(dir: &Path, compute: &str, args: &[&str]) -> (String, String, Option<i32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
-    command.args(args).env("LD_LIBRARY_PATH", dir).env("FAKE_COMPUTE", compute).env("TILE_AUTOTUNE", "off");
+    command.args(args).env("LD_LIBRARY_PATH", dir).env("MODEL_DRIVER_COMPUTE", compute);
+    // The driver finds no kernel: every case that launches one fails.
+    command.env("MODEL_DRIVER_REFUSE", "cuLibraryGetKernel").env("TILE_AUTOTUNE", "off");
     let out = command.env_remove("TILE_BACKEND").env_remove("RUST_LOG").output().expect("tile");
     (String::from_utf8_lossy(&out.stdout).into(), String::from_utf8_lossy(&out.stderr).into(), out.status.code())
 }
 
-/// This driver runs no real kernel: every case that launches one fails.
 #[test]
 fn what_failed_can_be_run_again() {
     let dir = driver("again");
@@ -81,7 +87,7 @@ fn auto_takes_a_gpu_that_there_is_code_for() {
     let takes = |compute: &str| tile(&dir, compute, &["doctor"]).0;
     let without = takes("50");
     assert!(
-        without.contains("Fake GPU, sm_50")
+        without.contains("Model GPU, sm_50")
             && without.contains("no code for it")
             && without.ends_with("auto takes: cpu\n"),
         "{without}"
@@ -95,34 +101,56 @@ fn auto_takes_a_gpu_that_there_is_code_for() {
     if without.contains("sm_80 and sm_90a") {
         for compute in ["80", "90"] {
             let text = takes(compute);
-            assert!(text.ends_with("auto takes: Fake GPU\n"), "{text}");
+            assert!(text.ends_with("auto takes: Model GPU\n"), "{text}");
         }
     }
     std::fs::remove_dir_all(dir).expect("the folder");
 }
 
-#[test]
-#[ignore = "needs the fake driver"]
-fn smoke() {
-    gpu_smoke::main().expect("all steps");
-    // SAFETY: this is the fake driver, which has this function.
-    let count = |what| unsafe {
-        let count = cudarc::driver::sys::culib()
-            .get::<unsafe extern "C" fn(i32) -> i64>(b"cuda_fake_count")
-            .expect("the fake driver");
-        count(what)
-    };
-    assert_eq!(count(0), 1, "blocks: the one that the graph has allocated");
-    // One more is captured.
-    assert_eq!(count(6), gpu_smoke::EARLY_LAUNCHES as i64 + 1, "launches that may begin early");
-    let names = ["streams", "events", "graphs", "instantiated graphs", "calls on unknown memory"];
-    for (i, name) in names.iter().enumerate() {
-        assert_eq!(count(i as i32 + 1), 0, "{name}");
+/// A function of the model that is not the driver's.
+fn of_model<T: Copy>(name: &str) -> T {
+    // SAFETY: the library is the model, whose function of this name the caller knows.
+    unsafe { *cudarc::driver::sys::culib().get::<T>(name.as_bytes()).expect("the model") }
+}
+
+/// Makes the hand-made kernels known to the model.
+fn register() {
+    let register = of_model::<unsafe extern "C" fn(&'static KernelDesc)>("model_driver_register");
+    for desc in [gpu_smoke::hand_made::add_early(), gpu_smoke::hand_made::boxes::add_boxes()] {
+        // SAFETY: the library was built with this test, of the same crates. The kernels do not panic.
+        unsafe { register(desc) };
     }
 }
 
+/// Fails where the model has found something.
+fn no_reports() {
+    let reports = of_model::<unsafe extern "C" fn() -> *const c_char>("model_driver_reports");
+    // SAFETY: a string that stays until the next call.
+    assert_eq!(unsafe { CStr::from_ptr(reports()) }, c"");
+}
+
 #[test]
-#[ignore = "needs the fake driver"]
+#[ignore = "needs the model as libcuda.so.1"]
+fn smoke() {
+    register();
+    gpu_smoke::main().expect("all steps");
+    let calls = of_model::<unsafe extern "C" fn(*const c_char) -> c_long>("model_driver_calls");
+    // One more is captured.
+    // SAFETY: the name ends with a null.
+    assert_eq!(unsafe { calls(c"cuLaunchKernelEx".as_ptr()) }, gpu_smoke::EARLY_LAUNCHES as c_long + 1);
+    let count = of_model::<unsafe extern "C" fn(c_int) -> c_long>("model_driver_count");
+    let names = ["blocks", "streams", "events", "graphs", "instantiated graphs"];
+    for (i, name) in names.iter().enumerate() {
+        // SAFETY: it takes any number.
+        assert_eq!(unsafe { count(i as c_int) }, 0, "{name}");
+    }
+    no_reports();
+}
+
+#[test]
+#[ignore = "needs the model as libcuda.so.1"]
 fn overhead() {
+    register();
     launch_overhead::main().expect("all ways");
+    no_reports();
 }
