@@ -128,7 +128,11 @@ def size_of(a, b):
     return [a.shape[0], b.shape[1], a.shape[1]]
 
 
-IN_PARTS = "A product made of parts in tf32 has no subnormal parts, and where an operand is infinite a sum may be NaN."
+FROM_ZERO = "A sum begins with 0, and a negative zero added to it is 0."
+IN_PARTS = (
+    "A product made of parts in tf32 has no subnormal parts, and the greatest numbers may count as infinite. "
+    "Where an operand is infinite, a sum may be NaN."
+)
 IN_TF32 = (
     "An operand may be cut off or rounded to tf32, the greatest ones to infinity. A subnormal operand may count as 0."
 )
@@ -145,7 +149,12 @@ def cut_to_tf32(x):
 
 def rounded_to_tf32(x):
     """Rounded to 10 bits of fraction, half up in magnitude."""
-    return torch.where(x.isfinite(), cut_to_tf32((x.view(torch.int32) + 0x1000).view(F32)), x)
+    return torch.where(x.isfinite(), (x.view(torch.int32) + 0x1000 & ~0x1FFF).view(F32), x)
+
+
+def from_zero(c):
+    """A sum may be 0 in place of a negative zero."""
+    return {"c": alternatives([c, c + 0.0])}
 
 
 def products():
@@ -155,7 +164,17 @@ def products():
         for name, a, b, runs in cases_of(dtype):
             c = product_of(a, b)
             for ops, y in ((PLAIN, c), ("matmul_relu", torch.relu(c)), ("matmul_leaky_relu", leaky(a, b))):
-                row(ops, dtype, name, size_of(a, b), {"a": a, "b": b}, {"c": y}, runs=runs)
+                row(
+                    ops,
+                    dtype,
+                    name,
+                    size_of(a, b),
+                    {"a": a, "b": b},
+                    {"c": y},
+                    runs=runs,
+                    ours=from_zero(y),
+                    why=FROM_ZERO,
+                )
 
 
 ACTIVATIONS = (
@@ -169,11 +188,12 @@ def products_in_f32():
     torch.backends.cuda.matmul.allow_tf32 = False
     for name, a, b, runs in cases_of(F32):
         made = F32, name, size_of(a, b), {"a": a, "b": b}
-        every = [x @ y for x, y in itertools.product((a, without_subnormals(a)), (b, without_subnormals(b)))]
-        every.append(torch.where(every[0].isinf(), torch.nan, every[0]))
+        ways = [[y, without_subnormals(y), rounded_to_tf32(y)] for y in (a, b)]
+        every = [x @ y for x, y in itertools.product(*ways)]
+        every += [torch.where(p.isinf(), torch.nan, p) for p in every]
         for ops, of in ACTIVATIONS:
             c = of(every[0])
-            row(ops, *made, {"c": c}, runs="auto")
+            row(ops, *made, {"c": c}, runs="auto", ours=from_zero(c), why=FROM_ZERO)
             if runs == "auto":
                 continue
             # A kernel of parts among the configurations is as accurate, not exact.
@@ -317,8 +337,9 @@ def batches():
             row("batched_matmul", dtype, name, size, {"a": a, "b": b}, {"c": c}, runs="auto")
             if name != cases[0][0]:
                 continue
-            parts = [torch.bmm(x, y) for x in (a, without_subnormals(a)) for y in (b, without_subnormals(b))]
-            parts.append(torch.where(c.isinf(), torch.nan, c))
+            ways = [[y, without_subnormals(y), rounded_to_tf32(y)] for y in (a, b)]
+            parts = [torch.bmm(x, y) for x, y in itertools.product(*ways)]
+            parts += [torch.where(p.isinf(), torch.nan, p) for p in parts]
             row(
                 "batched_matmul",
                 dtype,
@@ -344,6 +365,19 @@ def attended(q, k, v, causal):
     if causal:
         scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
     return (torch._safe_softmax(scores, -1) @ v.float()).to(q.dtype)
+
+
+HUGE_SCORES, HUGE_VALUES = "the greatest scores", "the greatest values"
+LIMITS = (
+    "Values are added up before the sum of weights divides them: the sum may leave f32. The greatest score is rounded "
+    "once more than the others: beyond 2^30 their difference may leave the exponential's range, and the result is NaN."
+)
+
+
+def limited(o, name):
+    """The result where sums or exponentials leave their range."""
+    beyond = {HUGE_SCORES: torch.nan, HUGE_VALUES: torch.inf}.get(name)
+    return o if beyond is None else torch.full_like(o, beyond)
 
 
 def attention():
@@ -375,10 +409,10 @@ def attention():
             "a score of minus infinity": (ones, at(keys, (0, 0, inf | minus)), values),
             "no score above minus infinity": (ones, [[inf | minus] * D] * KEYS, values),
             "a score of infinity": (ones, at(keys, (0, 0, inf)), values),
-            "the greatest scores": ([[top] * D] * QUERIES, [[top] * D, [top | minus] * D, [one] * D, [0] * D], values),
+            HUGE_SCORES: ([[top] * D] * QUERIES, [[top] * D, [top | minus] * D, [one] * D, [0] * D], values),
             "subnormal values": (equal, keys, [[1] * D, [NORMAL[dtype] - 1] * D, [1] * D, [0] * D]),
             "values of negative zero": (equal, keys, [[minus] * D] * KEYS),
-            "the greatest values": (equal, keys, [[top] * D] * KEYS),
+            HUGE_VALUES: (equal, keys, [[top] * D] * KEYS),
         }
         # Weights are rounded to half types before they multiply values of at most 3.
         within = (0.0, 2.0**-8 if dtype == F16 else 2.0**-5)
@@ -394,20 +428,26 @@ def attention():
                 {"scale": 0.5, "causal": 0},
                 within=None if parts[0] is equal else within,
                 runs="auto",
+                ours={"o": alternatives([attended(q, k, v, False), limited(attended(q, k, v, False), name)])},
+                why=LIMITS,
             )
         every = [
             torch.stack([of_bits([b for r in parts[i] for b in r], dtype).view(-1, D) for parts in heads.values()])
             for i in range(3)
         ]
+        o = attended(*every, False)
+        beyond = torch.stack([limited(head, name) for head, name in zip(o, heads)])
         row(
             "attention",
             dtype,
             "heads of special values",
             [len(heads), QUERIES, KEYS, D],
             dict(zip("qkv", every)),
-            {"o": attended(*every, False)},
+            {"o": o},
             {"scale": 0.5, "causal": 0},
             within=within,
+            ours={"o": alternatives([o, beyond])},
+            why=LIMITS,
         )
         # The last query alone sees the last key.
         q, k, v = (tensor(small(KEYS, D, seed), dtype)[None] for seed in (1, 2, 3))

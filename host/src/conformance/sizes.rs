@@ -9,6 +9,8 @@ pub enum Scope {
     Usual,
     /// Everything, larger arrays included.
     All,
+    /// The table of edge values alone.
+    EdgeValues,
 }
 
 const FEW: &[u64] = &[0, 1, 3, 129, 1025, 4099];
@@ -230,6 +232,7 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
             Scope::Few => &[few],
             Scope::Usual => &[usual],
             Scope::All => &[usual, large],
+            Scope::EdgeValues => &[],
         };
         lists.iter().flat_map(|l| l.iter()).map(|s| s.to_vec()).collect()
     }
