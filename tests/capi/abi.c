@@ -117,6 +117,12 @@ static void errors(void) {
     FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, -129, 0), TILE_ERROR_ARGUMENT, "zero_point_B is -129");
     FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, 0, INT_MAX), TILE_ERROR_ARGUMENT, "zero_point_C is");
 
+    /* Scales of which a product may be a NaN. */
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 0, 1, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_a is 0");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, NAN, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_b is NaN");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, INFINITY, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_c is inf");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1e-39f, 0, 0, 0), TILE_ERROR_ARGUMENT, "reciprocal");
+
     /* Overlaps. */
     FAILS(solve_relu(x, x + 1, 8), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_vector_add(x, y, y + 1, 8), TILE_ERROR_OVERLAP, "overlap");

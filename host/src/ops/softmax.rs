@@ -13,6 +13,8 @@ use kernel_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
 ///
 /// Two launches, of which the second begins while the first ends, and two floats of scratch for each program of the first.
 ///
+/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a NaN.
+///
 /// Shapes: `x`, `y` of equal length.
 pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
@@ -34,6 +36,8 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
 ///
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. Which is fastest is
 /// measured once for each size (see [`crate::Autotune`]).
+///
+/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are NaN.
 ///
 /// Shapes: `x` and `y` are `rows * cols`.
 pub fn softmax_rows<'a>(
