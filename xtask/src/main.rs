@@ -15,7 +15,8 @@ const HELP: &str = "\
 cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
 cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: more seeds, random kernels, Miri;
                           STEP: one or more of format, language, workspace, clippy, own-kernel, fuzz, from-python, ...
-cargo xtask bless         write recorded results anew: IR, remarks, hashes of lowered code and PTX, launches of operations
+cargo xtask bless         write recorded results of tests anew: file tests, hashes of lowered code, snapshots, the header of the
+                          C library; --compiler: those of the compiler alone
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -44,25 +45,11 @@ fn run() -> Result<ExitCode> {
             command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(rest).status_code()
         }
         Some("test") => test::all(&rest),
-        Some("bless") => bless(),
+        Some("bless") => test::bless(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
         }
         Some(other) => bail!("no command `{other}`\n{HELP}"),
     }
-}
-
-/// Writes anew whatever the tests compare with: the commit that does so says why it changed.
-fn bless() -> Result<ExitCode> {
-    setup::setup()?;
-    let compiler = ["test", "--package", "tile-kernel-compiler", "--tests"];
-    let operations = ["test", "--package", "tile-tests", "--test", "operations", "--", "ptx::hashes", "routes"];
-    for args in [&compiler[..], &operations] {
-        let cargo = command::cargo().args(args).env("TILE_BLESS", "1").env("INSTA_UPDATE", "always");
-        if !cargo.succeeds()? {
-            return Ok(ExitCode::FAILURE);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
 }

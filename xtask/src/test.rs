@@ -106,6 +106,23 @@ fn seeds() -> Run {
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
 
+/// Writes the results that tests have recorded anew. What changed is seen in the difference to the last commit.
+pub fn bless(args: &[&str]) -> Result<ExitCode> {
+    let all = match args {
+        [] => true,
+        ["--compiler"] => false,
+        _ => bail!("`cargo xtask bless` takes --compiler, not `{}`", args.join(" ")),
+    };
+    let run = |args: &[&str]| {
+        let cargo = command::cargo().args(["test", "--no-fail-fast", "--package"]).args(args);
+        cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
+    };
+    let compiler = run(&["tile-kernel-compiler"])?;
+    // The operations that are launched, the header of the C library, and hashes of the PTX.
+    let rest = !all || run(&["tile-tests", "--test", "operations", "--", "routes", "header", "ptx::hashes"])?;
+    Ok(if compiler && rest { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// Runs all steps of a scope, or the named ones of any, also after one has failed.
 pub fn all(args: &[&str]) -> Result<ExitCode> {
     let (options, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| a.starts_with("--"));

@@ -5,8 +5,8 @@
 //! - A variable keeps one type: what is assigned to it and read from it has that type.
 //! - Operands of an elementwise op have the shape of its result, and the dtype that the op asks for. 8-bit floats are
 //!   loaded, stored, converted and multiplied by `dot`, and nothing else.
-//! - Control flow depends on scalars of type `bool`. Loop bounds are integers of the type of the loop's variable, and a
-//!   step that is a constant is positive.
+//! - Control flow depends on scalars of type `bool`. Loop bounds are integers of the type of the loop's
+//!   variable.
 //! - `break` and `continue` stand in a loop.
 //! - Shape operations, products, reductions and accesses have the shapes that they say, and tiles have one to three
 //!   dimensions. What is reshaped keeps its padding.
@@ -258,8 +258,6 @@ impl Verifier<'_> {
                 let dtype = self.ty(*iv).dtype;
                 check(dtype.is_int(), || format!("{iv:?} counts in {dtype}"))?;
                 [*iv, *lo, *hi, *step].into_iter().try_for_each(|v| self.scalar(v, Some(dtype)))?;
-                let stuck = matches!(self.f.op(*step), Op::Int(n) if *n <= 0);
-                check(!stuck, || format!("the step {step:?} is not positive"))?;
                 check(matches!(self.f.op(*iv), Op::LoopVar), || format!("{iv:?} is no loop variable"))?;
                 // In reach of the body alone, which comes next.
                 self.define(*iv, &mut vec![])
