@@ -15,8 +15,8 @@
 //! ```
 
 use super::{
-    Address, Block, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt, StmtKind, Test,
-    Type, Value, Window,
+    Address, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt,
+    StmtKind, Test, Type, Value,
 };
 use std::fmt::Write;
 
@@ -69,7 +69,7 @@ impl Printer<'_> {
             };
             self.line(format!("param {}: {kind} {}", p.name, p.dtype.name()));
         }
-        for g in &f.requires {
+        for g in &f.guards {
             self.line(format!("guard {}", guard(g)));
         }
         for (i, v) in f.vars.iter().enumerate() {
@@ -100,8 +100,8 @@ impl Printer<'_> {
                 self.line(format!("{v:?}: {} = {}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
             }
             StmtKind::Assign(var, v) => self.line(format!("{var:?} = {v:?}")),
-            StmtKind::Store { place, value, mask, hint, window, .. } => {
-                let options = options(*mask, None, *hint, window.as_ref());
+            StmtKind::Store { place, value, mask, hint, block_pointer, .. } => {
+                let options = options(*mask, None, *hint, block_pointer.as_ref());
                 self.line(format!("store {}, {value:?}{options}", address(f, place)));
             }
             StmtKind::If { cond, then, other } => {
@@ -170,7 +170,7 @@ fn address(f: &Func, place: &Address) -> String {
     }
 }
 
-fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option<&Window>) -> String {
+fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, block_pointer: Option<&BlockPointer>) -> String {
     let mut out = String::new();
     for (name, v) in [("mask", mask), ("other", other)] {
         if let Some(v) = v {
@@ -183,7 +183,7 @@ fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option
         Hint::Keep => out.push_str(" evict_last"),
         Hint::NoL1 => out.push_str(" no_l1"),
     }
-    if let Some(w) = window {
+    if let Some(w) = block_pointer {
         let dims: Vec<String> = w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect();
         write!(out, " block [{}] at {:?}", dims.join(", "), w.at).expect("writing to a string");
     }
@@ -233,8 +233,8 @@ fn op(f: &Func, op: &Op) -> String {
         Op::ArgReduce { value, axis, largest } => {
             format!("{} {value:?} axis {axis}", if *largest { "argmax" } else { "argmin" })
         }
-        Op::Load { place, mask, other, hint, window } => {
-            format!("load {}{}", address(f, place), options(*mask, *other, *hint, window.as_ref()))
+        Op::Load { place, mask, other, hint, block_pointer } => {
+            format!("load {}{}", address(f, place), options(*mask, *other, *hint, block_pointer.as_ref()))
         }
         Op::Dot { a, b, acc, precision } => {
             let precision = match precision {

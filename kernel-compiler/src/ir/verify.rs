@@ -9,7 +9,7 @@
 //! - A block pointer has as many offsets as dimensions, at least as many as its tile, and they are scalars.
 //! - Statements are numbered in the order of the function.
 
-use super::{Address, Block, Combine, Func, Op, Stmt, StmtKind, Type, Value, Var, Window, matrices};
+use super::{Address, Block, BlockPointer, Combine, Func, Op, Stmt, StmtKind, Type, Value, Var, matrices};
 use crate::dtype::DType;
 
 /// The first invariant that does not hold.
@@ -90,10 +90,10 @@ impl Verifier<'_> {
                 let ty = self.var(*var)?.clone();
                 self.same(*v, &ty)
             }
-            StmtKind::Store { place, value, mask, window, .. } => {
+            StmtKind::Store { place, value, mask, block_pointer, .. } => {
                 self.uses([place.index(), *value].into_iter().chain(*mask))?;
                 let shape = self.f.shape(*value).to_vec();
-                self.access(place, &shape, *mask, window.as_ref())?;
+                self.access(place, &shape, *mask, block_pointer.as_ref())?;
                 let dtype = self.f.params[place.param()].dtype;
                 check(self.ty(*value).dtype == dtype, || format!("{value:?} is stored to elements of {dtype}"))?;
                 check(self.f.params[place.param()].kind.is_mut(), || "a store to a parameter that is read".into())
@@ -142,7 +142,7 @@ impl Verifier<'_> {
         place: &Address,
         shape: &[usize],
         mask: Option<Value>,
-        window: Option<&Window>,
+        block_pointer: Option<&BlockPointer>,
     ) -> Result<(), String> {
         check(place.param() < self.f.params.len(), || "no such parameter".into())?;
         self.shape(place.index(), shape)?;
@@ -151,7 +151,7 @@ impl Verifier<'_> {
             self.shape(m, shape)?;
             check(self.ty(m).dtype == DType::Bool, || format!("{m:?} is no mask"))?;
         }
-        let Some(w) = window else { return Ok(()) };
+        let Some(w) = block_pointer else { return Ok(()) };
         self.uses(w.at.iter().copied())?;
         w.at.iter().try_for_each(|&v| self.scalar(v, None))?;
         check(w.at.len() == w.dims.len() && w.dims.len() >= shape.len(), || {
@@ -229,8 +229,8 @@ impl Verifier<'_> {
                 self.reduced(*value, *axis, &ty.shape)?;
                 check(ty.dtype == DType::I32, || format!("an index of type {ty}"))
             }
-            Op::Load { place, mask, other, window, .. } => {
-                self.access(place, &ty.shape, *mask, window.as_ref())?;
+            Op::Load { place, mask, other, block_pointer, .. } => {
+                self.access(place, &ty.shape, *mask, block_pointer.as_ref())?;
                 other.iter().try_for_each(|&o| self.same(o, &ty))?;
                 let dtype = f.params[place.param()].dtype;
                 check(ty.dtype == dtype, || format!("{ty} is loaded from elements of {dtype}"))
