@@ -4,7 +4,7 @@
 //! plan → thread-level code.
 
 use crate::analysis::assume;
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen;
 use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
@@ -216,7 +216,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     Ok(plan)
 }
 
-fn axis_note(f: &Func, a: &Analysis, v: Value) -> String {
+fn axis_note(f: &Func, a: &AxisAnalysis, v: Value) -> String {
     if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).along) } else { String::new() }
 }
 
@@ -265,13 +265,13 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         // Nor may a result's.
         let mut found = func.clone();
         let asks_no_more = block_pointers::run(&mut found, as_written, &mut vec![]).is_err()
-            || found.requires.len() == func.requires.len();
+            || found.guards.len() == func.guards.len();
         // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block pointers that are found
         // in index arithmetic may ask for more than arguments have.
         let of_views = !out.is_empty()
             && asks_no_more
             && dots(func, &func.body)
-                .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { window: Some(_), .. })));
+                .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { block_pointer: Some(_), .. })));
         if !of_views {
             out.extend(pair(MmaPath::WgmmaCpAsync));
         }

@@ -185,21 +185,21 @@ fn data_is_unknown() {
 #[test]
 fn what_the_launcher_checks() {
     // x: slots 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
-    let requires = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).requires;
+    let guards = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).guards;
     let address = |slot| Guard::slot(slot, Test::Multiple(16));
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
-    assert_eq!(requires("f32", f32s), [address(0), address(2)]);
+    assert_eq!(guards("f32", f32s), [address(0), address(2)]);
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
-    assert_eq!(requires("f32", row), [address(0), address(2), Guard::slot(8, Test::Multiple(4))], "n moves no address");
-    assert_eq!(requires("f16", row), [address(0), address(2), Guard::slot(8, Test::Multiple(8))]);
-    assert_eq!(requires("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
+    assert_eq!(guards("f32", row), [address(0), address(2), Guard::slot(8, Test::Multiple(4))], "n moves no address");
+    assert_eq!(guards("f16", row), [address(0), address(2), Guard::slot(8, Test::Multiple(8))]);
+    assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
 }
 
 /// What is asked of a scalar argument.
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
     let slot = f.params.iter().find(|p| p.name == name).expect("a parameter").slot;
-    analyse(&f, Assume::Vectors).requires.iter().find(|r| r.of.as_slot() == Some(slot)).map(|r| r.test)
+    analyse(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_slot() == Some(slot)).map(|r| r.test)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Windows of matrices in index arithmetic and masks: which there are, and what they ask of a launch.
 
 use kernel_compiler::ir::walk::walk;
-use kernel_compiler::ir::{Func, Number, Op, StmtKind, Test, Window};
+use kernel_compiler::ir::{BlockPointer, Func, Number, Op, StmtKind, Test};
 use kernel_compiler::passes::block_pointers;
 use kernel_compiler::variant::Transposed;
 
@@ -34,7 +34,7 @@ fn number(n: &Number) -> String {
     constant.into_iter().chain(n.slots.iter().map(|&s| NAMES[s].to_string())).collect::<Vec<_>>().join("·")
 }
 
-fn text(w: &Window) -> String {
+fn text(w: &BlockPointer) -> String {
     w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect::<Vec<_>>().join(" ")
 }
 
@@ -46,12 +46,12 @@ fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
     }
     let windows = walk(&f.body).filter_map(|s| {
         if let StmtKind::Let(v) = &s.kind {
-            if let Op::Load { window, .. } = f.op(*v) { window.as_ref().map(text) } else { None }
+            if let Op::Load { block_pointer, .. } = f.op(*v) { block_pointer.as_ref().map(text) } else { None }
         } else {
             None
         }
     });
-    let asks = f.requires.iter().map(|r| {
+    let asks = f.guards.iter().map(|r| {
         let of = number(&r.of);
         match r.test {
             Test::Multiple(n) => format!("{of} % {n}"),
@@ -63,15 +63,15 @@ fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
     (windows.last(), asks.collect())
 }
 
-fn window(begin: &str, load: &str) -> (Option<String>, Vec<String>) {
+fn block_pointer(begin: &str, load: &str) -> (Option<String>, Vec<String>) {
     found(&looped(begin, &format!("sum += {load}.to::<f32>();")), Transposed::default())
 }
 
 /// With nothing asked for but that a depth is a number of columns.
 fn plain(begin: &str, load: &str) -> Option<String> {
-    let (window, asks) = window(begin, load);
+    let (block_pointer, asks) = block_pointer(begin, load);
     assert!(asks.iter().all(|a| a == "0 <= k <= 2147483647"), "{load}: {asks:?}");
-    window
+    block_pointer
 }
 
 const MASK: &str = ".mask((rows.expand(1) < m) & (depth.expand(0) < k))";
@@ -111,7 +111,7 @@ fn rows_of_a_stride() {
 #[test]
 fn negative_begins() {
     let from = |begin: &str| {
-        window(begin, "load(a.add((from + i).expand(1) * s + depth.expand(0))).mask(depth.expand(0) < k)")
+        block_pointer(begin, "load(a.add((from + i).expand(1) * s + depth.expand(0))).mask(depth.expand(0) < k)")
     };
     assert_eq!(from("let from = program_id(0) * 64;"), (Some("any/s k/1".into()), vec![]));
     assert_eq!(from("let from = n * 64;"), (Some("any/s k/1".into()), vec![format!("0 <= n <= {}", (1 << 30) / 64)]));
@@ -130,14 +130,18 @@ fn negative_begins() {
     }
     let small = "load(a.add((short.to::<usize>() + i).expand(1) * s + depth.expand(0))).mask((depth.expand(0) < k) & ((short.to::<usize>() + i).expand(1) < m))";
     assert_eq!(
-        window("", small),
+        block_pointer("", small),
         (Some("m/s k/1".into()), vec!["0 <= short <= 2147483647".into()]),
         "it has no sign as a slot"
     );
     // What is left of a depth is no number beyond all numbers.
     let back = "let back = j - 8; let mut p = a.add(rows.expand(1) * s + back.expand(0));";
     assert_eq!(
-        window(back, "load(p).mask(back.expand(0) < k - start).to::<f32>(); p += 32; sum += zeros::<f32>([64, 32])").0,
+        block_pointer(
+            back,
+            "load(p).mask(back.expand(0) < k - start).to::<f32>(); p += 32; sum += zeros::<f32>([64, 32])"
+        )
+        .0,
         None
     );
 }
@@ -212,7 +216,7 @@ fn strides_that_are_arguments() {
         let windows: Vec<String> = walk(&f.body)
             .filter_map(|s| {
                 if let StmtKind::Let(v) = &s.kind {
-                    if let Op::Load { window, .. } = f.op(*v) { window.as_ref().map(text) } else { None }
+                    if let Op::Load { block_pointer, .. } = f.op(*v) { block_pointer.as_ref().map(text) } else { None }
                 } else {
                     None
                 }
@@ -220,7 +224,7 @@ fn strides_that_are_arguments() {
             .collect();
         Some((
             windows[0].clone(),
-            f.requires.iter().map(|r| format!("{} {:?}", number(&r.of), r.test)).collect::<Vec<_>>(),
+            f.guards.iter().map(|r| format!("{} {:?}", number(&r.of), r.test)).collect::<Vec<_>>(),
         ))
     };
     assert_eq!(
@@ -238,9 +242,9 @@ fn strides_that_are_arguments() {
 fn rows_that_wrap_around() {
     let at =
         |rows: &str| format!("load(a.add(({rows} % m).expand(1) * s + depth.expand(0))).mask(depth.expand(0) < k)");
-    assert_eq!(window("", &at("rows")), (Some("m/s k/1".into()), vec!["m % 64".into()]));
-    assert_eq!(window("", &at("(rows + 1)")), (None, vec![]), "it begins at no multiple of its length");
-    assert_eq!(window("", &at("(rows * 2)")), (None, vec![]));
+    assert_eq!(block_pointer("", &at("rows")), (Some("m/s k/1".into()), vec!["m % 64".into()]));
+    assert_eq!(block_pointer("", &at("(rows + 1)")), (None, vec![]), "it begins at no multiple of its length");
+    assert_eq!(block_pointer("", &at("(rows * 2)")), (None, vec![]));
 }
 
 #[test]
@@ -265,19 +269,19 @@ fn more_dimensions() {
 #[test]
 fn slices_have_an_end() {
     let at = "load(x, rows.expand(1) * k + depth.expand(0))";
-    assert_eq!(window("", &format!("{at}{MASK}")), (Some("m/k k/1".into()), vec!["m·k <= len".into()]));
+    assert_eq!(block_pointer("", &format!("{at}{MASK}")), (Some("m/k k/1".into()), vec!["m·k <= len".into()]));
     assert_eq!(
-        window("", &format!("load(x, rows.expand(1) * s + depth.expand(0)){MASK}")),
+        block_pointer("", &format!("load(x, rows.expand(1) * s + depth.expand(0)){MASK}")),
         (Some("m/s k/1".into()), vec!["m·s <= len".into(), "k <= s".into()])
     );
-    assert_eq!(window("", at), (None, vec![]), "its end is no extent");
+    assert_eq!(block_pointer("", at), (None, vec![]), "its end is no extent");
     assert_eq!(
-        window("", &format!("load(x, program_id(2) * batch + rows.expand(1) * k + depth.expand(0)){MASK}")),
+        block_pointer("", &format!("load(x, program_id(2) * batch + rows.expand(1) * k + depth.expand(0)){MASK}")),
         (None, vec![])
     );
     let narrow = "load(x, rows.expand(1) * short.to::<usize>() + depth.expand(0)).mask((rows.expand(1) < m) & (depth.expand(0) < short.to::<usize>()))";
     assert_eq!(
-        window("", narrow),
+        block_pointer("", narrow),
         (Some("m/short short/1".into()), vec!["m·short <= len".into(), "0 <= short <= 2147483647".into()]),
         "no negative number"
     );

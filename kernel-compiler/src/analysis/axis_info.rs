@@ -136,16 +136,16 @@ pub enum Assume {
 }
 
 #[derive(Debug)]
-pub struct Analysis {
+pub struct AxisAnalysis {
     info: Vec<Option<Info>>,
     aligned: bool,
-    pub requires: Vec<Guard>,
+    pub guards: Vec<Guard>,
 }
 
-impl Analysis {
+impl AxisAnalysis {
     /// The one value that a slot may have.
     pub fn known(&self, slot: usize) -> Option<u64> {
-        self.requires
+        self.guards
             .iter()
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
     }
@@ -187,8 +187,8 @@ impl Analysis {
 }
 
 /// What follows from requirements.
-pub fn learn(f: &Func, requires: Vec<Guard>, aligned: bool) -> Analysis {
-    let mut cx = Context { f, requires: &requires, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
+pub fn learn(f: &Func, guards: Vec<Guard>, aligned: bool) -> AxisAnalysis {
+    let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
     for _ in 0..64 {
         let before = cx.vars.clone();
@@ -198,12 +198,12 @@ pub fn learn(f: &Func, requires: Vec<Guard>, aligned: bool) -> Analysis {
         }
     }
     let info = cx.info;
-    Analysis { info, aligned, requires }
+    AxisAnalysis { info, aligned, guards }
 }
 
 struct Context<'a> {
     f: &'a Func,
-    requires: &'a [Guard],
+    guards: &'a [Guard],
     info: Vec<Option<Info>>,
     vars: Vec<Option<Info>>,
 }
@@ -265,7 +265,7 @@ impl Context<'_> {
                     Test::Equal(n) => Congruence::new(LARGEST, n),
                     _ => Congruence::UNKNOWN,
                 };
-                let known = self.requires.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
+                let known = self.guards.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
                 Info::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
             }
             Op::Arange { start } => {

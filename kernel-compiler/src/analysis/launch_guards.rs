@@ -1,13 +1,13 @@
 //! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks at every call.
 
-use crate::analysis::axis_info::{Analysis, VECTOR_BYTES};
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::front::ast::ParamKind;
 use crate::ir::walk::{assigned, walk};
 use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `learn` tells what follows from some requirements.
-pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> Analysis) -> Vec<Guard> {
+pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let places = places(f);
     let smallest = places.iter().map(|p| f.params[p.param()].dtype.size()).min().unwrap_or(1);
     let by = (VECTOR_BYTES / smallest) as u64;
@@ -22,7 +22,7 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> Analysis) -> Vec<Gua
         .map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
     // What is asked for already, such as another stride to be 1.
     let fixed =
-        f.requires.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
+        f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
     let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
     let list =
         |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Guard::slot(slot, test)).collect::<Vec<_>>();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What is not taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Atom {
+pub enum Factor {
     /// Of an element, in that dimension of the tile: 0, 1, ..
     Lane(usize),
     Slot(usize),
@@ -20,17 +20,17 @@ pub enum Atom {
     Wrapped(Value),
 }
 
-impl Atom {
+impl Factor {
     pub fn lane(self) -> Option<usize> {
-        if let Atom::Lane(d) = self { Some(d) } else { None }
+        if let Factor::Lane(d) = self { Some(d) } else { None }
     }
 
     pub fn slot(self) -> Option<usize> {
-        if let Atom::Slot(s) = self { Some(s) } else { None }
+        if let Factor::Slot(s) = self { Some(s) } else { None }
     }
 
     pub fn wrapped(self) -> Option<Value> {
-        if let Atom::Wrapped(tile) = self { Some(tile) } else { None }
+        if let Factor::Wrapped(tile) = self { Some(tile) } else { None }
     }
 }
 
@@ -38,28 +38,28 @@ impl Atom {
 /// are they from the remainder on.
 #[derive(Clone, Debug)]
 pub struct Wrap {
-    pub begin: Sum,
+    pub begin: Polynomial,
     pub extent: usize,
     pub length: usize,
 }
 
-/// Products, each of atoms in order and a constant other than 0.
+/// Products, each of factors in order and a constant other than 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sum(pub BTreeMap<Vec<Atom>, i128>);
+pub struct Polynomial(pub BTreeMap<Vec<Factor>, i128>);
 
 /// More products than this say nothing any more.
 const MAX_TERMS: usize = 32;
 
-impl Sum {
-    pub fn constant(n: i128) -> Sum {
-        Sum::default().plus([(vec![], n)])
+impl Polynomial {
+    pub fn constant(n: i128) -> Polynomial {
+        Polynomial::default().plus([(vec![], n)])
     }
 
-    pub fn atom(a: Atom) -> Sum {
-        Sum::default().plus([(vec![a], 1)])
+    pub fn factor(a: Factor) -> Polynomial {
+        Polynomial::default().plus([(vec![a], 1)])
     }
 
-    fn plus(mut self, terms: impl IntoIterator<Item = (Vec<Atom>, i128)>) -> Sum {
+    fn plus(mut self, terms: impl IntoIterator<Item = (Vec<Factor>, i128)>) -> Polynomial {
         for (t, n) in terms {
             let sum = self.0.entry(t.clone()).or_insert(0);
             *sum += n;
@@ -70,17 +70,17 @@ impl Sum {
         self
     }
 
-    pub fn add(&self, o: &Sum) -> Sum {
+    pub fn add(&self, o: &Polynomial) -> Polynomial {
         self.clone().plus(o.0.clone())
     }
 
-    pub fn sub(&self, o: &Sum) -> Sum {
+    pub fn sub(&self, o: &Polynomial) -> Polynomial {
         self.clone().plus(o.0.iter().map(|(t, n)| (t.clone(), -n)))
     }
 
     /// None where it gets too long, or its constants too large.
-    pub fn mul(&self, o: &Sum) -> Option<Sum> {
-        let mut out = Sum::default();
+    pub fn mul(&self, o: &Polynomial) -> Option<Polynomial> {
+        let mut out = Polynomial::default();
         for (a, n) in &self.0 {
             for (b, m) in &o.0 {
                 let mut t = [a.as_slice(), b].concat();
@@ -92,33 +92,34 @@ impl Sum {
     }
 
     /// By a constant that divides all of it.
-    fn divided(&self, by: i128) -> Option<Sum> {
-        let each = |(t, n): (&Vec<Atom>, &i128)| (n % by == 0).then(|| (t.clone(), n / by));
-        Some(Sum(self.0.iter().map(each).collect::<Option<_>>()?))
+    fn divided(&self, by: i128) -> Option<Polynomial> {
+        let each = |(t, n): (&Vec<Factor>, &i128)| (n % by == 0).then(|| (t.clone(), n / by));
+        Some(Polynomial(self.0.iter().map(each).collect::<Option<_>>()?))
     }
 
     /// With the lanes of other dimensions.
-    pub fn at_lanes(&self, dims: &[usize]) -> Sum {
-        self.mapped(|a| if let Atom::Lane(d) = a { Atom::Lane(dims[d]) } else { a })
+    pub fn at_lanes(&self, dims: &[usize]) -> Polynomial {
+        self.mapped(|a| if let Factor::Lane(d) = a { Factor::Lane(dims[d]) } else { a })
     }
 
     /// Each atom as something else.
-    fn mapped(&self, of: impl Fn(Atom) -> Atom) -> Sum {
-        let each = |(t, n): (&Vec<Atom>, &i128)| {
-            let mut t: Vec<Atom> = t.iter().map(|&a| of(a)).collect();
+    fn mapped(&self, of: impl Fn(Factor) -> Factor) -> Polynomial {
+        let each = |(t, n): (&Vec<Factor>, &i128)| {
+            let mut t: Vec<Factor> = t.iter().map(|&a| of(a)).collect();
             t.sort_unstable();
             (t, *n)
         };
-        Sum::default().plus(self.0.iter().map(each))
+        Polynomial::default().plus(self.0.iter().map(each))
     }
 
     /// With a slot that is 1.
-    pub fn with_one(&self, slot: usize) -> Sum {
-        let each = |(t, n): (&Vec<Atom>, &i128)| (t.iter().copied().filter(|&a| a != Atom::Slot(slot)).collect(), *n);
-        Sum::default().plus(self.0.iter().map(each))
+    pub fn with_one(&self, slot: usize) -> Polynomial {
+        let each =
+            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Slot(slot)).collect(), *n);
+        Polynomial::default().plus(self.0.iter().map(each))
     }
 
-    pub fn atoms(&self) -> impl Iterator<Item = Atom> {
+    pub fn factors(&self) -> impl Iterator<Item = Factor> {
         self.0.keys().flatten().copied()
     }
 
@@ -129,8 +130,8 @@ impl Sum {
         }
     }
 
-    pub fn of(n: &Number) -> Sum {
-        Sum([(n.slots.iter().map(|&s| Atom::Slot(s)).collect(), i128::from(n.times))].into())
+    pub fn of(n: &Number) -> Polynomial {
+        Polynomial([(n.slots.iter().map(|&s| Factor::Slot(s)).collect(), i128::from(n.times))].into())
     }
 
     /// What the launcher knows, if it is.
@@ -140,11 +141,11 @@ impl Sum {
     }
 
     /// Of an index that counts one up from lane to lane of one dimension: which, and where it begins.
-    pub fn lane(&self) -> Option<(usize, Sum)> {
+    pub fn lane(&self) -> Option<(usize, Polynomial)> {
         let mut lanes = self.0.iter().filter(|(t, _)| t.iter().any(|a| a.lane().is_some()));
         let (Some((t, 1)), None) = (lanes.next(), lanes.next()) else { return None };
-        let [Atom::Lane(d)] = t[..] else { return None };
-        Some((d, self.sub(&Sum::atom(Atom::Lane(d)))))
+        let [Factor::Lane(d)] = t[..] else { return None };
+        Some((d, self.sub(&Polynomial::factor(Factor::Lane(d)))))
     }
 
     /// Whether nothing is subtracted; atoms may still be negative numbers that have wrapped around.
@@ -172,18 +173,18 @@ struct Loop {
 }
 
 /// The sums of a function's values.
-pub struct Sums<'a> {
+pub struct Polynomials<'a> {
     f: &'a Func,
     /// By their variables.
     loops: HashMap<Value, Loop>,
     counters: HashMap<Var, Counter>,
-    memo: RefCell<HashMap<Value, Option<Sum>>>,
+    memo: RefCell<HashMap<Value, Option<Polynomial>>>,
     wraps: RefCell<HashMap<Value, Wrap>>,
 }
 
-impl<'a> Sums<'a> {
-    pub fn new(f: &'a Func) -> Sums<'a> {
-        let mut sums = Sums {
+impl<'a> Polynomials<'a> {
+    pub fn new(f: &'a Func) -> Polynomials<'a> {
+        let mut sums = Polynomials {
             f,
             loops: HashMap::new(),
             counters: HashMap::new(),
@@ -246,53 +247,56 @@ impl<'a> Sums<'a> {
     }
 
     /// The sum of an index; none of another value, or of one that is none.
-    pub fn of(&self, v: Value) -> Option<Sum> {
+    pub fn of(&self, v: Value) -> Option<Polynomial> {
         if let Some(known) = self.memo.borrow().get(&v) {
             return known.clone();
         }
         // What depends on itself, by a variable, is none while it is looked at.
         self.memo.borrow_mut().insert(v, None);
         let scalar = self.f.ty(v).is_scalar() && self.f.ty(v).dtype == DType::U64;
-        let sum =
-            self.make(v).filter(|s| s.0.len() <= MAX_TERMS).or_else(|| scalar.then(|| Sum::atom(Atom::Scalar(v))));
+        let sum = self
+            .make(v)
+            .filter(|s| s.0.len() <= MAX_TERMS)
+            .or_else(|| scalar.then(|| Polynomial::factor(Factor::Scalar(v))));
         self.memo.borrow_mut().insert(v, sum.clone());
         sum
     }
 
-    fn make(&self, v: Value) -> Option<Sum> {
+    fn make(&self, v: Value) -> Option<Polynomial> {
         let f = self.f;
         if f.ty(v).dtype != DType::U64 {
             return None;
         }
         match *f.op(v) {
             // With its sign: what is added beyond all numbers is subtracted.
-            Op::Int(n) => Some(Sum::constant(i128::from(n as u64 as i64))),
-            Op::Slot { slot } => Some(Sum::atom(Atom::Slot(slot))),
-            Op::ProgramId(axis) => Some(Sum::atom(Atom::Program(axis))),
-            Op::NumPrograms(axis) => Some(Sum::atom(Atom::Programs(axis))),
-            Op::Arange { start } if f.shape(v)[0] == 1 => Some(Sum::constant(start)),
-            Op::Arange { start } => Some(Sum::constant(start).add(&Sum::atom(Atom::Lane(0)))),
+            Op::Int(n) => Some(Polynomial::constant(i128::from(n as u64 as i64))),
+            Op::Slot { slot } => Some(Polynomial::factor(Factor::Slot(slot))),
+            Op::ProgramId(axis) => Some(Polynomial::factor(Factor::Program(axis))),
+            Op::NumPrograms(axis) => Some(Polynomial::factor(Factor::Programs(axis))),
+            Op::Arange { start } if f.shape(v)[0] == 1 => Some(Polynomial::constant(start)),
+            Op::Arange { start } => Some(Polynomial::constant(start).add(&Polynomial::factor(Factor::Lane(0)))),
             Op::Splat(x) | Op::Broadcast(x) => self.of(x),
             Op::Expand(x, axis) => Some(
-                self.of(x)?.mapped(|a| if let Atom::Lane(d) = a { Atom::Lane(d + usize::from(d >= axis)) } else { a }),
+                self.of(x)?
+                    .mapped(|a| if let Factor::Lane(d) = a { Factor::Lane(d + usize::from(d >= axis)) } else { a }),
             ),
             Op::Permute(x, ref perm) => Some(self.of(x)?.mapped(|a| {
-                if let Atom::Lane(d) = a {
-                    Atom::Lane(perm.iter().position(|&p| p == d).expect("a permutation"))
+                if let Factor::Lane(d) = a {
+                    Factor::Lane(perm.iter().position(|&p| p == d).expect("a permutation"))
                 } else {
                     a
                 }
             })),
             // An argument that is no negative number, which is asked for where it matters.
             Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
-                if let Op::Slot { slot } = *f.op(x) { Some(Sum::atom(Atom::Slot(slot))) } else { None }
+                if let Op::Slot { slot } = *f.op(x) { Some(Polynomial::factor(Factor::Slot(slot))) } else { None }
             }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
             Op::Binary(Binary::Sub, a, b) => Some(self.of(a)?.sub(&self.of(b)?)),
             Op::Binary(Binary::Mul, a, b) => self.of(a)?.mul(&self.of(b)?),
             Op::Binary(Binary::Shl, a, b) => {
                 let by = self.of(b)?.as_constant().filter(|n| (0..62).contains(n))?;
-                self.of(a)?.mul(&Sum::constant(1 << by))
+                self.of(a)?.mul(&Polynomial::constant(1 << by))
             }
             Op::Binary(Binary::Rem, a, b) if !f.ty(v).is_scalar() => self.wrapped(v, a, b),
             Op::ReadVar(var) => self.variable(v, var),
@@ -300,17 +304,17 @@ impl<'a> Sums<'a> {
         }
     }
 
-    fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Sum> {
+    fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Polynomial> {
         let (d, begin) = self.of(index)?.lane()?;
         let (extent, length) = (self.of(extent)?.number()?.as_slot()?, self.f.shape(index)[d]);
         if !length.is_power_of_two() || begin.0.values().any(|n| n % length as i128 != 0) {
             return None;
         }
         self.wraps.borrow_mut().insert(v, Wrap { begin, extent, length });
-        Some(Sum::atom(Atom::Lane(d)).add(&Sum::atom(Atom::Wrapped(v))))
+        Some(Polynomial::factor(Factor::Lane(d)).add(&Polynomial::factor(Factor::Wrapped(v))))
     }
 
-    fn variable(&self, read: Value, var: Var) -> Option<Sum> {
+    fn variable(&self, read: Value, var: Var) -> Option<Polynomial> {
         if let [once] = assigned(&self.f.body, var)[..] {
             return self.of(once);
         }
@@ -320,11 +324,14 @@ impl<'a> Sums<'a> {
             return None;
         }
         let step = self.of(c.step)?;
-        if step.atoms().any(|a| matches!(a, Atom::Scalar(v) | Atom::Wrapped(v) if v == c.iv || c.inside.contains(&v))) {
+        if step
+            .factors()
+            .any(|a| matches!(a, Factor::Scalar(v) | Factor::Wrapped(v) if v == c.iv || c.inside.contains(&v)))
+        {
             return None;
         }
         let each = step.divided(self.of(by)?.as_constant().filter(|&n| n > 0)?)?;
-        Some(self.of(c.before)?.add(&each.mul(&Sum::atom(Atom::Scalar(c.iv)).sub(&self.of(lo)?))?))
+        Some(self.of(c.before)?.add(&each.mul(&Polynomial::factor(Factor::Scalar(c.iv)).sub(&self.of(lo)?))?))
     }
 }
 

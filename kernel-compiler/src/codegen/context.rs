@@ -1,6 +1,6 @@
 //! The state of code generation, and what every part of it writes with.
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::Comparison;
 use crate::codegen::role::Role;
@@ -30,8 +30,8 @@ impl Regs {
 
 pub(super) struct Codegen<'a> {
     pub(super) f: &'a Func,
-    pub(super) a: &'a Analysis,
-    pub(super) homes: &'a LayoutAssignment,
+    pub(super) a: &'a AxisAnalysis,
+    pub(super) layouts: &'a LayoutAssignment,
     pub(super) ahead: &'a CpAsyncPipeline,
     /// What consumers compute by pieces of a store.
     pub(super) fused: &'a [FusedStore],
@@ -45,7 +45,7 @@ pub(super) struct Codegen<'a> {
     /// Comparisons of indices with limits, by their text.
     pub(super) comparisons: HashMap<String, Comparison>,
     /// Layouts whose thread part is computed up front.
-    pub(super) layouts: Vec<Layout>,
+    pub(super) thread_layouts: Vec<Layout>,
     pub(super) consts: Vec<String>,
     pub(super) temporaries: usize,
     pub(super) uses: Vec<u32>,
@@ -57,7 +57,7 @@ pub(super) struct Codegen<'a> {
     /// Shared memory for such stores.
     pub(super) staging: usize,
     /// What one thread has of a relaxed atomic and the others do not know yet.
-    pub(super) owed: Vec<(Value, ThreadIr)>,
+    pub(super) pending: Vec<(Value, ThreadIr)>,
     /// Of the loop that is being lowered.
     pub(super) late: Option<InFlight>,
     /// Variables of which a copy, some iterations ahead, is meant.
@@ -106,9 +106,9 @@ impl Codegen<'_> {
     /// The thread's part of the flat index in a layout.
     pub(super) fn thread_var(&mut self, l: &Layout) -> String {
         let bases = l.thread_bases();
-        let i = self.layouts.iter().position(|m| m.thread_bases() == bases).unwrap_or_else(|| {
-            self.layouts.push(l.clone());
-            self.layouts.len() - 1
+        let i = self.thread_layouts.iter().position(|m| m.thread_bases() == bases).unwrap_or_else(|| {
+            self.thread_layouts.push(l.clone());
+            self.thread_layouts.len() - 1
         });
         format!("t{i}")
     }

@@ -39,11 +39,11 @@ impl Codegen<'_> {
         let fill = vec![leave(format!("filled{n} == STAGES{n}")), ThreadIr::Line(format!("filled{n} += 1;"))];
         self.line(format!("let mut filled{n}: u32 = {};", ring.read()));
         self.node(ThreadIr::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
-        self.rounds(s, |cx| {
+        self.unroll(s, |cx| {
             if ring.asynchronous {
                 cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + ring.read()));
             }
-            if cx.ahead.by_groups() {
+            if cx.ahead.by_wgmma() {
                 cx.line(format!("d::proxy_fence({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
@@ -105,7 +105,7 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, layout, site) =
-            (&self.ahead.tiles[&v], self.homes.of(v).clone(), self.site(f.values[v.0 as usize].span));
+            (&self.ahead.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype.rust(), layout.regs());
         let plan = self.plan(&place, mask, &layout, false);
         let (full, ok) = (format!("live & {}", plan.full), format!("live & {}", plan.ok));

@@ -8,14 +8,14 @@ use crate::plan::warp_specialized::Pipeline;
 
 impl Codegen<'_> {
     /// The loop `s`, if its products are waited for late; whether it has been lowered.
-    pub(super) fn late_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
+    pub(super) fn deferred_loop(&mut self, s: &Stmt, body: &[Stmt]) -> bool {
         let Role::Consumer(p) = self.role else { return false };
         let Some(&late) = p.late.get(&s.id) else { return false };
         let (c, m) = (p.operand_groups[late.operand_group].ring, self.var(late.of.var));
         let site = self.site(self.f.values[late.of.product.0 as usize].span);
         self.line(format!("let mut used{c}: u32 = 0; let mut late{c} = false;"));
         let outer = self.late.replace(late.of);
-        self.rounds(s, |cx| cx.stmts(body));
+        self.unroll(s, |cx| cx.stmts(body));
         self.late = outer;
         self.line(format!(
             "{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site}); {}",
@@ -26,7 +26,7 @@ impl Codegen<'_> {
     }
 
     /// After the last product of an iteration.
-    pub(super) fn release_late(&mut self, p: &Pipeline, c: usize) {
+    pub(super) fn release_deferred(&mut self, p: &Pipeline, c: usize) {
         self.line(format!("d::wgmma_wait_previous(0); {} used{c} = s{c}; late{c} = true;", self.give_back(p, c)));
     }
 

@@ -65,7 +65,7 @@ impl Codegen<'_> {
     /// A product's sums are in registers of its name.
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
         let regs = Regs(format!("{}[#]", scalar(v)));
-        let home = self.homes.of(v).clone();
+        let home = self.layouts.of(v).clone();
         let at_home =
             self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
         self.at_hand(v, layout, regs);

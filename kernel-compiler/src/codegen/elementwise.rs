@@ -34,7 +34,7 @@ impl Codegen<'_> {
         if let Some(a) = self.affine(v, l) {
             return self.affine_regs(&a.base.clone(), &a, 1);
         }
-        if self.homes.is_cheap(v)
+        if self.layouts.is_cheap(v)
             && let Some(c) = self.compare(v, l)
         {
             return c;
@@ -45,10 +45,12 @@ impl Codegen<'_> {
         match f.op(v).clone() {
             Op::Splat(s) => Regs(scalar(s)),
             Op::Arange { start } => self.arange(start, l),
-            op if op.is_elementwise() && (self.homes.is_cheap(v) || self.homes.of(v) == l) => self.elementwise(v, l),
+            op if op.is_elementwise() && (self.layouts.is_cheap(v) || self.layouts.of(v) == l) => {
+                self.elementwise(v, l)
+            }
             Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
             op => {
-                let home = self.homes.of(v).clone();
+                let home = self.layouts.of(v).clone();
                 if home == *l {
                     // Elsewhere only if the value was never defined, which `infer` excludes.
                     unreachable!("{v:?} = {op:?} is defined before it is used");
@@ -90,7 +92,7 @@ impl Codegen<'_> {
     /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes few comparisons to say instead of one and a choice an element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
         const MANY: usize = 16;
-        let compares = self.homes.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
+        let compares = self.layouts.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
         if compares { self.mask(mask, l) } else { None }
     }
 
@@ -101,7 +103,7 @@ impl Codegen<'_> {
         match (f.op(v), from) {
             // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else; where memory is the limit it is no gain.
             (Op::Cast(_), Some(from))
-                if (self.homes.is_accumulator(v) || from.size() == 1)
+                if (self.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()
                     && to.size() <= 2
                     && len % 2 == 0 =>
@@ -166,8 +168,8 @@ impl Codegen<'_> {
     /// Some layout a value is to be had in without an exchange.
     pub(super) fn any_layout(&self, v: Value) -> Layout {
         let f = self.f;
-        if !self.homes.is_cheap(v) {
-            return self.homes.of(v).clone();
+        if !self.layouts.is_cheap(v) {
+            return self.layouts.of(v).clone();
         }
         let shape = f.shape(v);
         let order: Vec<usize> = (0..shape.len()).rev().collect();

@@ -13,7 +13,7 @@ pub(super) struct Piece<'a> {
     pub first: usize,
     pub len: usize,
     pub buffer: &'a str,
-    /// Of a lane in the buffer, see `box_store`.
+    /// Of a lane in the buffer, see `tma_store`.
     pub at: &'a str,
 }
 
@@ -21,7 +21,7 @@ impl Codegen<'_> {
     /// The registers of a piece; `#` counts from 0.
     pub(super) fn piece(&mut self, v: Value, p: &Piece) -> Regs {
         let f = self.f;
-        if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.homes.is_cheap(v) {
+        if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.layouts.is_cheap(v) {
             return Regs(self.demand(v, p.layout).at(&format!("(# + {})", p.first)));
         }
         if matches!(f.op(v), Op::Load { .. }) {

@@ -37,7 +37,7 @@ impl Codegen<'_> {
             self.access(&place, AccessKind::Read, None, false, site, text);
             return;
         }
-        let layout = self.homes.of(v).clone();
+        let layout = self.layouts.of(v).clone();
         let plan = self.plan(&place, mask, &layout, false);
         let other = match other {
             Some(o) => self.demand(o, &layout).at("r"),
@@ -96,29 +96,29 @@ impl Codegen<'_> {
     /// The value's home if memory likes it as well, else the layout that memory prefers.
     fn store_layout(&mut self, place: &Address, value: Value) -> Layout {
         let (f, index) = (self.f, place.index());
-        if !self.homes.is_cheap(index) {
-            return self.homes.of(index).clone();
+        if !self.layouts.is_cheap(index) {
+            return self.layouts.of(index).clone();
         }
         let best = preferred(f, self.a, index, f.params[place.param()].dtype.size());
-        if self.homes.is_cheap(value) {
+        if self.layouts.is_cheap(value) {
             return best;
         }
         // Shape operations are read through: where their operand lies decides.
-        let home = self.homes.of(value).clone();
+        let home = self.layouts.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
         let wanted = self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0;
-        if self.homes.is_accumulator(value)
+        if self.layouts.is_accumulator(value)
             && let Some(widened) = home.widened(order[0], wanted.min(1 << home.dims()[order[0]]))
         {
             // The instructions' own layout is near enough to memory's: a few shuffles away.
             return widened;
         }
         if let Op::Permute(x, perm) = f.op(value)
-            && self.homes.is_accumulator(*x)
+            && self.layouts.is_accumulator(*x)
         {
             // Transposed accumulators: lanes stand along the rows of memory, as many as fill its units.
-            let turned = self.homes.of(*x).permute(perm).layout;
+            let turned = self.layouts.of(*x).permute(perm).layout;
             if self.whole_sectors(&turned, order[0], f.ty(value).dtype.size()) {
                 return turned;
             }
@@ -284,11 +284,11 @@ impl Codegen<'_> {
             if after {
                 self.node(exchange)
             } else {
-                self.owed.push((v, exchange))
+                self.pending.push((v, exchange))
             }
             return;
         }
-        let layout = self.homes.of(v).clone();
+        let layout = self.layouts.of(v).clone();
         let plan = self.plan(&place, mask, &layout, true);
         let args: Vec<String> = values.iter().map(|&x| self.demand(x, &layout).at("r")).collect();
         if before {
@@ -315,14 +315,14 @@ impl Codegen<'_> {
     }
 
     /// What an earlier atomic gave one thread, all learn when a statement takes it: until then nobody waits for memory.
-    pub(super) fn settle(&mut self, s: &Stmt) {
-        if self.owed.is_empty() {
+    pub(super) fn flush(&mut self, s: &Stmt) {
+        if self.pending.is_empty() {
             return;
         }
         let taken: HashSet<Value> =
             crate::ir::walk::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
-        let (due, owed) = std::mem::take(&mut self.owed).into_iter().partition(|(v, _)| taken.contains(v));
-        self.owed = owed;
+        let (due, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(v, _)| taken.contains(v));
+        self.pending = pending;
         for (_, exchange) in due {
             self.node(exchange);
         }

@@ -41,12 +41,12 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
 pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
-    let Plan { axis_info: a, layouts, fused, pipeline, cp_async } = plan;
+    let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {
             f,
             a,
-            homes: layouts,
+            layouts: assignment,
             ahead: cp_async,
             fused: if matches!(role, Role::Consumer(_)) { fused } else { &[] },
             role,
@@ -55,7 +55,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             memo: vec![HashMap::new()],
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
-            layouts: vec![],
+            thread_layouts: vec![],
             consts: vec![],
             temporaries: 0,
             uses: uses(f),
@@ -63,7 +63,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             boxes: variant.aligned,
             maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
             staging: 0,
-            owed: vec![],
+            pending: vec![],
             late: None,
             advanced: BTreeSet::new(),
         };
@@ -71,7 +71,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
         let layouts = cx
-            .layouts
+            .thread_layouts
             .iter()
             .enumerate()
             .map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases())))
@@ -84,7 +84,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             body,
             shared_bytes,
             threads: f.warps * 32,
-            requires: a.requires.clone(),
+            guards: a.guards.clone(),
             maps: cx.maps,
             vectors: cx.vectors,
             staging: cx.staging,
@@ -94,7 +94,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     let Some(p) = pipeline else {
         let whole = lower(Role::Whole);
         // By warps it needs less.
-        if cp_async.by_groups() && whole.shared_bytes > cp_async_pipeline::ROOM_OF_GROUPS {
+        if cp_async.by_wgmma() && whole.shared_bytes > cp_async_pipeline::MAX_WGMMA_SHARED_BYTES {
             return Err(Missed::new(
                 "multiplied by wgmma",
                 "its stages and exchanges take more shared memory than there is",
@@ -124,7 +124,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
         body,
         shared_bytes,
         threads,
-        requires: tma_pipeline::requires(f, &out.maps, out.requires),
+        guards: tma_pipeline::guards(f, &out.maps, out.guards),
         ..out
     })
 }

@@ -91,7 +91,7 @@ impl Codegen<'_> {
             self.line(format!("let {}: {} = {};", scalar(v), f.ty(v).dtype.rust(), out.at("0")));
             return;
         }
-        let home = self.homes.of(v).clone();
+        let home = self.layouts.of(v).clone();
         let t = f.ty(v).dtype;
         self.line(format!("let {}: [{}; {}] = {};", scalar(v), t.rust(), reduction.result.regs(), each(&out.at("r"))));
         let at_result = Regs(format!("{}[#]", scalar(v)));

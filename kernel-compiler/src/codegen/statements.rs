@@ -14,7 +14,7 @@ impl Codegen<'_> {
             match v.ty.is_scalar() {
                 true => format!("let mut m{i}: {t};"),
                 false => {
-                    let home = self.homes.of_var(f, Var(i as u32));
+                    let home = self.layouts.of_var(f, Var(i as u32));
                     match paired(v.ty.dtype, home) {
                         true => format!("let mut m{i}: [u32; {}];", home.regs() / 2),
                         false => format!("let mut m{i}: [{t}; {}];", home.regs()),
@@ -35,7 +35,7 @@ impl Codegen<'_> {
     }
 
     pub(super) fn stmt(&mut self, s: &Stmt) {
-        self.settle(s);
+        self.flush(s);
         match self.role {
             Role::Whole => self.plain(s),
             Role::Producer(p) => self.produce(s, p),
@@ -66,7 +66,7 @@ impl Codegen<'_> {
                         self.line(format!("{to} = d::unset(); fresh_{to} = true;"));
                         return;
                     }
-                    let home = self.homes.of_var(f, *var).clone();
+                    let home = self.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
                     let (t, paired) = (f.ty(*v).dtype, paired(f.ty(*v).dtype, &home));
                     let one = if paired {
@@ -82,7 +82,7 @@ impl Codegen<'_> {
                 }
             }
             StmtKind::Store { place, value, mask, hint, span, .. } => {
-                if !self.box_store(s) {
+                if !self.tma_store(s) {
                     self.store(place, *value, *mask, *hint, *span);
                 }
             }
@@ -92,8 +92,8 @@ impl Codegen<'_> {
             }
             StmtKind::For { .. } if self.ahead.rings.contains_key(&s.id) => self.staged(s),
             StmtKind::For { body, .. } => {
-                if !self.late_loop(s, body) {
-                    self.rounds(s, |cx| cx.stmts(body));
+                if !self.deferred_loop(s, body) {
+                    self.unroll(s, |cx| cx.stmts(body));
                 }
             }
             StmtKind::Loop { body } => {
@@ -126,7 +126,7 @@ impl Codegen<'_> {
                     self.read_fresh(v, *var);
                 }
                 self.line(format!("let {} = {};", scalar(v), self.var(*var)));
-                let (home, t) = (self.homes.of(v).clone(), f.ty(v).dtype);
+                let (home, t) = (self.layouts.of(v).clone(), f.ty(v).dtype);
                 let regs = if paired(t, &home) {
                     format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v))
                 } else {
@@ -134,8 +134,8 @@ impl Codegen<'_> {
                 };
                 self.at_hand(v, home, Regs(regs));
             }
-            op if op.is_elementwise() && !self.homes.is_cheap(v) => {
-                let home = self.homes.of(v).clone();
+            op if op.is_elementwise() && !self.layouts.is_cheap(v) => {
+                let home = self.layouts.of(v).clone();
                 self.demand(v, &home);
             }
             // Shape operations and index arithmetic: when somebody asks.

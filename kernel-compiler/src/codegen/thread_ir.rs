@@ -65,7 +65,7 @@ pub struct Lowered {
     pub body: Vec<ThreadIr>,
     pub shared_bytes: usize,
     pub threads: u32,
-    pub requires: Vec<Guard>,
+    pub guards: Vec<Guard>,
     /// Tensor maps, called `map0, map1, ..` in the code.
     pub maps: Vec<TensorMap>,
     /// Shared memory for stores by tensor maps, beside that.

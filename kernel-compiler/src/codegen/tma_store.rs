@@ -7,7 +7,7 @@ use crate::codegen::epilogue::Piece;
 use crate::codegen::role::Role;
 use crate::codegen::text::{buffer_name, each, number, scalar};
 use crate::codegen::thread_ir::{AccessKind, ThreadIr};
-use crate::ir::{Address, Hint, Number, Op, Stmt, StmtKind, Value, Window};
+use crate::ir::{Address, BlockPointer, Hint, Number, Op, Stmt, StmtKind, Value};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{ROW, matrix, part};
@@ -19,16 +19,18 @@ const CHUNKS: usize = 2;
 
 impl Codegen<'_> {
     /// Whether a statement is such a store, and has been made.
-    pub(super) fn box_store(&mut self, s: &Stmt) -> bool {
+    pub(super) fn tma_store(&mut self, s: &Stmt) -> bool {
         let f = self.f;
-        let StmtKind::Store { place, value, window: Some(window), hint, span, .. } = &s.kind else { return false };
+        let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
+            return false;
+        };
         let value = matrix(f, *value);
         let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !self.homes.is_accumulator(value) || *self.homes.of(value) != layout {
+        if !self.layouts.is_accumulator(value) || *self.layouts.of(value) != layout {
             return false;
         }
         // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
@@ -95,8 +97,8 @@ impl Codegen<'_> {
             self.put_chunk(size, t, &words, &buffer, &at, site);
             self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
             match boxes {
-                true => self.copy_out((place, window, *hint), &group, q, size, &buffer, site),
-                false => self.write_out((place, window, *hint), &group, (q, &buffer), &lane, site),
+                true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
+                false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), &lane, site),
             }
         }
         if copied.is_some() {
@@ -113,7 +115,7 @@ impl Codegen<'_> {
     /// Before others are told what this program has stored.
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
-        let copies = |s: &Stmt| matches!(&s.kind, StmtKind::Store { value, window: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+        let copies = |s: &Stmt| matches!(&s.kind, StmtKind::Store { value, block_pointer: Some(_), .. } if part(f, matrix(f, *value)).is_some());
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(format!("d::tma_store_wait({site});"));
         }
@@ -138,27 +140,28 @@ impl Codegen<'_> {
 
     fn copy_out(
         &mut self,
-        (place, window, hint): (&Address, &Window, Hint),
+        (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &Part,
         q: usize,
         size: usize,
         buffer: &str,
         site: u32,
     ) {
-        let extents = of_matrix(window.dims.len(), GROUP_ROWS, ROW / size);
-        let map = TensorMap { param: place.param(), dims: window.dims.clone(), extents, swizzle: ROW, stores: true };
+        let extents = of_matrix(block_pointer.dims.len(), GROUP_ROWS, ROW / size);
+        let map =
+            TensorMap { param: place.param(), dims: block_pointer.dims.clone(), extents, swizzle: ROW, stores: true };
         let map = map.among(&mut self.maps);
         self.line(format!(
             "d::store_box::<{}, _>({buffer}, map{map}, [{}], tid % 128 == 0, {site});",
             hint as u32,
-            group.origin(&window.at, q, size).join(", ")
+            group.origin(&block_pointer.at, q, size).join(", ")
         ));
     }
 
     /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take begins at multiples of these.
     fn write_out(
         &mut self,
-        (place, window, hint): (&Address, &Window, Hint),
+        (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &Part,
         (q, buffer): (usize, &str),
         lane: &str,
@@ -187,14 +190,15 @@ impl Codegen<'_> {
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
         let rows = self.const_table("u32", (0..regs).map(|r| of(r).0.to_string()).collect());
         let cols = self.const_table("u32", (0..regs).map(|r| of(r).1.to_string()).collect());
-        let mut origin = group.origin(&window.at, q, size);
+        let mut origin = group.origin(&block_pointer.at, q, size);
         let rank = origin.len();
         let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
         self.line(format!("let {r0}: u64 = s::add({row}, (({lane} >> 5 & 3) * {ROWS} + {in_rows}) as u64); let {c0}: u64 = s::add({col}, ({in_columns}) as u64);"));
         let (below, left) = (self.fresh(), self.fresh());
-        let (extent, stride) = (|d: usize| number(&window.dims[d].extent), |d: usize| number(&window.dims[d].stride));
-        let limited = |d: usize| window.dims[d].extent != Number::constant(UNLIMITED);
+        let (extent, stride) =
+            (|d: usize| number(&block_pointer.dims[d].extent), |d: usize| number(&block_pointer.dims[d].stride));
+        let limited = |d: usize| block_pointer.dims[d].extent != Number::constant(UNLIMITED);
         let inside: Vec<String> = origin
             .iter()
             .enumerate()

@@ -12,7 +12,7 @@ use crate::ir::{Func, Op, Stmt, StmtKind, Value};
 
 impl Codegen<'_> {
     /// The loop `s`, of which `inner` lowers an iteration, as often as it is laid out.
-    pub(super) fn rounds(&mut self, s: &Stmt, inner: impl Fn(&mut Self)) {
+    pub(super) fn unroll(&mut self, s: &Stmt, inner: impl Fn(&mut Self)) {
         let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
         let (f, i, ty) = (self.f, format!("i{}", iv.0), self.f.ty(*iv).dtype.rust());
         self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));

@@ -4,7 +4,7 @@ use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::codegen::text::{buffer_name, matrix_name, scalar};
 use crate::codegen::thread_ir::ThreadIr;
-use crate::ir::{Func, Op, Stmt, StmtKind, Value, Window};
+use crate::ir::{BlockPointer, Func, Op, Stmt, StmtKind, Value};
 use crate::plan::product::InFlight;
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};
@@ -180,7 +180,9 @@ impl Codegen<'_> {
 
     fn copy(&mut self, v: Value, p: &Pipeline, operand_group: usize, buffer: usize) {
         let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
-        let Op::Load { window: Some(Window { at, .. }), hint, .. } = f.op(v) else { unreachable!("a window") };
+        let Op::Load { block_pointer: Some(BlockPointer { at, .. }), hint, .. } = f.op(v) else {
+            unreachable!("a window")
+        };
         let (c, b, ring) = (
             &p.operand_groups[operand_group],
             &p.operand_groups[operand_group].buffers[buffer],
@@ -265,7 +267,7 @@ impl Codegen<'_> {
         let is_late =
             |of: InFlight| p.late.values().any(|l| l.of.product == of.product && l.operand_group == operand_group);
         match self.late {
-            Some(of) if is_late(of) => self.release_late(p, ring),
+            Some(of) if is_late(of) => self.release_deferred(p, ring),
             _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
         }
         self.advance(ring);

@@ -3,7 +3,7 @@
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
 use crate::analysis::assume::analyse;
-use crate::analysis::axis_info::{Analysis, Assume};
+use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::codegen::{op_text, text};
 use crate::dtype::DType;
 use crate::emit::numbers::number;
@@ -25,7 +25,7 @@ pub fn body(f: &Func) -> String {
 
 struct Cpu<'a> {
     f: &'a Func,
-    a: &'a Analysis,
+    a: &'a AxisAnalysis,
     out: String,
     depth: usize,
     /// Rust for element `#` of a tile.

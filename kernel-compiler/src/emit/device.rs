@@ -57,15 +57,15 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         for (variant, lowered) in driver::variants(&func, i.config, false) {
-            let by_groups = variant.only().is_some();
-            let unit = &mut out[usize::from(by_groups)];
+            let by_wgmma = variant.only().is_some();
+            let unit = &mut out[usize::from(by_wgmma)];
             let name = entry_name(&k.name, &i.types, i.config, variant);
             let maps: String = (0..lowered.maps.len())
                 .map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n"))
                 .collect();
             let body = lowered.text();
             unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
-            let min_blocks = if by_groups { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
+            let min_blocks = if by_wgmma { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
             unit.entries.push(EntryMeta {
                 name,
                 threads: lowered.threads,

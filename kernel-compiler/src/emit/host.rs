@@ -281,7 +281,7 @@ fn instance(
     let mut variants = vec![];
     for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
-        let requires = lowered.requires.iter().map(|r| {
+        let requires = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
             let test = match r.test {
                 Test::Multiple(by) => quote! { Multiple(#by) },

@@ -14,7 +14,7 @@ pub mod verify;
 pub mod walk;
 
 use crate::dtype::DType;
-pub use memory::{Address, Dim, Guard, Hint, Number, Test, Window};
+pub use memory::{Address, BlockPointer, Dim, Guard, Hint, Number, Test};
 pub use op::{Atomic, Binary, Combine, Op, Precision, Unary, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
@@ -36,7 +36,7 @@ pub struct Func {
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
     pub early: Option<Vec<usize>>,
     /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
-    pub requires: Vec<Guard>,
+    pub guards: Vec<Guard>,
 }
 
 impl Func {

@@ -1,6 +1,6 @@
 //! Operations: the definitions of values.
 
-use crate::ir::memory::{Address, Hint, Window};
+use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
 
 #[derive(Clone, Debug)]
@@ -49,13 +49,13 @@ pub enum Op {
         axis: usize,
         largest: bool,
     },
-    /// `window`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
+    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
     Load {
         place: Address,
         mask: Option<Value>,
         other: Option<Value>,
         hint: Hint,
-        window: Option<Window>,
+        block_pointer: Option<BlockPointer>,
     },
     /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
     Dot {
@@ -304,10 +304,10 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
             Op::Binary(_, a, b) => vec![*a, *b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, window, .. } => [Some(place.index()), *mask, *other]
+            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.index()), *mask, *other]
                 .into_iter()
                 .flatten()
-                .chain(window.iter().flat_map(|w| w.at.iter().copied()))
+                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
                 .collect(),
             Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
             Op::Atomic { place, values, mask, .. } => {
@@ -340,11 +340,13 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, window, .. } => [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
-                .into_iter()
-                .flatten()
-                .chain(window.iter_mut().flat_map(|w| &mut w.at))
-                .collect(),
+            Op::Load { place, mask, other, block_pointer, .. } => {
+                [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
+                    .collect()
+            }
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
             Op::Atomic { place, values, mask, .. } => {
                 [place.index_mut()].into_iter().chain(values).chain(mask).collect()

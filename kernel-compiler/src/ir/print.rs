@@ -23,8 +23,8 @@
 //! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
-    Address, Block, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt, StmtKind, Test,
-    Type, Value, Window,
+    Address, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt,
+    StmtKind, Test, Type, Value,
 };
 use proc_macro2::Span;
 use std::fmt::Write;
@@ -92,7 +92,7 @@ impl Printer<'_> {
             let slots: Vec<String> = (p.slot..p.slot + p.kind.slots()).map(|s| format!("s{s}")).collect();
             self.line(format!("param {}: {kind} {}  // {}", p.name, p.dtype.name(), slots.join(", ")));
         }
-        for g in &f.requires {
+        for g in &f.guards {
             self.line(format!("guard {}", guard(g)));
         }
         for (i, v) in f.vars.iter().enumerate() {
@@ -129,8 +129,8 @@ impl Printer<'_> {
                 self.line(format!("{v:?}: {} = {}{location}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
             }
             StmtKind::Assign(var, v) => self.line(format!("{var:?} = {v:?}")),
-            StmtKind::Store { place, value, mask, hint, window, span } => {
-                let options = options(*mask, None, *hint, window.as_ref()) + &self.location(*span);
+            StmtKind::Store { place, value, mask, hint, block_pointer, span } => {
+                let options = options(*mask, None, *hint, block_pointer.as_ref()) + &self.location(*span);
                 self.line(format!("store {}, {value:?}{options}", address(f, place)));
             }
             StmtKind::If { cond, then, other } => {
@@ -210,7 +210,7 @@ fn address(f: &Func, place: &Address) -> String {
     }
 }
 
-fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option<&Window>) -> String {
+fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, block_pointer: Option<&BlockPointer>) -> String {
     let mut out = String::new();
     for (name, v) in [("mask", mask), ("other", other)] {
         if let Some(v) = v {
@@ -220,7 +220,7 @@ fn options(mask: Option<Value>, other: Option<Value>, hint: Hint, window: Option
     if let Some((name, _)) = HINTS.iter().find(|(_, h)| *h == hint) {
         write!(out, " {name}").expect("writing to a string");
     }
-    if let Some(w) = window {
+    if let Some(w) = block_pointer {
         let dims: Vec<String> = w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect();
         write!(out, " block [{}] at {:?}", dims.join(", "), w.at).expect("writing to a string");
     }
@@ -270,8 +270,8 @@ fn op(f: &Func, op: &Op) -> String {
         Op::ArgReduce { value, axis, largest } => {
             format!("{} {value:?} axis {axis}", if *largest { "argmax" } else { "argmin" })
         }
-        Op::Load { place, mask, other, hint, window } => {
-            format!("load {}{}", address(f, place), options(*mask, *other, *hint, window.as_ref()))
+        Op::Load { place, mask, other, hint, block_pointer } => {
+            format!("load {}{}", address(f, place), options(*mask, *other, *hint, block_pointer.as_ref()))
         }
         Op::Dot { a, b, acc, precision } => {
             let precision = match precision {

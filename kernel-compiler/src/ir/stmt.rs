@@ -1,6 +1,6 @@
 //! Statements.
 
-use crate::ir::memory::{Address, Hint, Window};
+use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
 use proc_macro2::Span;
 use std::fmt;
@@ -40,13 +40,13 @@ pub enum StmtKind {
     /// Compute a value here.
     Let(Value),
     Assign(Var, Value),
-    /// `window` as in [`Op::Load`](crate::ir::Op::Load).
+    /// `block_pointer` as in [`Op::Load`](crate::ir::Op::Load).
     Store {
         place: Address,
         value: Value,
         mask: Option<Value>,
         hint: Hint,
-        window: Option<Window>,
+        block_pointer: Option<BlockPointer>,
         span: Span,
     },
     If {
@@ -119,11 +119,13 @@ impl Stmt {
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }
             | StmtKind::Print { value: v, .. } => vec![v],
-            StmtKind::Store { place, value, mask, window, .. } => [Some(place.index_mut()), Some(value), mask.as_mut()]
-                .into_iter()
-                .flatten()
-                .chain(window.iter_mut().flat_map(|w| &mut w.at))
-                .collect(),
+            StmtKind::Store { place, value, mask, block_pointer, .. } => {
+                [Some(place.index_mut()), Some(value), mask.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
+                    .collect()
+            }
             StmtKind::For { lo, hi, step, .. } => vec![lo, hi, step],
             StmtKind::Let(_) | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {
                 vec![]

@@ -5,7 +5,7 @@
 //! constants is *cheap*: it has no home and is computed anew in whatever layout asks for it. Shape operations have no home
 //! of their own either: they are read through. Where a use needs another layout than the home, `lower` converts.
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
 use crate::ir::{Address, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::linear::Layout;
@@ -44,7 +44,7 @@ impl LayoutAssignment {
 }
 
 /// The layout that suits an access with this index best.
-pub fn preferred(f: &Func, a: &Analysis, index: Value, bytes: usize) -> Layout {
+pub fn preferred(f: &Func, a: &AxisAnalysis, index: Value, bytes: usize) -> Layout {
     let order = a.order(f, index);
     let vec = a.vector(f, index, order[0], bytes).0;
     Layout::blocked(&padded(f.shape(index)), &order, vec, f.warps as usize)
@@ -57,7 +57,7 @@ pub fn fastest(l: &Layout) -> Option<usize> {
 }
 
 /// `products` are those that warpgroups make.
-pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> LayoutAssignment {
+pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) -> LayoutAssignment {
     let mut cx = Assign {
         f,
         a,
@@ -70,7 +70,7 @@ pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Lay
         cx.statement(s);
     }
     let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
-    let mut homes = LayoutAssignment {
+    let mut assignment = LayoutAssignment {
         cheap: cx.cheap.clone(),
         layouts: vec![None; component.len()],
         component,
@@ -78,10 +78,10 @@ pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Lay
     };
     // Accumulators lie as the instructions have them; everything joined to them follows.
     for &d in &cx.dots {
-        let c = homes.component[d.0 as usize];
-        homes.accumulators.insert(c);
-        let by_groups = products.get(&d).map(|p| p.tiling.accumulator(f.shape(d)));
-        homes.layouts[c].get_or_insert_with(|| by_groups.unwrap_or_else(|| mma_sync::warps(f, d).1.acc));
+        let c = assignment.component[d.0 as usize];
+        assignment.accumulators.insert(c);
+        let by_wgmma = products.get(&d).map(|p| p.tiling.accumulator(f.shape(d)));
+        assignment.layouts[c].get_or_insert_with(|| by_wgmma.unwrap_or_else(|| mma_sync::warps(f, d).1.acc));
     }
     // Left operands that are computed, where nothing is a product already, lie as the instructions take them.
     for &d in &cx.dots {
@@ -89,30 +89,30 @@ pub fn assign(f: &Func, a: &Analysis, products: &HashMap<Value, Product>) -> Lay
         if let Some(p) = products.get(&d)
             && matches!(p.a, Operand::Registers)
         {
-            homes.layouts[homes.component[a.0 as usize]]
+            assignment.layouts[assignment.component[a.0 as usize]]
                 .get_or_insert_with(|| p.tiling.left(f.shape(a), f.ty(a).dtype.size()));
         }
     }
-    cx.anchored(&mut homes);
+    cx.anchored(&mut assignment);
     for s in walk(&f.body) {
         if let StmtKind::Let(v) = &s.kind {
-            cx.derived(*v, &mut homes);
+            cx.derived(*v, &mut assignment);
         }
     }
     // What nothing anchors: variables that only hold constants and index arithmetic.
     for (i, var) in f.vars.iter().enumerate() {
-        let c = homes.component[f.values.len() + i];
-        if !var.ty.is_scalar() && homes.layouts[c].is_none() {
-            homes.layouts[c] = Some(cx.plain(&var.ty.shape));
+        let c = assignment.component[f.values.len() + i];
+        if !var.ty.is_scalar() && assignment.layouts[c].is_none() {
+            assignment.layouts[c] = Some(cx.plain(&var.ty.shape));
         }
     }
     for (i, v) in f.values.iter().enumerate() {
-        let c = homes.component[i];
-        if !v.ty.is_scalar() && !homes.cheap[i] && homes.layouts[c].is_none() {
-            homes.layouts[c] = Some(cx.plain(&v.ty.shape));
+        let c = assignment.component[i];
+        if !v.ty.is_scalar() && !assignment.cheap[i] && assignment.layouts[c].is_none() {
+            assignment.layouts[c] = Some(cx.plain(&v.ty.shape));
         }
     }
-    homes
+    assignment
 }
 
 /// A memory access that has a say in the layout of a component.
@@ -125,7 +125,7 @@ struct Anchor {
 
 struct Assign<'a> {
     f: &'a Func,
-    a: &'a Analysis,
+    a: &'a AxisAnalysis,
     cheap: Vec<bool>,
     parent: Vec<usize>,
     anchors: Vec<Anchor>,
@@ -221,36 +221,39 @@ impl Assign<'_> {
     }
 
     /// Components with memory accesses: loads decide the order, the widest access in that order the vector.
-    fn anchored(&mut self, homes: &mut LayoutAssignment) {
+    fn anchored(&mut self, assignment: &mut LayoutAssignment) {
         let anchors = std::mem::take(&mut self.anchors);
         let shape_of = |c: usize| match c < self.f.values.len() {
             true => self.f.values[c].ty.shape.clone(),
             false => self.f.vars[c - self.f.values.len()].ty.shape.clone(),
         };
         for anchor in &anchors {
-            let c = homes.component[anchor.component];
-            if homes.layouts[c].is_some() {
+            let c = assignment.component[anchor.component];
+            if assignment.layouts[c].is_some() {
                 continue;
             }
-            let mine: Vec<&Anchor> = anchors.iter().filter(|a| homes.component[a.component] == c).collect();
+            let mine: Vec<&Anchor> = anchors.iter().filter(|a| assignment.component[a.component] == c).collect();
             let lead = mine.iter().max_by_key(|a| (a.is_load, a.vec)).expect("this one");
             // The first of the widest, not the last.
             let lead = mine.iter().find(|a| (a.is_load, a.vec) == (lead.is_load, lead.vec)).expect("the lead");
             let vec = mine.iter().filter(|a| a.order == lead.order).map(|a| a.vec).max().expect("the lead");
-            homes.layouts[c] =
+            assignment.layouts[c] =
                 Some(Layout::blocked(&padded(&shape_of(anchor.component)), &lead.order, vec, self.f.warps as usize));
         }
     }
 
     /// A component without accesses takes the layout that its first value has for free.
-    fn derived(&mut self, v: Value, homes: &mut LayoutAssignment) {
-        if self.f.ty(v).is_scalar() || homes.is_cheap(v) || homes.layouts[homes.component[v.0 as usize]].is_some() {
+    fn derived(&mut self, v: Value, assignment: &mut LayoutAssignment) {
+        if self.f.ty(v).is_scalar()
+            || assignment.is_cheap(v)
+            || assignment.layouts[assignment.component[v.0 as usize]].is_some()
+        {
             return;
         }
-        let operand = |o: Value| homes.layouts[homes.component[o.0 as usize]].clone();
+        let operand = |o: Value| assignment.layouts[assignment.component[o.0 as usize]].clone();
         let shape = padded(self.f.shape(v));
         let layout = match self.f.op(v) {
-            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !homes.is_cheap(*value) => {
+            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !assignment.is_cheap(*value) => {
                 operand(*value).map(|l| l.reduce(*axis).layout)
             }
             Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
@@ -261,6 +264,7 @@ impl Assign<'_> {
             op if op.is_elementwise() => return,
             _ => None,
         };
-        homes.layouts[homes.component[v.0 as usize]] = Some(layout.unwrap_or_else(|| self.plain(self.f.shape(v))));
+        assignment.layouts[assignment.component[v.0 as usize]] =
+            Some(layout.unwrap_or_else(|| self.plain(self.f.shape(v))));
     }
 }

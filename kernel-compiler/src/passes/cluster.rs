@@ -251,15 +251,17 @@ impl CtaPartition {
                     let v = *v;
                     match self.f.op(v).clone() {
                         Op::Arange { .. } => self.arange(v, &mut out),
-                        Op::Load { window: Some(mut window), place, mask, other, hint } => {
-                            self.offset(v, &mut window.at, &mut out);
+                        Op::Load { block_pointer: Some(mut block_pointer), place, mask, other, hint } => {
+                            self.offset(v, &mut block_pointer.at, &mut out);
                             self.f.values[v.0 as usize].op =
-                                Op::Load { window: Some(window), place, mask, other, hint };
+                                Op::Load { block_pointer: Some(block_pointer), place, mask, other, hint };
                         }
                         _ => {}
                     }
                 }
-                StmtKind::Store { value, window: Some(window), .. } => self.offset(*value, &mut window.at, &mut out),
+                StmtKind::Store { value, block_pointer: Some(block_pointer), .. } => {
+                    self.offset(*value, &mut block_pointer.at, &mut out)
+                }
                 StmtKind::If { then, other, .. } => {
                     *then = self.block(then);
                     *other = self.block(other);

@@ -30,10 +30,10 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
             StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
                 mark(f, *v, live)
             }
-            StmtKind::Store { place, value, mask, window, .. } => [Some(place.index()), Some(*value), *mask]
+            StmtKind::Store { place, value, mask, block_pointer, .. } => [Some(place.index()), Some(*value), *mask]
                 .into_iter()
                 .flatten()
-                .chain(window.iter().flat_map(|w| w.at.iter().copied()))
+                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
                 .for_each(|v| mark(f, v, live)),
             StmtKind::If { cond, then, other } => {
                 mark(f, *cond, live);

@@ -5,7 +5,7 @@
 //! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
 //! its body does.
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};
 use crate::ir::{Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::assign::LayoutAssignment;
@@ -27,7 +27,7 @@ const ROOM: usize = 99 << 10;
 const MOST: usize = 163 << 10;
 const STAGES: usize = 3;
 /// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles repeat.
-pub const ROOM_OF_GROUPS: usize = 227 << 10;
+pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
 const STAGES_OF_GROUPS: usize = 4;
 const ALIGN_OF_GROUPS: usize = 1024;
 /// The banks' width: where stages and their tiles begin.
@@ -104,7 +104,7 @@ fn room(f: &Func, exchanges: usize, groups: bool) -> (usize, usize) {
     let of = |bytes: usize| {
         (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)))
     };
-    if groups { (of(ROOM_OF_GROUPS), of(ROOM_OF_GROUPS)) } else { (of(ROOM), of(MOST)) }
+    if groups { (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES)) } else { (of(ROOM), of(MOST)) }
 }
 
 fn align(groups: bool) -> usize {
@@ -115,8 +115,8 @@ fn align(groups: bool) -> usize {
 /// feed products in loops and are not.
 pub fn plan(
     f: &Func,
-    a: &Analysis,
-    homes: &LayoutAssignment,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
     products: HashMap<Value, Product>,
     missed: &mut Vec<Missed>,
 ) -> Result<CpAsyncPipeline, Missed> {
@@ -125,7 +125,7 @@ pub fn plan(
     for s in walk(&f.body) {
         let StmtKind::For { iv, body, options, .. } = &s.kind else { continue };
         let mut left = vec![];
-        match ring(f, a, homes, &written, (*iv, body, *options), &out, &mut left) {
+        match ring(f, a, layouts, &written, (*iv, body, *options), &out, &mut left) {
             Ok((ring, tiles)) => {
                 out.rings.insert(s.id, ring);
                 out.tiles.extend(tiles);
@@ -152,8 +152,8 @@ pub fn plan(
 
 fn ring(
     f: &Func,
-    a: &Analysis,
-    homes: &LayoutAssignment,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
     written: &HashSet<usize>,
     (iv, body, options): (Value, &[Stmt], LoopOptions),
     all: &CpAsyncPipeline,
@@ -171,7 +171,7 @@ fn ring(
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
-    let (index, groups) = (all.rings.len(), all.by_groups());
+    let (index, groups) = (all.rings.len(), all.by_wgmma());
     let late = wgmma_cp_async::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
     let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
     let mut ring = CpAsyncBuffer {
@@ -199,7 +199,7 @@ fn ring(
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         };
-        let (size, layout) = (f.ty(v).dtype.size(), homes.of(v));
+        let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
         let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
         let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
         // Fragments have their neighbours in a matrix, not across a batch.
@@ -344,13 +344,13 @@ impl<'a> Slice<'a> {
 
 impl CpAsyncPipeline {
     /// Whether warpgroups multiply what is copied.
-    pub fn by_groups(&self) -> bool {
+    pub fn by_wgmma(&self) -> bool {
         !self.products.is_empty()
     }
 
     /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
     pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
-        let groups = self.by_groups();
+        let groups = self.by_wgmma();
         let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
         let stages = |r: &CpAsyncBuffer| r.fitting(room(f, exchanges, groups)).max(1 + r.read());

@@ -14,7 +14,7 @@ pub mod warp_specialized;
 pub mod wgmma_cp_async;
 pub mod wgmma_waits;
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::layout::assign::LayoutAssignment;
 use cp_async_pipeline::CpAsyncPipeline;
 use std::fmt;
@@ -22,7 +22,7 @@ use warp_specialized::{FusedStore, Pipeline};
 
 /// All that is decided about a function before code is generated.
 pub struct Plan {
-    pub axis_info: Analysis,
+    pub axis_info: AxisAnalysis,
     pub layouts: LayoutAssignment,
     /// Stores that compute their value piece by piece.
     pub fused: Vec<FusedStore>,

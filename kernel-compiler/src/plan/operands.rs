@@ -156,8 +156,8 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
 /// Whether TMA can copy the tile of a load.
 fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
-    let Op::Load { window, place, .. } = f.op(load) else { return missed("it is computed".into()) };
-    if window.is_none() {
+    let Op::Load { block_pointer, place, .. } = f.op(load) else { return missed("it is computed".into()) };
+    if block_pointer.is_none() {
         return missed("its address is no block pointer".into());
     }
     let shape = f.shape(load);

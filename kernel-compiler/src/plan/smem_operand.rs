@@ -1,6 +1,6 @@
 //! Operands of products that are loads' tiles in shared memory, read through shape operations.
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Func, Op, Value, matrices};
 use crate::mma::fragments::{Fetch, Side};
 use crate::mma::mma_sync::warps;
@@ -19,7 +19,7 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
 }
 
 /// The dimension of a load's tile along which neighbours in memory lie.
-pub fn fast(f: &Func, a: &Analysis, load: Value) -> Option<usize> {
+pub fn fast(f: &Func, a: &AxisAnalysis, load: Value) -> Option<usize> {
     let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
     a.order(f, place.index()).into_iter().find(|&d| f.shape(load)[d] > 1)
 }

@@ -6,7 +6,7 @@
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
 use crate::ir::walk::{uses, walk};
-use crate::ir::{Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var, Window};
+use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
@@ -100,7 +100,7 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
 }
 
 /// What tensor maps ask of the arrays, beside what is asked already; what they ask of constants is seen to.
-pub fn requires(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard> {
+pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard> {
     for m in maps {
         let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
         let mut add = |of: &Number, test: Test| {
@@ -127,8 +127,10 @@ pub fn requires(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guar
 
 /// How the thread blocks share the copies of a tile, if it is the same for all of them.
 fn share(f: &Func, load: Value, boxes: &SwizzledSmemTile) -> Option<Multicast> {
-    let (ctas, Op::Load { window: Some(window), .. }) = (f.ctas as usize, f.op(load)) else { return None };
-    if ctas == 1 || window.at.iter().any(|&o| depends_on_rank(f, o)) {
+    let (ctas, Op::Load { block_pointer: Some(block_pointer), .. }) = (f.ctas as usize, f.op(load)) else {
+        return None;
+    };
+    if ctas == 1 || block_pointer.at.iter().any(|&o| depends_on_rank(f, o)) {
         return None;
     }
     if boxes.count.is_multiple_of(ctas) {
@@ -335,7 +337,9 @@ impl Builder {
     }
 
     fn add(&mut self, f: &Func, operand_group: usize, load: Value) {
-        let Op::Load { place, window: Some(Window { dims, .. }), .. } = f.op(load) else { unreachable!("a window") };
+        let Op::Load { place, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
+            unreachable!("a window")
+        };
         let size = f.ty(load).dtype.size();
         let boxes = operands::boxes(f, load);
         let share = share(f, load, &boxes);
@@ -361,7 +365,7 @@ impl Builder {
             .p
             .loads
             .keys()
-            .flat_map(|l| if let Op::Load { window: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] })
+            .flat_map(|l| if let Op::Load { block_pointer: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] })
             .collect();
         loop {
             while let Some(v) = todo.pop() {

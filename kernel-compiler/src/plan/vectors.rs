@@ -1,6 +1,6 @@
 //! Accesses by threads that are narrower than 16 bytes, and why.
 
-use crate::analysis::axis_info::{Analysis, VECTOR_BYTES};
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::walk::walk;
 use crate::ir::{Address, Func, Op, StmtKind, Value};
 use crate::missed::Missed;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 const VECTORIZED: &str = "vectorized to 16 bytes";
 
 /// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads that others copy.
-pub fn missed(f: &Func, a: &Analysis, copied: &HashSet<Value>) -> Vec<Missed> {
+pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
     let of = |place: &Address, span: Span, verb: &str| {
         let index = place.index();
         let size = f.params[place.param()].dtype.size();
@@ -40,7 +40,9 @@ pub fn missed(f: &Func, a: &Analysis, copied: &HashSet<Value>) -> Vec<Missed> {
         Some(Missed::new(VECTORIZED, why).at(span))
     };
     let of_stmt = |s: &StmtKind| match s {
-        StmtKind::Store { place, span, window, .. } if window.is_none() => of(place, *span, "store writes"),
+        StmtKind::Store { place, span, block_pointer, .. } if block_pointer.is_none() => {
+            of(place, *span, "store writes")
+        }
         StmtKind::Let(v) if !copied.contains(v) => match f.op(*v) {
             Op::Load { place, .. } => of(place, f.span(*v), "load reads"),
             _ => None,

@@ -1,7 +1,7 @@
 //! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
 //! pointers, of which tensor maps know nothing.
 
-use crate::analysis::axis_info::Analysis;
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Func, LoopOptions, Op, Stmt, StmtKind, Value};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
@@ -15,11 +15,11 @@ use crate::plan::smem_operand::{fast, source};
 use std::collections::HashMap;
 
 /// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
-pub fn products(f: &Func, a: &Analysis) -> Result<HashMap<Value, Product>, Missed> {
+pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, Missed> {
     operands::of_all(f, |d| product(f, a, d))
 }
 
-fn product(f: &Func, a: &Analysis, dot: Value) -> Result<Product, Missed> {
+fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
@@ -42,7 +42,7 @@ fn product(f: &Func, a: &Analysis, dot: Value) -> Result<Product, Missed> {
 }
 
 /// How a load's matrix lies, and its dimension of neighbours.
-fn boxes(f: &Func, a: &Analysis, load: Value) -> Option<(SwizzledSmemTile, usize)> {
+fn boxes(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, usize)> {
     let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
     let [rows, cols] = *shape else { return None };
     if !is_padded(shape) {
@@ -55,7 +55,7 @@ fn boxes(f: &Func, a: &Analysis, load: Value) -> Option<(SwizzledSmemTile, usize
 }
 
 /// The same with the byte offsets of elements, as bases over the bits of their flat index.
-pub fn placed(f: &Func, a: &Analysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
+pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
     let (boxes, fast) = boxes(f, a, load)?;
     let mut place = boxes.place(f.ty(load).dtype.size());
     if fast == 0 {

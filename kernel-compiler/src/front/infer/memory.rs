@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::{Call, Options, usage};
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Address, Atomic, Binary, Dim, Number, Op, ParamKind, StmtKind, Type, Value, Window};
+use crate::ir::{Address, Atomic, Binary, BlockPointer, Dim, Number, Op, ParamKind, StmtKind, Type, Value};
 use proc_macro2::Span;
 
 fn atomic_op(name: &str) -> Option<Atomic> {
@@ -104,14 +104,21 @@ impl Infer<'_> {
                     None => None,
                 };
                 Ok(Val::Run(self.push(
-                    Op::Load { place, mask, other, hint: c.options.hint, window: None },
+                    Op::Load { place, mask, other, hint: c.options.hint, block_pointer: None },
                     Type { dtype, shape },
                     c.span,
                 )))
             }
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
-                self.emit(StmtKind::Store { place, value, mask, hint: c.options.hint, window: None, span: c.span });
+                self.emit(StmtKind::Store {
+                    place,
+                    value,
+                    mask,
+                    hint: c.options.hint,
+                    block_pointer: None,
+                    span: c.span,
+                });
                 Ok(Val::Unit)
             }
             (_, given) if atomic_op(name).is_some_and(|op| op.values().len() == given.len()) => {
@@ -301,14 +308,21 @@ impl Infer<'_> {
         let place = Address::Raw { param, index };
         // Extents are behind the address, strides behind them.
         let number = |k: usize| Number::slot(p.slot + 1 + k);
-        let whole = Window {
+        let whole = BlockPointer {
             dims: (0..rank).map(|d| Dim { extent: number(d), stride: number(rank + d) }).collect(),
             at: starts,
         };
         match value {
             Some(value) => {
-                let window = c.options.mask.is_none().then_some(whole);
-                self.emit(StmtKind::Store { place, value, mask: Some(mask), hint: c.options.hint, window, span });
+                let block_pointer = c.options.mask.is_none().then_some(whole);
+                self.emit(StmtKind::Store {
+                    place,
+                    value,
+                    mask: Some(mask),
+                    hint: c.options.hint,
+                    block_pointer,
+                    span,
+                });
                 Ok(Val::Unit)
             }
             None => {
@@ -319,9 +333,9 @@ impl Infer<'_> {
                     }
                     None => None,
                 };
-                let window = (c.options.mask.is_none() && other.is_none()).then_some(whole);
+                let block_pointer = (c.options.mask.is_none() && other.is_none()).then_some(whole);
                 Ok(Val::Run(self.push(
-                    Op::Load { place, mask: Some(mask), other, hint: c.options.hint, window },
+                    Op::Load { place, mask: Some(mask), other, hint: c.options.hint, block_pointer },
                     Type { dtype: p.dtype, shape },
                     span,
                 )))

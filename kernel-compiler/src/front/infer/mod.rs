@@ -56,7 +56,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             stages: config.stages,
             ctas: config.ctas,
             early,
-            requires: vec![],
+            guards: vec![],
         });
     }
 }

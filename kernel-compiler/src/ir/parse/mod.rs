@@ -7,8 +7,8 @@ mod lex;
 mod op;
 
 use super::{
-    Block, Func, Guard, Hint, LoopOptions, Number, Op, Param, ParamKind, Stmt, StmtKind, Test, Type, Value, ValueInfo,
-    Var, VarInfo, Window, verify,
+    Block, BlockPointer, Func, Guard, Hint, LoopOptions, Number, Op, Param, ParamKind, Stmt, StmtKind, Test, Type,
+    Value, ValueInfo, Var, VarInfo, verify,
 };
 use crate::dtype::DType;
 pub use lex::ParseError;
@@ -23,7 +23,7 @@ struct AccessOptions {
     pub mask: Option<Value>,
     pub other: Option<Value>,
     pub hint: Hint,
-    pub window: Option<Window>,
+    pub block_pointer: Option<BlockPointer>,
 }
 
 /// Values and lines have smaller numbers, and blocks are nested less deep.
@@ -237,12 +237,12 @@ impl Parser {
         }
         let Some(warps) = warps else { return self.error(self.at(), "the function does not say its `warps`") };
         self.line_end()?;
-        let mut requires = vec![];
+        let mut guards = vec![];
         loop {
             if self.takes_word("param") {
                 self.param()?;
             } else if self.takes_word("guard") {
-                requires.push(self.guard()?);
+                guards.push(self.guard()?);
             } else if self.takes_word("var") {
                 self.var_info()?;
             } else {
@@ -262,7 +262,7 @@ impl Parser {
         let unused = || ValueInfo { ty: Type::scalar(DType::Bool), op: Op::Bool(false), span: Span::call_site() };
         let values = std::mem::take(&mut self.values).into_iter().map(|v| v.unwrap_or_else(unused)).collect();
         let (params, vars) = (std::mem::take(&mut self.params), std::mem::take(&mut self.vars));
-        Ok(Func { params, values, vars, body, warps, blocks_per_sm, stages, ctas, early, requires })
+        Ok(Func { params, values, vars, body, warps, blocks_per_sm, stages, ctas, early, guards })
     }
 
     fn param(&mut self) -> Result<()> {
@@ -395,10 +395,10 @@ impl Parser {
                 let place = self.address()?;
                 self.mark(",")?;
                 let value = self.value()?;
-                let AccessOptions { mask, other: None, hint, window } = self.access_options()? else {
+                let AccessOptions { mask, other: None, hint, block_pointer } = self.access_options()? else {
                     return self.error(at, "a store has no `other`");
                 };
-                StmtKind::Store { place, value, mask, hint, window, span: self.location()? }
+                StmtKind::Store { place, value, mask, hint, block_pointer, span: self.location()? }
             }
             "if" => {
                 let cond = self.value()?;

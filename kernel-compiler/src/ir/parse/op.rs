@@ -3,7 +3,9 @@
 use super::lex::Token;
 use super::{AccessOptions, Parser, Result};
 use crate::ir::print::HINTS;
-use crate::ir::{Address, Atomic, Binary, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var, Window};
+use crate::ir::{
+    Address, Atomic, Binary, BlockPointer, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var,
+};
 use proc_macro2::Span;
 
 impl Parser {
@@ -33,7 +35,7 @@ impl Parser {
                     Ok(Dim { extent, stride: p.product()? })
                 })?;
                 self.keyword("at")?;
-                out.window = Some(Window { dims, at: self.list(Self::value)? });
+                out.block_pointer = Some(BlockPointer { dims, at: self.list(Self::value)? });
             } else if let Some((_, hint)) = HINTS.into_iter().find(|(name, _)| self.takes_word(name)) {
                 out.hint = hint;
             } else {
@@ -113,8 +115,8 @@ impl Parser {
             }
             "load" => {
                 let place = self.address()?;
-                let AccessOptions { mask, other, hint, window } = self.access_options()?;
-                Op::Load { place, mask, other, hint, window }
+                let AccessOptions { mask, other, hint, block_pointer } = self.access_options()?;
+                Op::Load { place, mask, other, hint, block_pointer }
             }
             "dot" => {
                 let (a, b, acc) = self.triple()?;
@@ -152,7 +154,7 @@ impl Parser {
         while self.takes(",") {
             values.push(self.value()?);
         }
-        let AccessOptions { mask, other: None, hint: Hint::None, window: None } = self.access_options()? else {
+        let AccessOptions { mask, other: None, hint: Hint::None, block_pointer: None } = self.access_options()? else {
             return self.error(at, "an atomic has a `mask` and nothing else that loads and stores have");
         };
         Ok(Op::Atomic { op, place, values, mask, relaxed: self.takes_word("relaxed") })

@@ -20,7 +20,9 @@
 
 mod op;
 
-use super::{Address, Block, Func, Number, Op, ParamKind, Stmt, StmtId, StmtKind, Test, Type, Value, Var, Window};
+use super::{
+    Address, Block, BlockPointer, Func, Number, Op, ParamKind, Stmt, StmtId, StmtKind, Test, Type, Value, Var,
+};
 use crate::dtype::DType;
 use std::fmt;
 
@@ -112,7 +114,7 @@ impl Verifier<'_> {
         }
         let of_params = |early: &Vec<usize>| early.iter().all(|&i| i < f.params.len());
         check(f.early.as_ref().is_none_or(of_params), || "no such parameter is read early".into())?;
-        for g in &f.requires {
+        for g in &f.guards {
             self.number(&g.of)?;
             match g.test {
                 Test::Multiple(n) => check(n > 0, || "a guard asks for a multiple of 0".into())?,
@@ -242,10 +244,10 @@ impl Verifier<'_> {
                 }
                 Ok(())
             }
-            StmtKind::Store { place, value, mask, window, .. } => {
+            StmtKind::Store { place, value, mask, block_pointer, .. } => {
                 self.uses([place.index(), *value].into_iter().chain(*mask))?;
                 let ty = self.ty(*value).clone();
-                self.access(place, &ty, *mask, window.as_ref())?;
+                self.access(place, &ty, *mask, block_pointer.as_ref())?;
                 self.writes(place)
             }
             StmtKind::If { cond, .. } => {
@@ -293,7 +295,13 @@ impl Verifier<'_> {
     }
 
     /// Elements of a type at a place.
-    fn access(&self, place: &Address, ty: &Type, mask: Option<Value>, window: Option<&Window>) -> Result<(), String> {
+    fn access(
+        &self,
+        place: &Address,
+        ty: &Type,
+        mask: Option<Value>,
+        block_pointer: Option<&BlockPointer>,
+    ) -> Result<(), String> {
         let f = self.f;
         let Some(p) = f.params.get(place.param()) else { return Err("no such parameter".into()) };
         check(p.kind != ParamKind::Scalar, || format!("`{}` is no array", p.name))?;
@@ -308,10 +316,10 @@ impl Verifier<'_> {
             self.shape(m, &ty.shape)?;
             check(self.ty(m).dtype == DType::Bool, || format!("{m:?} is no mask"))?;
         }
-        window.map_or(Ok(()), |w| self.window(w, &ty.shape))
+        block_pointer.map_or(Ok(()), |w| self.block_pointer(w, &ty.shape))
     }
 
-    fn window(&self, w: &Window, shape: &[usize]) -> Result<(), String> {
+    fn block_pointer(&self, w: &BlockPointer, shape: &[usize]) -> Result<(), String> {
         self.uses(w.at.iter().copied())?;
         w.at.iter().try_for_each(|&v| self.scalar(v, Some(DType::U64)))?;
         let fits = w.at.len() == w.dims.len() && (shape.len()..=MAX_ARRAY_RANK).contains(&w.dims.len());

@@ -147,10 +147,10 @@ impl Verifier<'_> {
                 self.computes("an index of the first", dtype, dtype != DType::Bool)?;
                 check(ty.dtype == DType::I32, || format!("an index of type {ty}"))
             }
-            Op::Load { place, mask, other, window, .. } => {
-                self.access(place, &ty, *mask, window.as_ref())?;
+            Op::Load { place, mask, other, block_pointer, .. } => {
+                self.access(place, &ty, *mask, block_pointer.as_ref())?;
                 other.iter().try_for_each(|&o| self.same(o, &ty))?;
-                check(window.is_none() || other.is_none_or(|o| f.is_zeros(o)), || {
+                check(block_pointer.is_none() || other.is_none_or(|o| f.is_zeros(o)), || {
                     "a block pointer has zeros outside of its array, not `other`".into()
                 })
             }

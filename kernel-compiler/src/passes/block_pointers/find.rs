@@ -1,8 +1,8 @@
 //! One access: the array that it is a window of, and where in it.
 
-use crate::analysis::polynomial::{Atom, Sum, Sums};
+use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
-use crate::passes::block_pointers::origins::Begins;
+use crate::passes::block_pointers::origins::Origins;
 
 /// An extent that nothing is beyond: of what no mask limits.
 pub const UNLIMITED: u64 = (1 << 31) - 128;
@@ -17,12 +17,12 @@ const NEGATIVE: &str = "an index that no mask limits may be negative: cast signe
 #[derive(Clone, Debug)]
 pub struct Found {
     pub dims: Vec<Dim>,
-    pub at: Vec<Sum>,
+    pub at: Vec<Polynomial>,
     /// The tile's first dimension is the array's last one.
     pub across: bool,
     /// Which dimension's elements are neighbours was left open by the strides.
     pub chosen: bool,
-    pub requires: Vec<Guard>,
+    pub guards: Vec<Guard>,
 }
 
 impl Found {
@@ -36,28 +36,33 @@ impl Found {
 /// What a mask says of one dimension: `begin + lane < end`.
 struct Limit {
     dim: usize,
-    begin: Sum,
-    end: Sum,
+    begin: Polynomial,
+    end: Polynomial,
 }
 
 /// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
 /// leave that open.
-pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped: bool) -> Result<Found, &'static str> {
+pub fn find(
+    f: &Func,
+    sums: &Polynomials,
+    place: &Address,
+    mask: Option<Value>,
+    flipped: bool,
+) -> Result<Found, &'static str> {
     let (index, size) = (place.index(), f.params[place.param()].dtype.size() as u64);
     let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
-    let mut begins = Begins::new(f, sums);
+    let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
     let strides = strides(&index).ok_or(INDEX)?;
     let (unit, slot) = neighbours(&strides, flipped)
         .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
     // From here on that stride is 1.
-    let known = |s: &Sum| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
+    let known = |s: &Polynomial| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
     let rows = 1 - unit;
-    let stride =
-        known(&Sum::of(&strides[rows]))
-            .number()
-            .filter(|s| *s != Number::constant(1) && is_stride(s, size))
-            .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
+    let stride = known(&Polynomial::of(&strides[rows]))
+        .number()
+        .filter(|s| *s != Number::constant(1) && is_stride(s, size))
+        .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
     let mut limits = vec![];
     for (a, b) in compared(f, sums, mask).ok_or(MASK)? {
         begins.signs(&[&a, &b]);
@@ -93,16 +98,16 @@ pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped
     }
     let limited = extents.iter().all(Option::is_some);
     let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
-    let mut requires: Vec<Guard> =
-        slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.requires).collect();
+    let mut guards: Vec<Guard> =
+        slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Address::Slice { param, .. } = place {
         if !limited || !at.before.is_empty() {
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
-        let guards = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
-        requires.extend(guards.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?);
+        let asked = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
+        guards.extend(asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?);
     }
-    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Sum>) = at
+    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) = at
         .before
         .into_iter()
         .map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin))
@@ -115,7 +120,7 @@ pub fn find(f: &Func, sums: &Sums, place: &Address, mask: Option<Value>, flipped
     if dims.len() > MAX_RANK {
         return Err("its array has more than five dimensions");
     }
-    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), requires })
+    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), guards })
 }
 
 /// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that open.
@@ -138,7 +143,7 @@ fn is_stride(stride: &Number, size: u64) -> bool {
 }
 
 /// Elements from one index to the next, in either dimension.
-fn strides(index: &Sum) -> Option<[Number; 2]> {
+fn strides(index: &Polynomial) -> Option<[Number; 2]> {
     let mut strides = [None, None];
     for (t, n) in &index.0 {
         let lanes: Vec<usize> = t.iter().filter_map(|a| a.lane()).collect();
@@ -146,7 +151,7 @@ fn strides(index: &Sum) -> Option<[Number; 2]> {
             [] => {}
             [d] if strides[d].is_none() => {
                 let others = t.iter().copied().filter(|a| a.lane().is_none()).collect();
-                strides[d] = Some(Sum([(others, *n)].into()).number()?);
+                strides[d] = Some(Polynomial([(others, *n)].into()).number()?);
             }
             _ => return None,
         }
@@ -157,10 +162,10 @@ fn strides(index: &Sum) -> Option<[Number; 2]> {
 
 /// Where a tile begins.
 struct Origin {
-    row: Sum,
-    column: Sum,
+    row: Polynomial,
+    column: Polynomial,
     /// In dimensions beyond these, with their strides.
-    before: Vec<(Number, Sum)>,
+    before: Vec<(Number, Polynomial)>,
 }
 
 impl Origin {
@@ -168,22 +173,22 @@ impl Origin {
     /// unless their mask knows nothing of it, or it is more than a tile's width; all else, such as a batch's number times its stride, moves along a
     /// dimension of its own. `masks` have where those of rows and columns begin.
     fn of(
-        sums: &Sums,
-        index: &Sum,
+        sums: &Polynomials,
+        index: &Polynomial,
         stride: &Number,
-        [row, column]: [Option<&Sum>; 2],
+        [row, column]: [Option<&Polynomial>; 2],
         width: usize,
         size: u64,
     ) -> Option<Origin> {
-        let mut at = Origin { row: Sum::default(), column: Sum::default(), before: vec![] };
+        let mut at = Origin { row: Polynomial::default(), column: Polynomial::default(), before: vec![] };
         // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
-        let belongs = |mask: &Sum, t: &[Atom], n: i128| {
-            mask.0.get(t) == Some(&n) || matches!(t, [Atom::Scalar(v)] if sums.end(*v).is_some())
+        let belongs = |mask: &Polynomial, t: &[Factor], n: i128| {
+            mask.0.get(t) == Some(&n) || matches!(t, [Factor::Scalar(v)] if sums.end(*v).is_some())
         };
         for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
             let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
-            let others: Vec<Atom> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
-            let term = |t: Vec<Atom>, n: i128| Sum([(t, n)].into());
+            let others: Vec<Factor> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
+            let term = |t: Vec<Factor>, n: i128| Polynomial([(t, n)].into());
             let times = i128::from(stride.times);
             if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
                 let free = rest.iter().all(|a| a.slot().is_none());
@@ -213,19 +218,25 @@ impl Origin {
 }
 
 /// The factors that are left without these slots; none if not all of them are there.
-fn without(t: &[Atom], slots: &[usize]) -> Option<Vec<Atom>> {
+fn without(t: &[Factor], slots: &[usize]) -> Option<Vec<Factor>> {
     let mut rest = t.to_vec();
     for &s in slots {
-        rest.remove(rest.iter().position(|&a| a == Atom::Slot(s))?);
+        rest.remove(rest.iter().position(|&a| a == Factor::Slot(s))?);
     }
     Some(rest)
 }
 
 /// The comparisons that a mask is made of, each as an index and what it is below.
-fn compared(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum)>> {
+fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Polynomial, Polynomial)>> {
     let Some(mask) = mask else { return Some(vec![]) };
     // Lanes of a comparison, seen from the mask.
-    fn collect(f: &Func, sums: &Sums, v: Value, dims: &[usize], out: &mut Vec<(Sum, Sum)>) -> Option<()> {
+    fn collect(
+        f: &Func,
+        sums: &Polynomials,
+        v: Value,
+        dims: &[usize],
+        out: &mut Vec<(Polynomial, Polynomial)>,
+    ) -> Option<()> {
         match *f.op(v) {
             Op::Binary(Binary::And, a, b) => {
                 collect(f, sums, a, dims, out)?;
@@ -252,19 +263,19 @@ fn compared(f: &Func, sums: &Sums, mask: Option<Value>) -> Option<Vec<(Sum, Sum)
 }
 
 /// The extent of a dimension by a mask, of a tile that begins at `at`.
-fn extent(f: &Func, sums: &Sums, limit: &Limit, at: &Sum, begins: &mut Begins) -> Option<Number> {
+fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: &mut Origins) -> Option<Number> {
     let ahead = at.sub(&limit.begin);
     let extent =
         limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
     // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
-    let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Sum::of(&extent));
+    let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
     (ahead.0.is_empty() || counted() && begins.counts_up(&limit.begin)).then_some(extent)
 }
 
 /// Whether what a loop has counted is never beyond an extent that the loop ends at.
-fn reaches(f: &Func, sums: &Sums, counted: &Sum, extent: &Sum) -> bool {
+fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomial) -> bool {
     let Some((t, &by)) = counted.0.iter().next().filter(|_| counted.0.len() == 1) else { return false };
-    let [Atom::Scalar(iv)] = t[..] else { return false };
+    let [Factor::Scalar(iv)] = t[..] else { return false };
     let Some(end) = sums.end(iv) else { return false };
     match by {
         1 => at_most(f, sums, end, extent),
@@ -273,13 +284,13 @@ fn reaches(f: &Func, sums: &Sums, counted: &Sum, extent: &Sum) -> bool {
 }
 
 /// Whether a number is an extent, or the smaller one of that and another.
-fn at_most(f: &Func, sums: &Sums, v: Value, extent: &Sum) -> bool {
+fn at_most(f: &Func, sums: &Polynomials, v: Value, extent: &Polynomial) -> bool {
     sums.of(v).as_ref() == Some(extent)
         || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
 }
 
 /// `cdiv(n, of)`: in parts of so many, how many there are.
-fn parts(f: &Func, sums: &Sums, v: Value) -> Option<(Sum, i128)> {
+fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     let divided = |v: Value, op: Binary| match *f.op(v) {
         Op::Binary(o, a, b) if o == op => Some((sums.of(a)?, sums.of(b)?.as_constant().filter(|&n| n > 0)?)),
         _ => None,
@@ -294,7 +305,7 @@ fn parts(f: &Func, sums: &Sums, v: Value) -> Option<(Sum, i128)> {
     }
     // Written out: `(n + of - 1) / of`.
     let (more, of) = divided(v, Binary::Div)?;
-    Some((more.sub(&Sum::constant(of - 1)), of))
+    Some((more.sub(&Polynomial::constant(of - 1)), of))
 }
 
 /// What makes all of a matrix lie in a slice, of which the length is in a slot.

@@ -7,10 +7,10 @@
 mod find;
 mod origins;
 
-use crate::analysis::polynomial::{Atom, Sum, Sums, Wrap};
+use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk};
-use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Type, Value, ValueInfo, Window};
+use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, Type, Value, ValueInfo};
 use crate::missed::{Changed, Missed};
 use crate::passes::block_pointers::find::Found;
 use crate::variant::Transposed;
@@ -23,7 +23,7 @@ const BLOCK_POINTER: &str = "accessed by a block pointer";
 /// Finds the block pointers that there are. It is an error if no operand is `transposed` that should be.
 pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) -> Result<Changed, Missed> {
     let f = &*func;
-    let sums = Sums::new(f);
+    let sums = Polynomials::new(f);
     let sides = operands(f);
     let asked = [transposed.a, transposed.b];
     let flipped = |v: Value| (0..2).any(|i| asked[i] && sides[i].contains(&v));
@@ -31,7 +31,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => {
-                if let Op::Load { place, mask, other, window: None, .. } = f.op(*v)
+                if let Op::Load { place, mask, other, block_pointer: None, .. } = f.op(*v)
                     && other.is_none_or(|o| f.is_zeros(o))
                 {
                     match find::find(f, &sums, place, *mask, flipped(*v)) {
@@ -43,7 +43,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     }
                 }
             }
-            StmtKind::Store { place, mask, window: None, span, .. } => {
+            StmtKind::Store { place, mask, block_pointer: None, span, .. } => {
                 let found = find::find(f, &sums, place, *mask, false).and_then(|found| match found {
                     _ if found.across => Err("its columns are not contiguous: the output's last stride is not 1"),
                     _ if !found.can_be_stored(f, place) => Err("its rows are no multiple of 16 bytes"),
@@ -71,15 +71,15 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
         return Ok(Changed::No);
     }
     let all = || loads.values().chain(stores.iter().flatten());
-    let requires: BTreeSet<Guard> = all().flat_map(|found| found.requires.iter().cloned()).collect();
+    let guards: BTreeSet<Guard> = all().flat_map(|found| found.guards.iter().cloned()).collect();
     let wraps = all()
         .flat_map(|found| &found.at)
-        .flat_map(Sum::atoms)
-        .filter_map(Atom::wrapped)
+        .flat_map(Polynomial::factors)
+        .filter_map(Factor::wrapped)
         .map(|v| (v, sums.wrap(v)))
         .collect();
     let mut out = Rewrite { f: f.clone(), loads, stores: stores.into_iter(), wraps, begins: HashMap::new() };
-    out.f.requires.extend(requires);
+    out.f.guards.extend(guards);
     let body = std::mem::take(&mut out.f.body);
     out.f.body = out.block(body);
     *func = out.f;
@@ -123,9 +123,9 @@ impl Rewrite {
                     continue;
                 }
                 StmtKind::Let(v) if let Some(found) = self.loads.remove(v) => self.load(*v, found, &mut out),
-                StmtKind::Store { window, span, .. } => {
+                StmtKind::Store { block_pointer, span, .. } => {
                     if let Some(found) = self.stores.next().expect("as many as there are") {
-                        *window = Some(self.window(found, *span, &mut out));
+                        *block_pointer = Some(self.block_pointer(found, *span, &mut out));
                     }
                 }
                 StmtKind::If { then, other, .. } => {
@@ -145,9 +145,9 @@ impl Rewrite {
         let ValueInfo { ty, op, span } = self.f.values[v.0 as usize].clone();
         let Op::Load { place, mask, other, hint, .. } = op else { unreachable!("a load") };
         let across = found.across;
-        let window = Some(self.window(found, span, out));
+        let block_pointer = Some(self.block_pointer(found, span, out));
         if !across {
-            self.f.values[v.0 as usize].op = Op::Load { place, mask, other, hint, window };
+            self.f.values[v.0 as usize].op = Op::Load { place, mask, other, hint, block_pointer };
             return;
         }
         let mut turned = |v: Value| {
@@ -163,24 +163,28 @@ impl Rewrite {
         };
         let shape = [ty.shape[1], ty.shape[0]];
         // Zeros are what there is without.
-        let load =
-            self.f.push(Op::Load { place, mask, other: None, hint, window }, Type::tile(ty.dtype, shape), span, out);
+        let load = self.f.push(
+            Op::Load { place, mask, other: None, hint, block_pointer },
+            Type::tile(ty.dtype, shape),
+            span,
+            out,
+        );
         self.f.values[v.0 as usize].op = Op::Permute(load, vec![1, 0]);
     }
 
-    fn window(&mut self, found: Found, span: Span, out: &mut Vec<Stmt>) -> Window {
+    fn block_pointer(&mut self, found: Found, span: Span, out: &mut Vec<Stmt>) -> BlockPointer {
         let at = found.at.iter().map(|sum| self.number(sum, span, out)).collect();
-        Window { dims: found.dims, at }
+        BlockPointer { dims: found.dims, at }
     }
 
     /// What a sum comes to.
-    fn number(&mut self, sum: &Sum, span: Span, out: &mut Vec<Stmt>) -> Value {
+    fn number(&mut self, sum: &Polynomial, span: Span, out: &mut Vec<Stmt>) -> Value {
         let mut total = None;
         // What is added comes first: no number on the way is negative.
         let mut terms: Vec<_> = sum.0.iter().collect();
         terms.sort_by_key(|(_, n)| **n < 0);
-        for (atoms, &n) in terms {
-            let mut factors: Vec<Value> = atoms.iter().map(|&a| self.atom(a, span, out)).collect();
+        for (factors, &n) in terms {
+            let mut factors: Vec<Value> = factors.iter().map(|&a| self.factor(a, span, out)).collect();
             if n.abs() != 1 || factors.is_empty() {
                 factors.push(self.scalar(Op::Int(i128::from(n.unsigned_abs() as u64)), span, out));
             }
@@ -200,14 +204,14 @@ impl Rewrite {
         total.unwrap_or_else(|| self.scalar(Op::Int(0), span, out))
     }
 
-    fn atom(&mut self, a: Atom, span: Span, out: &mut Vec<Stmt>) -> Value {
+    fn factor(&mut self, a: Factor, span: Span, out: &mut Vec<Stmt>) -> Value {
         match a {
-            Atom::Lane(_) => unreachable!("no part of where a tile begins"),
-            Atom::Slot(slot) => self.scalar(Op::Slot { slot }, span, out),
-            Atom::Program(axis) => self.scalar(Op::ProgramId(axis), span, out),
-            Atom::Programs(axis) => self.scalar(Op::NumPrograms(axis), span, out),
-            Atom::Scalar(v) => v,
-            Atom::Wrapped(v) => self.begins[&v],
+            Factor::Lane(_) => unreachable!("no part of where a tile begins"),
+            Factor::Slot(slot) => self.scalar(Op::Slot { slot }, span, out),
+            Factor::Program(axis) => self.scalar(Op::ProgramId(axis), span, out),
+            Factor::Programs(axis) => self.scalar(Op::NumPrograms(axis), span, out),
+            Factor::Scalar(v) => v,
+            Factor::Wrapped(v) => self.begins[&v],
         }
     }
 

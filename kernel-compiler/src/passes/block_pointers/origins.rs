@@ -1,7 +1,7 @@
 //! Where windows begin, as numbers: not negative ones that have wrapped around, for what is below 0 in one dimension is somewhere else in memory,
 //! and zero in a window.
 
-use crate::analysis::polynomial::{Atom, Sum, Sums, Wrap};
+use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
 use crate::ir::walk::assigned;
 use crate::ir::{Binary, Func, Guard, Op, Test, Value};
@@ -16,31 +16,31 @@ fn most(t: DType) -> u64 {
 }
 
 /// What windows ask of the launch so that they begin where the program says.
-pub struct Begins<'a> {
+pub struct Origins<'a> {
     f: &'a Func,
-    sums: &'a Sums<'a>,
-    pub requires: Vec<Guard>,
+    sums: &'a Polynomials<'a>,
+    pub guards: Vec<Guard>,
 }
 
-impl<'a> Begins<'a> {
-    pub fn new(f: &'a Func, sums: &'a Sums<'a>) -> Begins<'a> {
-        Begins { f, sums, requires: vec![] }
+impl<'a> Origins<'a> {
+    pub fn new(f: &'a Func, sums: &'a Polynomials<'a>) -> Origins<'a> {
+        Origins { f, sums, guards: vec![] }
     }
 
     fn ask(&mut self, slot: usize, test: Test) {
         let r = Guard::slot(slot, test);
-        if !self.requires.contains(&r) {
-            self.requires.push(r);
+        if !self.guards.contains(&r) {
+            self.guards.push(r);
         }
     }
 
     /// Arguments with signs are no negative numbers: as slots these have no sign.
-    pub fn signs(&mut self, sums: &[&Sum]) {
-        let mut todo: Vec<Sum> = sums.iter().map(|s| (*s).clone()).collect();
+    pub fn signs(&mut self, sums: &[&Polynomial]) {
+        let mut todo: Vec<Polynomial> = sums.iter().map(|s| (*s).clone()).collect();
         while let Some(sum) = todo.pop() {
-            for a in sum.atoms() {
+            for a in sum.factors() {
                 match a {
-                    Atom::Slot(slot) => {
+                    Factor::Slot(slot) => {
                         let signed = self.f.params.iter().find(|p| {
                             p.slot == slot && p.kind == crate::front::ast::ParamKind::Scalar && p.dtype.is_signed()
                         });
@@ -48,7 +48,7 @@ impl<'a> Begins<'a> {
                             self.ask(slot, Test::Within(0, most(p.dtype)));
                         }
                     }
-                    Atom::Wrapped(tile) => todo.push(self.sums.wrap(tile).begin),
+                    Factor::Wrapped(tile) => todo.push(self.sums.wrap(tile).begin),
                     _ => {}
                 }
             }
@@ -56,19 +56,19 @@ impl<'a> Begins<'a> {
     }
 
     /// How a tile wraps around that begins so, if it does, and whether it begins there and nowhere else.
-    pub fn wrap(&mut self, begin: &Sum) -> Option<(Wrap, bool)> {
-        let tile = begin.atoms().find_map(Atom::wrapped)?;
+    pub fn wrap(&mut self, begin: &Polynomial) -> Option<(Wrap, bool)> {
+        let tile = begin.factors().find_map(Factor::wrapped)?;
         let w = self.sums.wrap(tile);
         self.ask(w.extent, Test::Multiple(w.length as u64));
-        Some((w, *begin == Sum::atom(Atom::Wrapped(tile))))
+        Some((w, *begin == Polynomial::factor(Factor::Wrapped(tile))))
     }
 
     /// Whether a begin is no negative number; what that asks of slots is noted.
-    pub fn counts_up(&mut self, begin: &Sum) -> bool {
+    pub fn counts_up(&mut self, begin: &Polynomial) -> bool {
         begin.counts_up() && begin.0.iter().all(|(t, &n)| self.term(t, n))
     }
 
-    fn term(&mut self, t: &[Atom], n: i128) -> bool {
+    fn term(&mut self, t: &[Factor], n: i128) -> bool {
         let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
         let largest = (LARGEST as i128 / n) as u64;
         match slots[..] {
@@ -78,9 +78,9 @@ impl<'a> Begins<'a> {
             _ => return false,
         }
         t.iter().all(|a| match a {
-            Atom::Scalar(v) => self.scalar(*v, &mut HashSet::new()),
-            Atom::Slot(_) | Atom::Program(_) | Atom::Programs(_) => true,
-            Atom::Lane(_) | Atom::Wrapped(_) => false,
+            Factor::Scalar(v) => self.scalar(*v, &mut HashSet::new()),
+            Factor::Slot(_) | Factor::Program(_) | Factor::Programs(_) => true,
+            Factor::Lane(_) | Factor::Wrapped(_) => false,
         })
     }
 
