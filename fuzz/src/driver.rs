@@ -2,7 +2,8 @@
 
 use crate::source::{Array, Kind, Source};
 use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::module::{Found, KERNEL, take_attribute};
+use kernel_compiler::front::source::{KERNEL, take_attribute};
+use kernel_compiler::module::Found;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
