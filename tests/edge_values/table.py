@@ -49,8 +49,8 @@ def bits(value, dtype):
 
 def specials(dtype):
     """Every class of number, with both signs."""
-    sizes = [MAX[dtype], NORMAL[dtype], NORMAL[dtype] - 1, 1] + [bits(v, dtype) for v in (1.0, 0.5, 3.0, 10.0, 100.0)]
-    sizes += [INF[dtype]] if dtype in INF else []
+    sizes = [MAX[dtype], NORMAL[dtype], NORMAL[dtype] - 1, 1, *([INF[dtype]] if dtype in INF else [])]
+    sizes += [bits(v, dtype) for v in (1.0, 0.5, 3.0, 10.0, 100.0)]
     return NAN[dtype] + [s | sign for s in [0, *sizes] for sign in (0, SIGN[dtype])]
 
 

@@ -31,7 +31,7 @@ mod tests {
                 assert!(sizes.iter().all(|s| s.len() == op.axes.len()), "{what}: a size of other axes");
                 assert!(sizes.iter().any(|s| s.contains(&0)), "{what}: nothing");
                 assert!(sizes.iter().any(|s| s.iter().all(|n| *n == 1)), "{what}: one element");
-                assert!(sizes.iter().any(|s| s.iter().product::<u64>() > 4), "{what}: more");
+                assert!(sizes.iter().any(|s| s.iter().product::<u64>() > 1), "{what}: more");
             }
         }
     }
