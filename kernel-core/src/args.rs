@@ -187,6 +187,12 @@ impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
 }
 
 impl<T> ViewArg<'_, T, 2> {
+    /// The first `extent` elements along an axis; all of them if there are no more.
+    pub fn narrowed(mut self, axis: usize, extent: u64) -> Self {
+        self.dims[axis] = self.dims[axis].min(extent);
+        self
+    }
+
     /// The transpose.
     pub fn flipped(self) -> Self {
         let ([rows, cols], [r, c]) = (self.dims, self.strides);
