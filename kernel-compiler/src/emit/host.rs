@@ -15,6 +15,7 @@ use crate::ir::{Func, Number, Op, Precision, Test};
 use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use std::collections::BTreeSet;
 
 /// What the expansion depends on beside the kernel.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +31,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// Those that `emulate = [..]` names; without it a set that [covers](cover) all features of the kernel.
+    /// Those that `emulate = [..]` names; without it the first configuration of each choice of types, and a set that
+    /// [covers](cover) the other features of the kernel.
     #[default]
     Chosen,
     All,
@@ -54,14 +56,17 @@ impl Emulate {
             (Emulate::All, _) => vec![true; instances.len()],
             (Emulate::Chosen, Some(list)) => instances.iter().map(|(config, _)| list.contains(config)).collect(),
             (Emulate::Chosen, None) => {
-                let candidates: Vec<_> = instances
-                    .iter()
-                    .map(|(_, versions)| {
-                        let features: Vec<&String> = versions.iter().flat_map(|v| &v.features).collect();
-                        (features, versions.iter().map(Version::cost).sum())
-                    })
-                    .collect();
-                let chosen = cover(&candidates);
+                let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
+                let is_first = |i: &usize| instances[*i].0 == 0;
+                // The first configuration of each choice of types, and what else has features that these have not.
+                let (mut chosen, rest): (Vec<usize>, Vec<usize>) = (0..instances.len()).partition(is_first);
+                let known: BTreeSet<&String> = chosen.iter().flat_map(|&i| features(i)).collect();
+                let more = |&i: &usize| {
+                    let new: Vec<&String> = features(i).filter(|f| !known.contains(f)).collect();
+                    (new, instances[i].1.iter().map(Version::cost).sum())
+                };
+                let candidates: Vec<(Vec<&String>, u64)> = rest.iter().map(more).collect();
+                chosen.extend(cover(&candidates).into_iter().map(|i| rest[i]));
                 (0..instances.len()).map(|i| chosen.contains(&i)).collect()
             }
         }
