@@ -219,7 +219,7 @@ fn edge_values_alone() {
 #[test]
 fn edge_values_are_compared() {
     let row = conformance::edge_values::rows("relu", kernel_core::DType::F32, false).next().expect("a row");
-    let mut outputs = vec![row.input::<f32>("x", row.size[0] as usize).expect("an input")];
+    let mut outputs = [row.input::<f32>("x", row.size[0] as usize).expect("an input")];
     let verdict = |y: &[f32]| {
         let outputs = [conformance::Output::of("y", y)];
         conformance::edge_values::compare(row, &outputs).expect("the same outputs")

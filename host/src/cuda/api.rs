@@ -76,8 +76,8 @@ macro_rules! api {
                         if f.is_null() {
                             return Err(Error::DriverTooOld { missing: $symbol });
                         }
-                        // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
                         let driver =
+                            // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
                             unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn($($t),*) -> Code>(f) };
                         Function { driver, refusal, generation }
                     },)*

@@ -297,8 +297,8 @@ impl World {
                 Ok(())
             }
             Step::Launch { stream, from, to, early } => self.work(stream, from, to, |s, x, y| {
-                // SAFETY: the kernel waits before it reads.
                 let options = LaunchOptions {
+                    // SAFETY: the kernel waits before it reads.
                     early: if early { unsafe { Early::allowed() } } else { Early::default() },
                     ..Default::default()
                 };
