@@ -3,7 +3,7 @@
 use crate::diag::Diagnostics;
 use crate::driver;
 use crate::emit::{config_id, types_id};
-use crate::front::instance::Instance;
+use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
 use crate::front::{module, parse};
@@ -51,9 +51,7 @@ pub fn of_file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
         let d = Diagnostics::default();
         for k in found.parse(&d).unwrap_or_default() {
             for i in k.instances() {
-                if let Ok(f) = driver::instance(&k, &i.types, i.config, &d) {
-                    driver::remarks(&f, i.config).into_iter().for_each(|m| add(&mut out, &k.name, &i, m));
-                }
+                of_instance(&mut out, &k, &i, &d);
             }
         }
     }
@@ -77,11 +75,18 @@ pub fn of_kernel<'a>(
     let mut out = vec![];
     for i in k.instances() {
         let wanted = types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
-        if wanted && let Ok(f) = driver::instance(&k, &i.types, i.config, &d) {
-            driver::remarks(&f, i.config).into_iter().for_each(|m| add(&mut out, &k.name, &i, m));
+        if wanted {
+            of_instance(&mut out, &k, &i, &d);
         }
     }
     Ok(out)
+}
+
+/// Adds the remarks on one instance; none where it has mistakes.
+fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
+    if let Ok(f) = driver::instance(k, &i.types, i.config, d) {
+        driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+    }
 }
 
 fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {
