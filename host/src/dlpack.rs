@@ -4,12 +4,10 @@
 //! ([`crate::Stream::from_raw`]), or synchronise.
 
 use crate::cuda::Cuda;
-use crate::cuda::context::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::foreign::check_address;
 use crate::runtime::Runtime;
 use core::ffi::c_void;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use kernel_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::sync::Arc;
@@ -76,7 +74,8 @@ pub struct DlpackTensor {
 /// The tensor, and the context whose work may use its memory.
 #[derive(Debug)]
 struct Held {
-    owner: ManuallyDrop<Owner>,
+    /// Taken by the drop alone.
+    owner: Option<Owner>,
     cuda: Option<Handle>,
 }
 
@@ -90,14 +89,9 @@ impl core::fmt::Debug for Handle {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let done =
-            self.cuda.as_ref().map_or(Ok(()), |c| c.0.join_streams().and_then(|()| c.0.synchronize(DEFAULT_STREAM)));
-        match done {
-            // SAFETY: dropped once, here.
-            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.owner) },
-            // Kernels may still use it: the other framework keeps it.
-            Err(e) => tracing::warn!(error = %e, "a DLPack tensor is not given back"),
-        }
+        let owner = self.owner.take();
+        let (Some(owner), Some(Handle(cuda))) = (owner, &self.cuda) else { return };
+        cuda.drop_borrowed(Box::new(owner));
     }
 }
 
@@ -192,15 +186,7 @@ impl DlpackTensor {
             rt.check_reachable(addr + len * dtype.size() as u64 - 1)?;
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
-        Ok(DlpackTensor {
-            addr,
-            place,
-            dtype,
-            dims,
-            strides,
-            read_only,
-            _owner: Held { owner: ManuallyDrop::new(owner), cuda },
-        })
+        Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
     }
 
     pub fn dtype(&self) -> DType {

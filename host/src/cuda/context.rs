@@ -57,6 +57,8 @@ pub(crate) struct Cuda {
     pub allocations: AtomicU64,
     /// Memory to be freed once the default stream waits for all who use it.
     pub waiting: Mutex<Vec<CUdeviceptr>>,
+    /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
+    borrowed: Mutex<Vec<Box<dyn Send + Sync>>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
@@ -217,6 +219,7 @@ impl Cuda {
                     streams: Mutex::default(),
                     allocations: AtomicU64::new(0),
                     waiting: Mutex::default(),
+                    borrowed: Mutex::default(),
                 })
             }
             Err(e) => {
@@ -328,6 +331,19 @@ impl Cuda {
         waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
     }
 
+    /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
+    /// owner is kept until a later wait succeeds, or until the context's end.
+    pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send + Sync>) {
+        // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
+        // call this library: no lock is held while they are dropped.
+        let mut owners = core::mem::take(&mut *self.borrowed.lock().unwrap_or_else(PoisonError::into_inner));
+        owners.push(owner);
+        if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
+            tracing::debug!(error = %e, count = owners.len(), "foreign tensors are given back later");
+            self.borrowed.lock().unwrap_or_else(PoisonError::into_inner).append(&mut owners);
+        }
+    }
+
     /// An event that measures no time.
     pub(crate) fn new_event(&self) -> Result<CUevent> {
         const DISABLE_TIMING: u32 = 2;
@@ -381,6 +397,17 @@ impl Drop for Cuda {
         // All streams are gone, and each was joined before.
         let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
         waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
+        let borrowed = core::mem::take(self.borrowed.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !borrowed.is_empty() {
+            match self.synchronize(DEFAULT_STREAM) {
+                // No kernel runs in a context that is lost.
+                Ok(()) | Err(Error::DeviceLost { .. } | Error::ContextDestroyed { .. }) => drop(borrowed),
+                Err(e) => {
+                    tracing::warn!(error = %e, count = borrowed.len(), "foreign tensors are not given back");
+                    core::mem::forget(borrowed);
+                }
+            }
+        }
         self.pool.destroy(self.api);
         if self.retained {
             // SAFETY: `primary` retained it for this value, and all that was made in it is gone.
