@@ -36,6 +36,7 @@ SIGNATURES = {
     "tile_softmax_rows": [P, P, L, L],
     "tile_attention": [I, P, P, P, P, L, L, L, L, L, F, I],
     "tile_set_stream": [P],
+    "tile_prepare": [I],
 }
 for name, args in SIGNATURES.items():
     f = getattr(lib, name)
@@ -85,7 +86,7 @@ EMPTY = {
 # Those of no elements are 0, where there is a place for it.
 SUMS = {"solve_reduction": [P, P, 0], "solve_count_array_element": [P, P, 0, 5], "solve_count_2d_array_element": [P, P, 0, 3, 5],
         "solve_fp16_dot_product": [P, P, P, 0]}
-assert {*EMPTY, *SUMS, "tile_set_stream"} == {*SIGNATURES}, "a function is missing"
+assert {*EMPTY, *SUMS, "tile_set_stream", "tile_prepare"} == {*SIGNATURES}, "a function is missing"
 HELD = b"\x4d" * 64
 for name, args in EMPTY.items():
     for zero in [i for i, a in enumerate(args) if a is Z]:
