@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use tile_fuzz::{Kernel, Kind, Said, kernel, test_file};
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn write(out: &PathBuf, kernels: &[Kernel]) -> Result<(), Box<dyn Error>> {
+fn write(out: &Path, kernels: &[Kernel]) -> Result<(), Box<dyn Error>> {
     let mut files = BTreeMap::new();
     let mut index = String::new();
     for (i, some) in kernels.chunks(PER_FILE).enumerate() {
