@@ -59,6 +59,8 @@ struct Shape {
     m: usize,
     n: usize,
     k: usize,
+    /// Thread blocks of a cluster.
+    ctas: usize,
 }
 
 pub fn kernel(name: &str, seed: u64) -> Kernel {
@@ -71,11 +73,12 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     }
     let scale = if ty == DType::F32 && how.is_empty() { 2 } else { 1 };
     // Clusters are for warpgroups that take windows, of 64 rows each.
-    let ctas = if least > 1 && s.once_in(6) { *s.pick(&[2, 2, 4, 4, 8]) } else { 1 };
+    let ctas = if least > 1 && s.once_in(3) { *s.pick(&[2, 2, 4, 4, 8]) } else { 1 };
     let shape = Shape {
         m: if ctas > 1 { 64 * ctas } else { *s.pick(&[16, 32, 64, 64, 64, 128, 128]) / scale },
         n: if ctas > 2 { *s.pick(&[8, 32, 64]) } else { *s.pick(&[8, 16, 24, 32, 64, 64, 96, 128]) / scale },
         k: (*s.pick(&[16, 32, 32, 64, 64, 128]) / scale).max(if ty.size() == 1 { 32 } else { least.min(16) }),
+        ctas,
     };
     let aligned = 16 / ty.size();
     // Multiples of all, and what is none.
@@ -257,7 +260,7 @@ fn prepared(s: &mut Source, v: Value, ty: DType) -> Value {
 
 /// All of a tile of the result: a loop, or two, and what is stored.
 fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DType, how: &str) {
-    let Shape { m, n, k } = *shape;
+    let Shape { m, n, k, .. } = *shape;
     s.line(format!("let mut acc = {};", sums.zeros(&[m, n])));
     // Beside the product: sums of the left operand's rows, or a second product.
     let besides = s.rng.u8(..8);
@@ -341,7 +344,8 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
     };
     // Now and then the result is added to the matrix that is written.
-    let in_place = !to.is_float8() && s.once_in(5);
+    // A program of a cluster reads nothing that it writes, and reduces no columns.
+    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5);
     let pad = *s.pick(&["", "", " + 16", " + 5"]);
     if in_place {
         let top = to.input();
@@ -375,7 +379,7 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
                 Value::new(format!("({} + {})", v.text, s.convert(&old, ty)), ty, &[m, n], v.top + 8)
             }
             4 => {
-                let axis = s.rng.usize(..2);
+                let axis = if shape.ctas > 1 { 1 } else { s.rng.usize(..2) };
                 let v = s.hold(&v);
                 let v = s.at_most(v, 1000);
                 let v = s.hold(&v);
