@@ -194,5 +194,7 @@ fn sync_tree(path: &Path) -> io::Result<()> {
     sync_dir(path)
 }
 
+#[cfg(all(test, target_os = "linux"))]
+mod faults;
 #[cfg(test)]
 mod tests;

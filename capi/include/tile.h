@@ -4,7 +4,9 @@
  * Tensors are device pointers, contiguous, row-major, aligned to their element; a length of zero is a success that
  * touches nothing. Work is enqueued on the legacy default stream of the caller's current context (else the device's
  * primary one), or on the stream given to tile_set_stream; nothing waits, but for a first call that tunes. Outputs of
- * element-wise functions may equal an input; any other overlap is an error. Every function may be called from any thread.
+ * element-wise functions may equal an input; any other overlap is an error. Every function may be called from any
+ * thread, whatever its stack has left, and in a forked process: on the CPU it works there, after CUDA was used in the
+ * parent it is TILE_ERROR_NO_DEVICE.
  *
  * With TILE_BACKEND=cpu in the environment pointers are host pointers, and the work is done when the call returns. */
 
@@ -23,7 +25,7 @@
 // An output overlaps another array in a way that is not allowed.
 #define TILE_ERROR_OVERLAP 2
 
-// No usable GPU, driver or compiled kernel.
+// No usable GPU, driver or compiled kernel; or the process was forked after CUDA was used.
 #define TILE_ERROR_NO_DEVICE 3
 
 // Not enough memory.
@@ -49,6 +51,11 @@ extern "C" {
 // `stream` is NULL or a stream of the context that is current when the thread calls an operation, and it is not
 // destroyed before the thread has set another one.
 int tile_set_stream(void *stream);
+
+// With `on` of 1 the calling thread's later calls prepare: they check their arguments, load the kernels that they
+// would launch, allocate scratch memory on the thread's stream, and enqueue nothing, until it is 0 again. A call that
+// was prepared does none of that in a CUDA graph's capture. Outputs are not written.
+int tile_prepare(int on);
 
 // o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared
 // of q that follow each other; d is 128 at most. With causal of 1 the last query sees all keys, the one before it all but the last,
@@ -183,7 +190,8 @@ int solve_gemm(const uint16_t *A,
 // C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
 // scale * (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
 // distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1 / scale_C, each
-// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated.
+// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated. A scale, or 1 / scale_C,
+// that is zero, infinite or a NaN is an error.
 //
 // # Safety
 // The pointers address M * K, K * N and M * N elements.

@@ -34,14 +34,19 @@ pub unsafe extern "C" fn tile_attention(
             [long("heads", heads)?, long("queries", queries)?, long("d", d)?],
             [long("shared", shared)?, long("keys", keys)?, long("d", d)?],
         );
-        match dtype {
-            1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),
-            2 => typed::<bf16>([q, k, v], o, q_dims, k_dims, scale, causal),
-            other => Err(Failure::argument(format!("dtype is {other}: 1 is f16, 2 bf16"))),
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),
+                2 => typed::<bf16>([q, k, v], o, q_dims, k_dims, scale, causal),
+                other => Err(Failure::argument(format!("dtype is {other}: 1 is f16, 2 bf16"))),
+            }
         }
     })
 }
 
+/// # Safety
+/// The pointers address as many elements as the extents say.
 unsafe fn typed<T: Attend>(
     [q, k, v]: [*const c_void; 3],
     o: *mut c_void,
@@ -51,12 +56,15 @@ unsafe fn typed<T: Attend>(
     causal: bool,
 ) -> Result<()> {
     let (n, of_k) = (volume(&q_dims)?, volume(&k_dims)?);
-    let (q, k, v) = (
-        Array::<T>::new("q", q.cast(), n)?,
-        Array::<T>::new("k", k.cast(), of_k)?,
-        Array::<T>::new("v", v.cast(), of_k)?,
-    );
-    let o = Array::<T>::new("o", o.cast_const().cast(), n)?;
+    // SAFETY: the caller's contract.
+    let (q, k, v, o) = unsafe {
+        (
+            Array::<T>::new("q", q.cast(), n)?,
+            Array::<T>::new("k", k.cast(), of_k)?,
+            Array::<T>::new("v", v.cast(), of_k)?,
+            Array::<T>::new("o", o.cast_const().cast(), n)?,
+        )
+    };
     for input in [&q, &k, &v] {
         o.apart(input)?;
     }

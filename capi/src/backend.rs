@@ -4,25 +4,34 @@ use crate::guard::Result;
 use core::ffi::c_void;
 use host::ops::On;
 use host::{Place, Runtime, Stream};
+use kernel_core::cpu::fork::PerProcess;
 use std::cell::{Cell, RefCell};
-use std::sync::OnceLock;
 
 thread_local! {
     /// What `tile_set_stream` was given; null is the legacy default stream.
     static STREAM: Cell<*mut c_void> = const { Cell::new(core::ptr::null_mut()) };
+    /// What `tile_prepare` was given.
+    static PREPARING: Cell<bool> = const { Cell::new(false) };
     /// The stream made of it, kept for its scratch memory, with its runtime.
     static MADE: RefCell<Option<(*mut c_void, Runtime, Stream)>> = const { RefCell::new(None) };
 }
 
-pub(crate) fn set_stream(stream: *mut c_void) {
+/// # Safety
+/// As of [`tile_set_stream`](crate::tile_set_stream).
+pub(crate) unsafe fn set_stream(stream: *mut c_void) {
     STREAM.set(stream);
     MADE.take();
 }
 
-/// The backend that `TILE_BACKEND` names, made once; none where the caller's CUDA context decides: without the variable,
-/// and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`], at every call.
+pub(crate) fn set_preparing(on: bool) {
+    PREPARING.set(on);
+}
+
+/// The backend that `TILE_BACKEND` names, made once in a process; none where the caller's CUDA context decides: without
+/// the variable, and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`],
+/// at every call.
 fn named() -> host::Result<Option<&'static Runtime>> {
-    static NAMED: OnceLock<host::Result<Option<Runtime>>> = OnceLock::new();
+    static NAMED: PerProcess<host::Result<Option<Runtime>>> = PerProcess::new();
     let made = NAMED.get_or_init(|| {
         let name = std::env::var_os("TILE_BACKEND").unwrap_or_default();
         match &*name.to_string_lossy() {
@@ -45,11 +54,11 @@ pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> host::Result<(
     };
     let place = rt.device().place;
     let raw = STREAM.get();
-    if raw.is_null() || place == Place::Host {
-        return Ok(run(&On::new(&rt).in_place(), place)?);
-    }
-    let stream = foreign(&rt, raw)?;
-    Ok(run(&On::new(&rt).stream(&stream).in_place(), place)?)
+    let stream = match raw.is_null() || place == Place::Host {
+        true => rt.stream().clone(),
+        false => foreign(&rt, raw)?,
+    };
+    Ok(run(&On::new(&rt).stream(&stream).in_place().preparing(PREPARING.get()), place)?)
 }
 
 /// The thread's stream in this runtime; made once.
@@ -61,7 +70,7 @@ fn foreign(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
         {
             return Ok(stream.clone());
         }
-        // SAFETY: the caller of tile_set_stream vouches for the stream.
+        // SAFETY: null, or what `set_stream` was given: its caller keeps the stream until it sets another one.
         let stream = unsafe { Stream::from_raw(rt, raw) }?;
         *made = Some((raw, rt.clone(), stream.clone()));
         Ok(stream)

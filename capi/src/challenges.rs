@@ -13,7 +13,8 @@ use kernel_core::f16;
 /// The pointers address N floats each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_vector_add(A: *const c_float, B: *const c_float, C: *mut c_float, N: usize) -> c_int {
-    enter(|| crate::general::add(A, B, C, N as u64))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { crate::general::add(A, B, C, N as u64) })
 }
 
 /// output = the transpose of the rows x cols matrix input.
@@ -30,7 +31,8 @@ pub unsafe extern "C" fn solve_matrix_transpose(
     enter(|| {
         let (rows, cols) = (int("rows", rows)?, int("cols", cols)?);
         let n = area(rows, cols)?;
-        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        // SAFETY: the caller's contract.
+        let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
         backend::with(n, |on, place| ops::matrix_transpose(on, x.input(place), y.output(place), rows, cols))
     })
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn solve_matrix_transpose(
 pub unsafe extern "C" fn solve_softmax(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
     enter(|| {
         let n = int("N", N)?;
-        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        // SAFETY: the caller's contract.
+        let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
         backend::with(n, |on, place| ops::softmax_1d(on, x.input(place), y.output(place)))
     })
@@ -59,7 +62,8 @@ pub unsafe extern "C" fn solve_color_inversion(image: *mut c_uchar, width: c_int
     enter(|| {
         let (width, height) = (int("width", width)?, int("height", height)?);
         let n = area(area(width, height)?, 4)?;
-        let image = Array::new("image", image.cast_const(), n)?;
+        // SAFETY: the caller's contract.
+        let image = unsafe { Array::new("image", image.cast_const(), n) }?;
         backend::with(n, |on, place| ops::color_inversion(on, image.output(place), width, height))
     })
 }
@@ -83,9 +87,17 @@ pub unsafe extern "C" fn solve_1d_convolution(
                 "kernel_size is {taps}: more taps than the {n} elements of the input"
             )));
         }
-        let outputs = if n == 0 || taps == 0 { 0 } else { n - taps + 1 };
-        let (x, w) = (Array::new("input", input, n)?, Array::new("kernel", kernel, taps)?);
-        let y = Array::new("output", output.cast_const(), outputs)?;
+        // Of an empty operand nothing is computed: no pointer is looked at.
+        let (n, taps) = if n == 0 || taps == 0 { (0, 0) } else { (n, taps) };
+        let outputs = if n == 0 { 0 } else { n - taps + 1 };
+        // SAFETY: the caller's contract.
+        let (x, w, y) = unsafe {
+            (
+                Array::new("input", input, n)?,
+                Array::new("kernel", kernel, taps)?,
+                Array::new("output", output.cast_const(), outputs)?,
+            )
+        };
         y.apart(&x)?;
         y.apart(&w)?;
         backend::with(n.min(taps), |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
@@ -100,7 +112,8 @@ pub unsafe extern "C" fn solve_1d_convolution(
 pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c_int {
     enter(|| {
         let n = int("N", N)?;
-        let x = Array::new("input", input.cast_const(), n)?;
+        // SAFETY: the caller's contract.
+        let x = unsafe { Array::new("input", input.cast_const(), n) }?;
         backend::with(n, |on, place| ops::reverse_array(on, x.output(place)))
     })
 }
@@ -111,7 +124,8 @@ pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c
 /// The pointers address N floats each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
-    enter(|| crate::general::relu(input, output, int("N", N)?))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { crate::general::relu(input, output, int("N", N)?) })
 }
 
 /// output = input, or 0.01 * input where that is negative. Output may be input.
@@ -120,7 +134,8 @@ pub unsafe extern "C" fn solve_relu(input: *const c_float, output: *mut c_float,
 /// The pointers address N floats each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_leaky_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
-    enter(|| crate::general::leaky_relu(input, output, int("N", N)?))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { crate::general::leaky_relu(input, output, int("N", N)?) })
 }
 
 /// GeLU, tanh form. Output may be input.
@@ -129,7 +144,8 @@ pub unsafe extern "C" fn solve_leaky_relu(input: *const c_float, output: *mut c_
 /// The pointers address N floats each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_gelu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
-    enter(|| crate::general::gelu(input, output, int("N", N)?))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { crate::general::gelu(input, output, int("N", N)?) })
 }
 
 /// R rounds of 32-bit FNV-1a over the 4 bytes of each value, low byte first. Output may be input.
@@ -140,7 +156,8 @@ pub unsafe extern "C" fn solve_gelu(input: *const c_float, output: *mut c_float,
 pub unsafe extern "C" fn solve_rainbow_table(input: *const c_int, output: *mut c_uint, N: c_int, R: c_int) -> c_int {
     enter(|| {
         let (n, rounds) = (int("N", N)?, int("R", R)?);
-        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?);
+        // SAFETY: the caller's contract.
+        let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         if output.cast_const().cast() != input {
             y.apart(&x)?;
         }
@@ -157,7 +174,8 @@ pub unsafe extern "C" fn solve_matrix_copy(A: *const c_float, B: *mut c_float, N
     enter(|| {
         let side = int("N", N)?;
         let n = area(side, side)?;
-        let (a, b) = (Array::new("A", A, n)?, Array::new("B", B.cast_const(), n)?);
+        // SAFETY: the caller's contract.
+        let (a, b) = unsafe { (Array::new("A", A, n)?, Array::new("B", B.cast_const(), n)?) };
         b.apart_or_same(&a)?;
         backend::with(n, |on, place| ops::matrix_copy(on, a.input(place), b.output(place)))
     })
@@ -174,7 +192,8 @@ pub unsafe extern "C" fn solve_count_array_element(
     N: c_int,
     K: c_int,
 ) -> c_int {
-    enter(|| count(input, output, int("N", N)?, K))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { count(input, output, int("N", N)?, K) })
 }
 
 /// *output = how many elements of the N x M matrix equal K.
@@ -190,13 +209,18 @@ pub unsafe extern "C" fn solve_count_2d_array_element(
     K: c_int,
 ) -> c_int {
     // A contiguous matrix is an array.
-    enter(|| count(input, output, area(int("N", N)?, int("M", M)?)?, K))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { count(input, output, area(int("N", N)?, int("M", M)?)?, K) })
 }
 
-// Of nothing the count and the sum are 0, where there is a place for it.
+/// Of nothing the count and the sum are 0, where there is a place for it.
+///
+/// # Safety
+/// The pointers address `n` elements and one.
 unsafe fn count(input: *const c_int, output: *mut c_int, n: u64, k: c_int) -> crate::guard::Result<()> {
     let one = u64::from(n > 0 || !output.is_null());
-    let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?);
+    // SAFETY: the caller's contract.
+    let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
     y.apart(&x)?;
     backend::with(one, |on, place| ops::count_array_element(on, x.input(place), y.output(place), k))
 }
@@ -210,7 +234,8 @@ pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_f
     enter(|| {
         let n = int("N", N)?;
         let one = u64::from(n > 0 || !output.is_null());
-        let (x, y) = (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?);
+        // SAFETY: the caller's contract.
+        let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
         y.apart(&x)?;
         backend::with(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
     })
@@ -225,8 +250,14 @@ pub unsafe extern "C" fn solve_fp16_dot_product(A: *const u16, B: *const u16, re
     enter(|| {
         let n = int("N", N)?;
         let one = u64::from(n > 0 || !result.is_null());
-        let (a, b) = (Array::<f16>::new("A", A.cast(), n)?, Array::<f16>::new("B", B.cast(), n)?);
-        let y = Array::<f16>::new("result", result.cast_const().cast(), one)?;
+        // SAFETY: the caller's contract.
+        let (a, b, y) = unsafe {
+            (
+                Array::<f16>::new("A", A.cast(), n)?,
+                Array::<f16>::new("B", B.cast(), n)?,
+                Array::<f16>::new("result", result.cast_const().cast(), one)?,
+            )
+        };
         y.apart(&a)?;
         y.apart(&b)?;
         backend::with(one, |on, place| ops::dot_product(on, a.input(place), b.input(place), y.output(place)))

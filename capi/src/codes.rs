@@ -9,7 +9,7 @@ pub const TILE_OK: c_int = 0;
 pub const TILE_ERROR_ARGUMENT: c_int = 1;
 /// An output overlaps another array in a way that is not allowed.
 pub const TILE_ERROR_OVERLAP: c_int = 2;
-/// No usable GPU, driver or compiled kernel.
+/// No usable GPU, driver or compiled kernel; or the process was forked after CUDA was used.
 pub const TILE_ERROR_NO_DEVICE: c_int = 3;
 /// Not enough memory.
 pub const TILE_ERROR_MEMORY: c_int = 4;
@@ -36,6 +36,7 @@ pub(crate) fn code_of(error: &Error) -> c_int {
         Error::NoCuda { .. }
         | Error::NoDevice { .. }
         | Error::DriverTooOld { .. }
+        | Error::Forked
         | Error::MissingBundle { .. }
         | Error::NoTarget { .. } => TILE_ERROR_NO_DEVICE,
         Error::OutOfMemory { .. } => TILE_ERROR_MEMORY,

@@ -25,7 +25,9 @@ pub unsafe extern "C" fn solve_gemm(
 ) -> c_int {
     enter(|| {
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
-        let p = Operands::<f16, f16, 2>::new(["A", "B", "C"], A.cast(), B.cast(), C.cast(), [m, k], [k, n], [m, n])?;
+        let (a, b, c) = (A.cast::<f16>(), B.cast(), C.cast::<f16>());
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], a, b, c, [m, k], [k, n], [m, n]) }?;
         p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
     })
 }
@@ -33,7 +35,8 @@ pub unsafe extern "C" fn solve_gemm(
 /// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
 /// scale * (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
 /// distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1 / scale_C, each
-/// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated.
+/// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated. A scale, or 1 / scale_C,
+/// that is zero, infinite or a NaN is an error.
 ///
 /// # Safety
 /// The pointers address M * K, K * N and M * N elements.
@@ -62,7 +65,9 @@ pub unsafe extern "C" fn solve_int8_quantized_matmul(
             zero("zero_point_C", zero_point_C)?,
         );
         let q = Quantisation { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
-        let p = Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n])?;
+        q.check()?;
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n]) }?;
         p.run(|on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
     })
 }
@@ -81,7 +86,11 @@ pub unsafe extern "C" fn solve_batched_matrix_multiplication(
     N: c_int,
     K: c_int,
 ) -> c_int {
-    enter(|| batched(["A", "B", "C"], A, B, C, [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?]))
+    enter(|| {
+        let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
+        // SAFETY: the caller's contract.
+        unsafe { batched(["A", "B", "C"], A, B, C, extents) }
+    })
 }
 
 /// The same of f16 bits, accumulated in f32.
@@ -99,13 +108,9 @@ pub unsafe extern "C" fn solve_fp16_batched_matmul(
     K: c_int,
 ) -> c_int {
     enter(|| {
-        batched::<f16>(
-            ["A", "B", "C"],
-            A.cast(),
-            B.cast(),
-            C.cast(),
-            [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?],
-        )
+        let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
+        // SAFETY: the caller's contract.
+        unsafe { batched::<f16>(["A", "B", "C"], A.cast(), B.cast(), C.cast(), extents) }
     })
 }
 
@@ -128,15 +133,20 @@ pub unsafe extern "C" fn tile_batched_matmul(
     enter(|| {
         let extents = [long("batch", batch)?, long("m", m)?, long("n", n)?, long("k", k)?];
         let names = ["a", "b", "c"];
-        match dtype {
-            0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
-            1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
-            2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
-            other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+        // SAFETY: the caller's contract.
+        unsafe {
+            match dtype {
+                0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
+                1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
+                2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
+                other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+            }
         }
     })
 }
 
+/// # Safety
+/// The pointers address batches of matrices of the extents.
 unsafe fn batched<T: BatchMultiply>(
     names: [&str; 3],
     a: *const T,
@@ -144,6 +154,7 @@ unsafe fn batched<T: BatchMultiply>(
     c: *mut T,
     [batch, m, n, k]: [u64; 4],
 ) -> Result<()> {
-    let p = Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n])?;
+    // SAFETY: the caller's contract.
+    let p = unsafe { Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n]) }?;
     p.run(|on, a, b, c| ops::batched_matmul(on, a, b, c))
 }

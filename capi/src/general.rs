@@ -10,12 +10,18 @@ use kernel_core::{bf16, f16};
 /// The slope of the leaky ReLU.
 const SLOPE: f32 = 0.01;
 
-macro_rules! by_dtype { ($dtype:expr, $f:ident($($ptr:ident),*; $n:expr)) => { match $dtype {
-    0 => $f::<f32>($($ptr.cast()),*, $n),
-    1 => $f::<f16>($($ptr.cast()),*, $n),
-    2 => $f::<bf16>($($ptr.cast()),*, $n),
-    other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
-} } }
+macro_rules! by_dtype { ($dtype:expr, $f:ident($($ptr:ident),*; $n:expr)) => {{
+    let n = $n;
+    // SAFETY: the contract of the C function around it: the pointers address `n` elements of the dtype.
+    unsafe {
+        match $dtype {
+            0 => $f::<f32>($($ptr.cast()),*, n),
+            1 => $f::<f16>($($ptr.cast()),*, n),
+            2 => $f::<bf16>($($ptr.cast()),*, n),
+            other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+        }
+    }
+}} }
 
 /// c = a + b, for dtype 0 (f32), 1 (f16), 2 (bf16). c may be a or b.
 ///
@@ -73,38 +79,54 @@ pub unsafe extern "C" fn tile_softmax_rows(
     enter(|| {
         let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
         let n = area(rows, cols)?;
-        let (x, y) = (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?);
+        // SAFETY: the caller's contract.
+        let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
         y.apart(&x)?;
         backend::with(n, |on, place| ops::softmax_rows(on, x.input(place), y.output(place), rows, cols))
     })
 }
 
+/// # Safety
+/// The pointers address `n` elements each.
 pub(crate) unsafe fn add<T: Float>(a: *const T, b: *const T, c: *mut T, n: u64) -> Result<()> {
-    let (a, b, c) = (Array::new("a", a, n)?, Array::new("b", b, n)?, Array::new("c", c.cast_const(), n)?);
+    // SAFETY: the caller's contract.
+    let (a, b, c) = unsafe { (Array::new("a", a, n)?, Array::new("b", b, n)?, Array::new("c", c.cast_const(), n)?) };
     c.apart_or_same(&a)?;
     c.apart_or_same(&b)?;
     backend::with(n, |on, place| ops::vector_add(on, a.input(place), b.input(place), c.output(place)))
 }
 
+/// # Safety
+/// The pointers address `n` elements each.
 unsafe fn unary<T: Float>(
     x: *const T,
     y: *mut T,
     n: u64,
     run: impl FnOnce(&ops::On, kernel_core::SliceArg<T>, kernel_core::SliceMutArg<T>) -> host::Result<()>,
 ) -> Result<()> {
-    let (x, y) = (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?);
+    // SAFETY: the caller's contract.
+    let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
     y.apart_or_same(&x)?;
     backend::with(n, |on, place| run(on, x.input(place), y.output(place)))
 }
 
+/// # Safety
+/// The pointers address `n` elements each.
 pub(crate) unsafe fn relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
-    unary(x, y, n, |on, x, y| ops::relu(on, x, y))
+    // SAFETY: the caller's contract.
+    unsafe { unary(x, y, n, |on, x, y| ops::relu(on, x, y)) }
 }
 
+/// # Safety
+/// The pointers address `n` elements each.
 pub(crate) unsafe fn leaky_relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
-    unary(x, y, n, |on, x, y| ops::leaky_relu(on, x, y, SLOPE))
+    // SAFETY: the caller's contract.
+    unsafe { unary(x, y, n, |on, x, y| ops::leaky_relu(on, x, y, SLOPE)) }
 }
 
+/// # Safety
+/// The pointers address `n` elements each.
 pub(crate) unsafe fn gelu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
-    unary(x, y, n, |on, x, y| ops::gelu(on, x, y))
+    // SAFETY: the caller's contract.
+    unsafe { unary(x, y, n, |on, x, y| ops::gelu(on, x, y)) }
 }

@@ -1,11 +1,12 @@
 //! The boundary: no panic crosses it, and every error leaves a message.
 
-use crate::codes::{TILE_ERROR_ARGUMENT, TILE_ERROR_INTERNAL, TILE_ERROR_OVERLAP, TILE_OK, code_of};
+use crate::codes::{TILE_ERROR_ARGUMENT, TILE_ERROR_INTERNAL, TILE_ERROR_MEMORY, TILE_ERROR_OVERLAP, TILE_OK, code_of};
+use crate::stack;
 use core::ffi::{c_char, c_int};
+use kernel_core::cpu::fork::PerProcess;
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
 /// Why a call failed.
 pub(crate) struct Failure {
@@ -42,11 +43,15 @@ pub extern "C" fn tile_last_error() -> *const c_char {
     LAST.try_with(|m| m.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Runs a call's body.
+/// Runs a call's body, on a stack that has room for it.
 pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
-    static FIRST: Once = Once::new();
+    stack::with_room(|| guarded(body)).unwrap_or_else(|message| remember(TILE_ERROR_MEMORY, message))
+}
+
+fn guarded(body: impl FnOnce() -> Result<()>) -> c_int {
+    static FIRST: PerProcess<()> = PerProcess::new();
     let body = || {
-        FIRST.call_once(host::warnings_to_stderr);
+        FIRST.get_or_init(host::warnings_to_stderr);
         body()
     };
     match catch_unwind(AssertUnwindSafe(body)) {

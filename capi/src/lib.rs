@@ -11,8 +11,11 @@ mod codes;
 mod gemm;
 mod general;
 mod guard;
+#[cfg(test)]
+mod hostile;
 mod matmul;
 mod memory;
+mod stack;
 
 pub use attention::*;
 pub use challenges::*;
@@ -33,7 +36,19 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_set_stream(stream: *mut c_void) -> c_int {
     guard::enter(|| {
-        backend::set_stream(stream);
+        // SAFETY: the caller's contract.
+        unsafe { backend::set_stream(stream) };
+        Ok(())
+    })
+}
+
+/// With `on` of 1 the calling thread's later calls prepare: they check their arguments, load the kernels that they
+/// would launch, allocate scratch memory on the thread's stream, and enqueue nothing, until it is 0 again. A call that
+/// was prepared does none of that in a CUDA graph's capture. Outputs are not written.
+#[unsafe(no_mangle)]
+pub extern "C" fn tile_prepare(on: c_int) -> c_int {
+    guard::enter(|| {
+        backend::set_preparing(memory::flag("on", on)?);
         Ok(())
     })
 }

@@ -33,7 +33,8 @@ pub unsafe extern "C" fn solve_matrix_multiplication(
 ) -> c_int {
     enter(|| {
         let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
-        let p = Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k])?;
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k]) }?;
         p.run(|on, a, b, c| ops::matrix_multiplication(on, a, b, c))
     })
 }
@@ -56,7 +57,8 @@ pub unsafe extern "C" fn tile_matmul(
     n: c_longlong,
     k: c_longlong,
 ) -> c_int {
-    enter(|| general(Activation::None, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { general(Activation::None, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]) })
 }
 
 /// As tile_matmul, with max(x, 0) of every sum.
@@ -76,7 +78,8 @@ pub unsafe extern "C" fn tile_matmul_relu(
     n: c_longlong,
     k: c_longlong,
 ) -> c_int {
-    enter(|| general(Activation::Relu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { general(Activation::Relu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]) })
 }
 
 /// As tile_matmul, with 0.01 x for every negative sum x; not of int8.
@@ -96,9 +99,12 @@ pub unsafe extern "C" fn tile_matmul_leaky_relu(
     n: c_longlong,
     k: c_longlong,
 ) -> c_int {
-    enter(|| general(Activation::LeakyRelu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]))
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { general(Activation::LeakyRelu, [dtype, precision, trans_a, trans_b], a, b, c, [m, n, k]) })
 }
 
+/// # Safety
+/// As of [`tile_matmul`].
 unsafe fn general(
     activation: Activation,
     [dtype, precision, trans_a, trans_b]: [c_int; 4],
@@ -120,22 +126,27 @@ unsafe fn general(
     };
     let transpose = Transpose { a: flag("trans_a", trans_a)?, b: flag("trans_b", trans_b)? };
     let extents = [long("m", m)?, long("n", n)?, long("k", k)?];
-    match dtype {
-        0 => typed::<f32>(activation, precision, transpose, a, b, c, extents),
-        1 => typed::<f16>(activation, precision, transpose, a, b, c, extents),
-        2 => typed::<bf16>(activation, precision, transpose, a, b, c, extents),
-        3 if activation == Activation::LeakyRelu => {
-            Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into()))
-        }
-        3 => typed::<i8>(activation, precision, transpose, a, b, c, extents),
-        4 => typed::<f8e4m3>(activation, precision, transpose, a, b, c, extents),
-        5 => typed::<f8e5m2>(activation, precision, transpose, a, b, c, extents),
-        other => {
-            Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3, 5 fp8 e5m2")))
+    // SAFETY: the caller's contract.
+    unsafe {
+        match dtype {
+            0 => typed::<f32>(activation, precision, transpose, a, b, c, extents),
+            1 => typed::<f16>(activation, precision, transpose, a, b, c, extents),
+            2 => typed::<bf16>(activation, precision, transpose, a, b, c, extents),
+            3 if activation == Activation::LeakyRelu => {
+                Err(Failure::argument("dtype is 3: a fraction of an int32 is none".into()))
+            }
+            3 => typed::<i8>(activation, precision, transpose, a, b, c, extents),
+            4 => typed::<f8e4m3>(activation, precision, transpose, a, b, c, extents),
+            5 => typed::<f8e5m2>(activation, precision, transpose, a, b, c, extents),
+            other => Err(Failure::argument(format!(
+                "dtype is {other}: 0 is f32, 1 f16, 2 bf16, 3 int8, 4 fp8 e4m3, 5 fp8 e5m2"
+            ))),
         }
     }
 }
 
+/// # Safety
+/// The pointers address matrices of T and of its products, of the extents.
 unsafe fn typed<T: Multiply>(
     activation: Activation,
     precision: Precision,
@@ -146,7 +157,9 @@ unsafe fn typed<T: Multiply>(
     [m, n, k]: [u64; 3],
 ) -> Result<()> {
     let (dims_a, dims_b) = (if t.a { [k, m] } else { [m, k] }, if t.b { [n, k] } else { [k, n] });
-    let p = Operands::<T, T::Product, 2>::new(["a", "b", "c"], a.cast(), b.cast(), c.cast(), dims_a, dims_b, [m, n])?;
+    let (a, b, c) = (a.cast(), b.cast(), c.cast());
+    // SAFETY: the caller's contract.
+    let p = unsafe { Operands::<T, T::Product, 2>::new(["a", "b", "c"], a, b, c, dims_a, dims_b, [m, n]) }?;
     p.run(|on, a, b, c| match activation {
         Activation::None => ops::matmul(on, a, b, c, t, precision),
         Activation::Relu => ops::matmul_relu(on, a, b, c, t, precision),
@@ -162,7 +175,9 @@ pub(crate) struct Operands<'a, T, U, const R: usize> {
 }
 
 impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
-    pub fn new(
+    /// # Safety
+    /// The pointers address as many elements as the extents say; otherwise as of [`Array::new`].
+    pub unsafe fn new(
         names: [&'a str; 3],
         a: *const T,
         b: *const T,
@@ -174,17 +189,20 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
         let results = volume(&dims_c)?;
         // Without a result nothing is read.
         let read = |dims| if results == 0 { Ok(0) } else { volume(dims) };
-        let a = Array::new(names[0], a, read(&dims_a)?)?;
-        let b = Array::new(names[1], b, read(&dims_b)?)?;
-        let c = Array::new(names[2], c.cast_const(), results)?;
+        // SAFETY: the caller's contract.
+        let (a, b, c) = unsafe {
+            (
+                Array::new(names[0], a, read(&dims_a)?)?,
+                Array::new(names[1], b, read(&dims_b)?)?,
+                Array::new(names[2], c.cast_const(), results)?,
+            )
+        };
         c.apart(&a)?;
         c.apart(&b)?;
         Ok(Operands { a: (a, dims_a), b: (b, dims_b), c: (c, dims_c) })
     }
 
-    /// # Safety
-    /// The memory is the caller's to read and to write.
-    pub unsafe fn run(
+    pub fn run(
         &self,
         multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> host::Result<()>,
     ) -> Result<()> {

@@ -48,7 +48,12 @@ pub(crate) struct Array<'a, T> {
 
 impl<'a, T: Element> Array<'a, T> {
     /// Not null, aligned to its element, and of a size that can be addressed. Without elements anything is fine.
-    pub fn new(name: &'a str, ptr: *const T, len: u64) -> Result<Self> {
+    ///
+    /// # Safety
+    /// The pointer is an argument of the C function that is called. It addresses `len` elements on the device of the call,
+    /// which live and are the caller's until the operation is done, for this library to read, and to write where
+    /// [`Array::output`] is asked for.
+    pub unsafe fn new(name: &'a str, ptr: *const T, len: u64) -> Result<Self> {
         let a = Array { name, ptr, len };
         if len == 0 {
             return Ok(a);
@@ -80,16 +85,16 @@ impl<'a, T: Element> Array<'a, T> {
         (self.ptr as u64, self.ptr as u64 + self.len * size_of::<T>() as u64)
     }
 
-    /// # Safety
-    /// The memory is the caller's to read, at the place where `place` says.
-    pub unsafe fn input(&self, place: Place) -> SliceArg<'a, T> {
-        SliceArg::from_raw(self.ptr as u64, self.len, place)
+    /// At the place of the call, as [`backend::with`](crate::backend::with) gives it.
+    pub fn input(&self, place: Place) -> SliceArg<'a, T> {
+        // SAFETY: the contract of `new`.
+        unsafe { SliceArg::from_raw(self.ptr as u64, self.len, place) }
     }
 
-    /// # Safety
-    /// The memory is the caller's to write, at the place where `place` says.
-    pub unsafe fn output(&self, place: Place) -> SliceMutArg<'a, T> {
-        SliceMutArg::from_raw(self.ptr as u64, self.len, place)
+    /// The same, to write. Of an array that no other argument overlaps, or, in an element-wise operation, one that is it.
+    pub fn output(&self, place: Place) -> SliceMutArg<'a, T> {
+        // SAFETY: the contract of `new`; each operation asks once.
+        unsafe { SliceMutArg::from_raw(self.ptr as u64, self.len, place) }
     }
 
     /// No byte in common with `other`.

@@ -26,7 +26,7 @@ pub mod tiles {
     fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
         // Zero times an infinity is no zero.
         if below == 0.0 {
-            where_(sums < 0.0, 0.0, sums)
+            where_(sums <= 0.0, 0.0, sums)
         } else if below != 1.0 {
             where_(sums < 0.0, below * sums, sums)
         } else {

@@ -1,4 +1,4 @@
-//! `y[i] = x[i] < 0 ? 0 : x[i]`; a NaN stays a NaN.
+//! `y[i] = x[i] <= 0 ? 0 : x[i]`: a NaN stays a NaN, and -0 becomes 0.
 
 use kernel_macros::tile_kernel;
 
@@ -10,5 +10,5 @@ use kernel_macros::tile_kernel;
 pub fn relu<T: Float, const BLOCK: usize>(x: &[T], y: &mut [T]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     let v = load(x, i).to::<f32>();
-    store(y, i, where_(v < 0.0, 0.0, v).to::<T>());
+    store(y, i, where_(v <= 0.0, 0.0, v).to::<T>());
 }

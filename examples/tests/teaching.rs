@@ -39,9 +39,9 @@ fn vector_adds() {
             let mut out = Buffer::zeros(rt, n).unwrap();
             launch(rt, vector_add::vector_add_naive(&x, &y, &mut out));
             assert_eq!(out.to_vec().unwrap(), wanted);
-            // SAFETY: three buffers of n elements.
             for kernel in [0, 1] {
                 let out = Buffer::<f32>::zeros(rt, n).unwrap();
+                // SAFETY: three buffers of n elements.
                 launch(rt, unsafe {
                     match kernel {
                         0 => vector_add::vector_add_masked(x.raw(), y.raw(), out.raw(), n),

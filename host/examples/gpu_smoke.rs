@@ -1,7 +1,7 @@
 //! The CUDA backend step by step, on a GPU: `cargo run --release -p tile-host --example gpu_smoke`. Says what it does and
 //! panics at the first thing that is not as it should be.
 
-mod hand_made;
+pub mod hand_made;
 
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
@@ -58,6 +58,7 @@ pub fn main() -> tile_host::Result<()> {
     let errors: Vec<(&str, Error)> = vec![
         ("alias", {
             let p = bx.addr() as *mut f32;
+            // SAFETY: parts of `bx`, which lives on; the launch is refused.
             let (a, mut b) =
                 unsafe { (Foreign::from_raw(&rt, p, 64)?, ForeignMut::from_raw(&rt, p.wrapping_add(32), 64)?) };
             rt.launch(call(k, &a, &mut b)).unwrap_err()
@@ -69,6 +70,7 @@ pub fn main() -> tile_host::Result<()> {
         ("too many threads", pinned(&rt, k, &bx, &mut by, "THREADS=4096").unwrap_err()),
         ("too much shared memory", pinned(&rt, k, &bx, &mut by, "SHARED=1M").unwrap_err()),
         ("out of memory", Buffer::<u8>::alloc(&rt, 1 << 45).unwrap_err()),
+        // SAFETY: it is refused.
         ("a host address", unsafe { Foreign::from_raw(&rt, x.as_ptr(), 1) }.unwrap_err()),
         ("a device that is not there", Runtime::cuda(1000).unwrap_err()),
     ];
@@ -110,6 +112,7 @@ pub fn main() -> tile_host::Result<()> {
     })?;
     assert!(b.to_vec()?.iter().all(|v| *v == 0.0), "a capture runs nothing");
     for _ in 0..3 {
+        // SAFETY: the buffers live, and all work on them is on this stream.
         unsafe { graph.replay(&s)? };
     }
     assert!(a.to_vec_on(&s)?.iter().zip(&x).all(|(a, b)| *a == b + 4.0));
@@ -155,6 +158,7 @@ pub fn main() -> tile_host::Result<()> {
         packed.fill_zero()?;
         s.wait_for(rt.stream())?;
         let graph = s.capture(|s| rt.launch_on(s, boxes::call(boxes, view()?, &mut packed)))?;
+        // SAFETY: the buffers live, and all work on them is on this stream.
         unsafe { graph.replay(&s)? };
         assert_eq!(packed.to_vec_on(&s)?, want);
         let odd = bx.slice(..)?.strided([8, 8], [81, 1]).ok_or(Error::StreamMismatch)?;
@@ -192,13 +196,14 @@ pub fn main() -> tile_host::Result<()> {
     assert!(matches!(report.candidates[4].outcome, Outcome::Wrong(_)));
 
     step("foreign memory and the current context");
+    // SAFETY: both buffers have `n` elements and live on; nobody else uses them meanwhile.
     let (fx, mut fy) = unsafe {
         (Foreign::from_raw(&rt, bx.addr() as *const f32, n)?, ForeignMut::from_raw(&rt, a.addr() as *mut f32, n)?)
     };
     rt.launch(call(k, &fx, &mut fy))?;
     assert_eq!(a.to_vec()?, want);
     let primary = Runtime::current()?;
-    assert_eq!(primary.device().place, Place::Cuda(0));
+    assert!(matches!(primary.device().place, Place::Cuda { device: 0, .. }));
     primary.launch(call(k, &bx, &mut a))?;
     primary.synchronize()?;
 
@@ -236,6 +241,7 @@ pub fn main() -> tile_host::Result<()> {
             rt.launch_on(s, call(k, &bx, &mut by))?;
             rt.launch_with(s, call(k, &by, &mut bz), &early)
         })?;
+        // SAFETY: the buffers live, and all work on them is on this stream.
         unsafe { graph.replay(&s)? };
         assert!(bz.to_vec_on(&s)?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
     }
@@ -284,6 +290,7 @@ fn products(rt: &Runtime, s: &Stream) -> tile_host::Result<()> {
         multiply(&On::new(rt).stream(s), &mut c)?;
         let graph = s.capture(|s| multiply(&On::new(rt).stream(s), &mut d))?;
         for _ in 0..2 {
+            // SAFETY: the buffers live, and all work on them is on this stream.
             unsafe { graph.replay(s)? };
         }
         assert_eq!(c.to_vec_on(s)?, d.to_vec_on(s)?, "{m} x {n} x {k}");

@@ -35,6 +35,7 @@ pub fn main() -> tile_host::Result<()> {
                 for (p, s) in params.iter_mut().zip(&mut slots) {
                     *p = (s as *mut u64).cast();
                 }
+                // SAFETY: the kernel's parameters are the four slots, of buffers that outlive the stream's work.
                 let code = unsafe {
                     sys::cuLaunchKernel(
                         function,
@@ -74,6 +75,8 @@ pub fn main() -> tile_host::Result<()> {
                 }
             }
         }
+        // The next stream writes the same array.
+        stream.synchronize()?;
         println!("{name}:");
         let mut first = 0.0;
         for (w, (what, _)) in ways.iter().enumerate() {
@@ -97,6 +100,7 @@ fn bare(bundle: &[u8], entry: &str) -> sys::CUfunction {
     let image = bundle.image_of(bundle.entry(entry).expect("an entry"), "sm_75").expect("an image").expect("an image");
     let (ptx, name) = (format!("{}\0", image.ptx), format!("{entry}\0"));
     let (mut module, mut function) = (core::ptr::null_mut(), core::ptr::null_mut());
+    // SAFETY: room for each handle; an image and a name that end in zero.
     unsafe {
         let mut context = core::ptr::null_mut();
         sys::cuDevicePrimaryCtxRetain(&mut context, 0).result().expect("a context");

@@ -6,10 +6,12 @@ use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::{Bound, RangeBounds};
 use kernel_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::alloc::Layout;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
 
 /// `len` elements of `T` on a runtime's device, contiguous, aligned to 64 bytes at least. Pass `&buffer` for `&[T]` and
 /// `&mut buffer` for `&mut [T]`.
@@ -47,9 +49,7 @@ impl<T: Element> Buffer<T> {
         let mut buffer = Self::alloc(rt, data.len())?;
         match &buffer.memory.cuda {
             // Nobody has it yet: there is no other stream to wait for.
-            Some(cuda) if !data.is_empty() => {
-                cuda.upload(buffer.memory.ptr, data.as_ptr().cast(), buffer.bytes(), DEFAULT_STREAM)?
-            }
+            Some(cuda) if !data.is_empty() => cuda.upload(buffer.memory.ptr, bytes_of(data), DEFAULT_STREAM)?,
             _ => buffer.copy_from(data)?,
         }
         Ok(buffer)
@@ -65,7 +65,7 @@ impl<T: Element> Buffer<T> {
         match &self.memory.cuda {
             Some(cuda) => {
                 cuda.join_streams()?;
-                cuda.upload(self.memory.ptr, src.as_ptr().cast(), self.bytes(), DEFAULT_STREAM)
+                cuda.upload(self.memory.ptr, bytes_of(src), DEFAULT_STREAM)
             }
             None => {
                 // SAFETY: both have `len` elements, and `self` is borrowed mutably.
@@ -79,8 +79,15 @@ impl<T: Element> Buffer<T> {
     /// are equal, and those of the work.
     pub fn copy_to(&self, dst: &mut [T]) -> Result<()> {
         self.same_len("Buffer::copy_to", dst.len())?;
-        // SAFETY: `dst` has `len` elements.
-        unsafe { self.read(dst.as_mut_ptr(), DEFAULT_STREAM) }
+        if T::DTYPE == DType::Bool {
+            // Where a copy fails half way, bytes that are no `bool` stay there.
+            dst.copy_from_slice(&self.to_vec()?);
+            return Ok(());
+        }
+        let dst: *mut [T] = dst;
+        // SAFETY: the slice is borrowed mutably, and `read` writes only initialised elements, of which all patterns are
+        // valid.
+        self.read(unsafe { &mut *(dst as *mut [MaybeUninit<T>]) }, DEFAULT_STREAM)
     }
 
     /// Reads all elements, after the work put on the streams of the runtime so far.
@@ -90,6 +97,10 @@ impl<T: Element> Buffer<T> {
 
     /// Reads all elements, after the work put on `stream` so far.
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
+        if let Some(s) = stream.as_cuda() {
+            let _entered = s.cuda.enter()?;
+            s.behind_allocations()?;
+        }
         self.read_vec(stream.as_raw().cast())
     }
 
@@ -170,7 +181,7 @@ impl<T: Element> Buffer<T> {
 
     /// The elements in host memory; `None` on a GPU.
     pub fn as_host(&self) -> Option<&[T]> {
-        // SAFETY: initialised (calloc at least), and CPU work is done when a launch returns.
+        // SAFETY: `len` elements, initialised (calloc at least), and CPU work is done when a launch returns.
         self.memory
             .cuda
             .is_none()
@@ -232,16 +243,14 @@ impl<T: Element> Buffer<T> {
             bytes: self.bytes(),
             free: None,
         })?;
-        // SAFETY: room for `len` elements, all written.
-        unsafe {
-            self.read(v.as_mut_ptr(), stream)?;
-            v.set_len(self.len);
-        }
+        self.read(&mut v.spare_capacity_mut()[..self.len], stream)?;
+        // SAFETY: `read` has written `len` elements.
+        unsafe { v.set_len(self.len) };
         Ok(v)
     }
 
-    /// Writes `len` elements to `dst`, which may be uninitialised.
-    unsafe fn read(&self, dst: *mut T, stream: cudarc::driver::sys::CUstream) -> Result<()> {
+    /// Writes all of `dst`, which has `len` elements. Where this fails, bytes that are no element may be left there.
+    fn read(&self, dst: &mut [MaybeUninit<T>], stream: cudarc::driver::sys::CUstream) -> Result<()> {
         if self.len == 0 {
             return Ok(());
         }
@@ -250,13 +259,19 @@ impl<T: Element> Buffer<T> {
                 if stream == DEFAULT_STREAM {
                     cuda.join_streams()?;
                 }
-                cuda.download(dst.cast(), self.memory.ptr, self.bytes(), stream)?
+                cuda.download(bytes_of_uninit(dst), self.memory.ptr, stream)?
             }
-            None => core::ptr::copy_nonoverlapping(self.memory.ptr as *const T, dst, self.len),
+            // SAFETY: the buffer's `len` elements, which nobody writes while it is borrowed.
+            None => dst.copy_from_slice(unsafe {
+                core::slice::from_raw_parts(self.memory.ptr as *const MaybeUninit<T>, self.len)
+            }),
         }
         if T::DTYPE == DType::Bool {
             // Device memory that nothing has written may hold any byte; a `bool` may not.
-            core::slice::from_raw_parts_mut(dst.cast::<u8>(), self.len).iter_mut().for_each(|b| *b = u8::from(*b != 0));
+            for b in bytes_of_uninit(dst) {
+                // SAFETY: written above.
+                *b = MaybeUninit::new(u8::from(unsafe { b.assume_init() } != 0));
+            }
         }
         Ok(())
     }
@@ -302,6 +317,16 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Buffer<T> {
     }
 }
 
+fn bytes_of<T: Element>(data: &[T]) -> &[u8] {
+    // SAFETY: the bytes of the slice; elements have no padding.
+    unsafe { core::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: the bytes of the slice, none of which has to be initialised.
+    unsafe { core::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
+}
+
 /// Bytes of `len` elements; an error where that is more than an allocation can be.
 pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
     match len.checked_mul(size_of::<T>()) {
@@ -340,6 +365,7 @@ impl Memory {
 
     pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64) -> Result<Memory> {
         let ptr = if bytes == 0 { ALIGN as u64 } else { cuda.alloc(bytes, DEFAULT_STREAM)? };
+        cuda.allocations.fetch_add(1, Release);
         Ok(Memory { ptr, cuda: Some(cuda.clone()), host: None })
     }
 }
@@ -347,6 +373,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         match (&self.cuda, self.host) {
+            // SAFETY: `Memory::host` allocated it with this layout. Work on the host is done when a launch returns.
             (None, Some((base, layout))) => unsafe { std::alloc::dealloc(base as *mut u8, layout) },
             (Some(cuda), _) if self.ptr != ALIGN as u64 => {
                 cuda.release(self.ptr);

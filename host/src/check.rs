@@ -90,10 +90,13 @@ mod tests {
         ));
         assert!(matches!(call(host, &at(0, 4, 80, 4, host), false), Err(Error::NullPointer { param: "x", .. })));
         assert!(call(host, &at(0, 0, 0, 0, host), false).is_ok());
-        let wrong = call(Place::Cuda(0), &at(64, 4, 80, 4, host), false);
+        let gpu = Place::Cuda { device: 0, context: 3 };
+        let wrong = call(gpu, &at(64, 4, 80, 4, host), false);
         assert!(matches!(wrong, Err(Error::DeviceMismatch { param: "x", .. })));
-        assert!(wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0"));
-        assert!(call(Place::Cuda(0), &at(64, 4, 80, 4, Place::Unknown), false).is_ok());
+        assert!(
+            wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0 (context 3)")
+        );
+        assert!(call(gpu, &at(64, 4, 80, 4, Place::Unknown), false).is_ok());
         let unbound = call(host, &Call::new(&COPY), false);
         assert!(matches!(unbound, Err(Error::Arguments(BindError::Missing { kernel: "copy", param: "x", .. }))));
     }

@@ -10,7 +10,8 @@ use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
-use kernel_core::{Call, KernelDesc, MAX_SLOTS, ParamKind};
+use core::marker::PhantomData;
+use kernel_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
@@ -35,30 +36,35 @@ impl File {
 }
 
 impl Runtime {
-    /// The configuration for a call without a plan, and whether the choice holds for later calls. On the GPU the
-    /// context must be current.
+    /// The configuration for a call without a plan, and whether the choice holds for later calls; without
+    /// `measure` nothing is tuned. On the GPU the context must be current.
     pub(crate) fn choose(
         &self,
         stream: &Stream,
         call: &Call,
         key: &PlanKey,
         forced: Option<usize>,
+        measure: bool,
     ) -> Result<(usize, bool)> {
         let desc = call.desc();
         if let Some(i) = forced {
             return Ok((i, true));
         }
         if self.kind() == BackendKind::Emulator {
-            // The first that was built for it.
-            let built = desc.configs.iter().position(|c| self.0.variant(c, call.slots()).is_some());
-            return Ok((built.unwrap_or(0), true));
+            // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
+            // grid says that it was not built: the grid of another one is not what is wrong.
+            let built = |c: &&'static ConfigDesc| self.0.variant(c, call.slots()).is_some();
+            let takes = |c: &&'static ConfigDesc| self.check_grid(c, self.grid(c, call.slots()), desc).is_ok();
+            let find = |of: &dyn Fn(&&'static ConfigDesc) -> bool| desc.configs.iter().position(|c| of(&c));
+            let chosen = find(&|c| built(c) && takes(c)).or_else(|| find(&takes)).or_else(|| find(&built));
+            return Ok((chosen.unwrap_or(0), true));
         }
         let file = File::of(call, &key.buckets, key.kind);
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
         } else if desc.configs.len() > 1 && self.would_tune() {
-            if stream.is_capturing() {
+            if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
                 self.guess(call, &file)
@@ -206,10 +212,12 @@ impl Runtime {
             };
             outputs.push(Output {
                 addr: b.start,
+                place: b.place,
                 bytes,
                 dtype: param.dtype,
                 tf32: desc.tf32,
                 compare: !stream.blocks().contains(b.start),
+                borrow: PhantomData,
             });
         }
         let _alone = self.measuring();
@@ -220,7 +228,9 @@ impl Runtime {
         let mut prepare = |i: usize| self.can_run(call, &desc.configs[i]);
         let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
         let ids = desc.configs.iter().map(|c| c.id).collect();
-        let mut bench = Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run)?;
+        // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent, which
+        // by `RawArg::within` is the call's.
+        let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
         let shipped =
             self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
         let report = search(&mut bench, shipped)?;
@@ -248,7 +258,7 @@ impl Runtime {
         if MEASURING.replace(true) {
             return Measuring(None);
         }
-        Measuring(Some(self.0.tuner.measuring.lock().unwrap_or_else(|e| e.into_inner())))
+        Measuring(Some(self.0.tuner.measuring()))
     }
 }
 
@@ -288,12 +298,25 @@ impl Runtime {
     /// The candidate to use, as an index: a known result, else measured now with `run(candidate)`, which enqueues one
     /// whole run of it on `stream`. `outputs` are all that it writes but scratch; they are as before afterwards.
     ///
-    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], and the first candidate's where none can run.
+    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], [`Error::StreamMismatch`] where the stream or an output
+    /// is of another device, and the first candidate's where none can run.
     pub fn choose_among(
         &self,
         stream: &Stream,
         op: &Tunable,
-        outputs: &[Output],
+        outputs: &[Output<'_>],
+        run: impl FnMut(usize) -> Result<()>,
+    ) -> Result<usize> {
+        self.choose_or_measure(stream, op, outputs, true, run)
+    }
+
+    /// The same; without `measure` the best guess where nothing is known, as in a capture.
+    pub(crate) fn choose_or_measure(
+        &self,
+        stream: &Stream,
+        op: &Tunable,
+        outputs: &[Output<'_>],
+        measure: bool,
         mut run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
         let mut buckets: Buckets = [0; MAX_SLOTS];
@@ -326,14 +349,16 @@ impl Runtime {
             i
         } else if op.candidates.len() < 2 || !self.would_tune() {
             guess()
-        } else if stream.is_capturing() {
+        } else if stream.is_capturing() || !measure {
             return Ok(guess());
         } else {
             let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
             let _alone = self.measuring();
             let measure = || {
                 let mut prepare = |_| Ok(());
-                let mut bench = Measure::new(self, stream, op.candidates.to_vec(), outputs, &mut prepare, &mut run)?;
+                let ids = op.candidates.to_vec();
+                // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
+                let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, &mut run) }?;
                 let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)))?;
                 self.keep(&file, &report);
                 Ok(report.winner)

@@ -37,7 +37,7 @@ impl Device {
             name: name.into(),
             place: Place::Host,
             compute_capability: None,
-            num_sms: rayon::current_num_threads() as u32,
+            num_sms: kernel_core::cpu::thread_count() as u32,
             driver: String::new(),
             memory: 0,
             limits,

@@ -4,12 +4,10 @@
 //! ([`crate::Stream::from_raw`]), or synchronise.
 
 use crate::cuda::Cuda;
-use crate::cuda::context::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::foreign::check_address;
 use crate::runtime::Runtime;
 use core::ffi::c_void;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use kernel_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::sync::Arc;
@@ -76,7 +74,8 @@ pub struct DlpackTensor {
 /// The tensor, and the context whose work may use its memory.
 #[derive(Debug)]
 struct Held {
-    owner: ManuallyDrop<Owner>,
+    /// Taken by the drop alone.
+    owner: Option<Owner>,
     cuda: Option<Handle>,
 }
 
@@ -90,14 +89,9 @@ impl core::fmt::Debug for Handle {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let done =
-            self.cuda.as_ref().map_or(Ok(()), |c| c.0.join_streams().and_then(|()| c.0.synchronize(DEFAULT_STREAM)));
-        match done {
-            // SAFETY: dropped once, here.
-            Ok(()) => unsafe { ManuallyDrop::drop(&mut self.owner) },
-            // Kernels may still use it: the other framework keeps it.
-            Err(e) => tracing::warn!(error = %e, "a DLPack tensor is not given back"),
-        }
+        let owner = self.owner.take();
+        let (Some(owner), Some(Handle(cuda))) = (owner, &self.cuda) else { return };
+        cuda.drop_borrowed(Box::new(owner));
     }
 }
 
@@ -109,6 +103,7 @@ enum Owner {
 
 // SAFETY: DLPack lets a consumer call the deleter from any thread, and the memory is plain data.
 unsafe impl Send for DlpackTensor {}
+// SAFETY: a shared tensor is only read.
 unsafe impl Sync for DlpackTensor {}
 
 impl Drop for Owner {
@@ -133,7 +128,8 @@ impl DlpackTensor {
     pub unsafe fn from_managed(rt: &Runtime, tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Managed(t);
-        Self::read(rt, &t.as_ref().dl_tensor, false, owner)
+        // SAFETY: the caller's contract; the tensor lives as long as `owner`.
+        unsafe { Self::read(rt, &t.as_ref().dl_tensor, false, owner) }
     }
 
     /// As [`DlpackTensor::from_managed`], for `dltensor_versioned` capsules.
@@ -142,28 +138,34 @@ impl DlpackTensor {
     /// As [`DlpackTensor::from_managed`].
     pub unsafe fn from_versioned(rt: &Runtime, tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
-        let (owner, major) = (Owner::Versioned(t), t.as_ref().major);
+        let owner = Owner::Versioned(t);
+        // SAFETY: the caller's contract. The version comes first in every version of the structure.
+        let major = unsafe { t.as_ref() }.major;
         if major != 1 {
             return Err(foreign(format!("DLPack version {major} is not understood, version 1 is")));
         }
-        Self::read(rt, &t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner)
+        // SAFETY: the caller's contract; the tensor lives as long as `owner`.
+        unsafe { Self::read(rt, &t.as_ref().dl_tensor, t.as_ref().flags & 1 != 0, owner) }
     }
 
+    /// # Safety
+    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
-        let place = match t.device.device_type {
-            1 | 3 => Place::Host,
-            2 | 13 => {
-                Place::Cuda(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?)
-            }
+        let device = match t.device.device_type {
+            1 | 3 => None,
+            2 | 13 => Some(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?),
             other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
         };
-        if place != rt.device().place {
-            return Err(foreign(format!("it lives on {place:?}, the runtime on {:?}", rt.device().place)));
+        let place = rt.device().place;
+        if device != rt.cuda_context().map(|c| c.ordinal) {
+            let found = device.map_or("the host".into(), |n| format!("CUDA device {n}"));
+            return Err(foreign(format!("it lives on {found}, the runtime on {place:?}")));
         }
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
         let numbers = |p: *const i64| -> Result<Vec<u64>> {
-            let all = if rank == 0 { &[][..] } else { core::slice::from_raw_parts(p, rank) };
+            // SAFETY: called with the shape and the strides, where these are not null.
+            let all = if rank == 0 { &[][..] } else { unsafe { core::slice::from_raw_parts(p, rank) } };
             all.iter().map(|&v| u64::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
         };
         if rank > 0 && t.shape.is_null() {
@@ -184,15 +186,7 @@ impl DlpackTensor {
             rt.check_reachable(addr + len * dtype.size() as u64 - 1)?;
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
-        Ok(DlpackTensor {
-            addr,
-            place,
-            dtype,
-            dims,
-            strides,
-            read_only,
-            _owner: Held { owner: ManuallyDrop::new(owner), cuda },
-        })
+        Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
     }
 
     pub fn dtype(&self) -> DType {
@@ -216,7 +210,8 @@ impl DlpackTensor {
     /// All elements of a row-major tensor. Errors: [`Error::Foreign`] for another element type or a strided tensor.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.typed::<T>()?;
-        let len = self.dims.iter().product();
+        // Of a dense tensor it is the product of the extents, which may overflow elsewhere.
+        let len = span(&self.dims, &self.strides)?;
         let dense = row_major(&self.dims)?;
         // The stride of an axis with one element says nothing.
         if len > 0 && self.dims.iter().zip(self.strides.iter().zip(&dense)).any(|(&d, (a, b))| d > 1 && a != b) {

@@ -6,6 +6,7 @@ use crate::tensor_map::{Geometry, malformed};
 use kernel_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
 use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::cell::RefCell;
+use std::io::Write;
 
 thread_local! {
     /// The variants that this thread has launched, while somebody asks.
@@ -63,7 +64,8 @@ pub(crate) fn launch(
     let ran = unsafe { emulator::launch(program, shape, &slots, &regions, options) };
     match ran {
         Ok(report) => {
-            report.printed.iter().for_each(|line| println!("{line}"));
+            // A line that cannot be written is lost.
+            report.printed.iter().for_each(|line| _ = writeln!(std::io::stdout(), "{line}"));
             call.buffers().iter().filter(|b| b.mutable).for_each(|b| stream.blocks().define(b.start));
             Ok(())
         }
@@ -81,6 +83,24 @@ pub(crate) fn launch(
             })
         }
     }
+}
+
+/// That a grid has no more programs than are emulated: devices take more.
+pub(crate) fn check_grid(
+    desc: &KernelDesc,
+    config: &'static ConfigDesc,
+    grid: [u64; 3],
+    options: &Options,
+) -> Result<()> {
+    let programs = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
+    if programs.is_some_and(|n| n <= options.max_programs) {
+        return Ok(());
+    }
+    let why = format!(
+        "it runs at most {} programs of a launch (`Options::max_programs`), and this grid of {grid:?}, which a GPU takes, has more",
+        options.max_programs
+    );
+    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why })
 }
 
 fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorMap> {
@@ -111,6 +131,7 @@ fn regions(stream: &Stream, call: &Call, early: &[u8]) -> Vec<Region> {
                 initialised: !stream.blocks().is_undefined(b.start),
                 early: early.iter().any(|&p| p as usize == b.param as usize),
                 name: param.map_or(String::new(), |p| p.name.into()),
+                element: param.map_or(1, |p| p.dtype.size() as u32),
             }
         })
         .collect()

@@ -100,6 +100,20 @@ pub enum Error {
     )]
     DeviceLost { what: String, name: String, message: String },
 
+    /// The context was destroyed by its owner, or the device's primary context was reset: what was in it is gone. The
+    /// device can be used by a runtime that is made after this.
+    #[error(
+        "{what}: the driver reports {name}: the runtime's CUDA context was destroyed or reset by other code: make a new runtime and new buffers"
+    )]
+    ContextDestroyed { what: String, name: String },
+
+    /// CUDA does not survive a fork; the driver was not called.
+    #[error(
+        "this process was forked after its parent had started CUDA, which does not survive a fork: start processes with \
+         `spawn` (in Python: multiprocessing.set_start_method(\"spawn\")), or use CUDA first after the fork"
+    )]
+    Forked,
+
     #[error("{what}: the driver reports {name} ({message})")]
     Driver { what: String, name: String, message: String },
 
@@ -123,7 +137,7 @@ impl Error {
 fn describe(place: Place) -> String {
     match place {
         Place::Host => "on the host".into(),
-        Place::Cuda(n) => format!("on CUDA device {n}"),
+        Place::Cuda { device, context } => format!("on CUDA device {device} (context {context})"),
         Place::Unknown => "at a raw address".into(),
     }
 }

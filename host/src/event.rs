@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use cudarc::driver::sys::CUevent;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A mark on a stream.
@@ -17,10 +17,30 @@ pub struct Event(Inner);
 enum Inner {
     /// When it was recorded: CPU work is done by then.
     Host(Mutex<Option<Instant>>),
-    Cuda {
-        cuda: Arc<Cuda>,
-        raw: Handle<CUevent>,
-    },
+    Cuda(Mark),
+}
+
+struct Mark {
+    cuda: Arc<Cuda>,
+    raw: Handle<CUevent>,
+    /// The capture that it was last recorded in, if it was in one: then it marks a place in a graph, and no work that
+    /// runs.
+    captured: Mutex<Option<u64>>,
+}
+
+impl Mark {
+    fn captured(&self) -> Option<u64> {
+        *self.captured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Errors: [`Error::Unsupported`] where a capture has recorded it. The driver would end that capture.
+    fn not_captured(&self, what: &'static str) -> Result<()> {
+        if self.captured().is_none() {
+            return Ok(());
+        }
+        let instead = "the event was recorded in a capture: record it on a stream that is not captured";
+        Err(Error::Unsupported { what, device: self.cuda.info.name.clone(), instead })
+    }
 }
 
 impl Event {
@@ -29,38 +49,53 @@ impl Event {
         let Some(cuda) = rt.cuda_context() else { return Ok(Event(Inner::Host(Mutex::default()))) };
         let _entered = cuda.enter()?;
         let mut raw = core::ptr::null_mut();
+        // SAFETY: room for the handle.
         cuda.api.check("creating an event", unsafe { (cuda.api.event_create)(&mut raw, 0) })?;
-        Ok(Event(Inner::Cuda { cuda: cuda.clone(), raw: Handle(raw) }))
+        Ok(Event(Inner::Cuda(Mark { cuda: cuda.clone(), raw: Handle(raw), captured: Mutex::default() })))
     }
 
-    /// Marks the end of what `stream` was given so far.
+    /// Marks the end of what `stream` was given so far. On a stream that is captured it marks a place in the graph, for
+    /// [`Stream::wait`] in that capture.
+    ///
+    /// Errors: [`Error::Unsupported`] for the default stream while a stream that waits for it is captured.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(at), None) => {
                 *at.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
                 Ok(())
             }
-            (Inner::Cuda { cuda, raw }, Some(s)) => {
+            (Inner::Cuda(mark), Some(s)) => {
+                let cuda = &mark.cuda;
                 let _entered = cuda.enter()?;
-                cuda.api.check("recording an event", unsafe { (cuda.api.event_record)(raw.0, s.raw.0) })
+                cuda.takes_work("recording on the default stream", s.raw.0)?;
+                // Held over the call, so that the note is that of the last record.
+                let mut captured = mark.captured.lock().unwrap_or_else(PoisonError::into_inner);
+                let capture = cuda.capture_of(s.raw.0);
+                // SAFETY: event and stream are alive, as these values are.
+                cuda.api.check("recording an event", unsafe { (cuda.api.event_record)(mark.raw.0, s.raw.0) })?;
+                *captured = capture;
+                Ok(())
             }
             _ => Err(Error::StreamMismatch),
         }
     }
 
-    /// Waits until the work before the mark is done.
+    /// Waits until the work before the mark is done. Errors: those of the work; [`Error::Unsupported`] where a capture
+    /// has recorded it.
     pub fn synchronize(&self) -> Result<()> {
-        let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(()) };
+        let Inner::Cuda(mark @ Mark { cuda, raw, .. }) = &self.0 else { return Ok(()) };
         let _entered = cuda.enter()?;
+        mark.not_captured("waiting for an event")?;
         let _relaxed = Relaxed::new(cuda.api);
         // SAFETY: the event is alive, as this value is.
         cuda.api.check("waiting for an event", unsafe { (cuda.api.event_synchronize)(raw.0) })
     }
 
-    /// Whether the work before the mark is done.
+    /// Whether the work before the mark is done. Errors: as [`Event::synchronize`].
     pub fn is_done(&self) -> Result<bool> {
-        let Inner::Cuda { cuda, raw } = &self.0 else { return Ok(true) };
+        let Inner::Cuda(mark @ Mark { cuda, raw, .. }) = &self.0 else { return Ok(true) };
         let _entered = cuda.enter()?;
+        mark.not_captured("asking whether an event is done")?;
         let _relaxed = Relaxed::new(cuda.api);
         // SAFETY: the event is alive, as this value is.
         match unsafe { (cuda.api.event_query)(raw.0) } {
@@ -71,6 +106,7 @@ impl Event {
     }
 
     /// Device time from `start` to this event; waits for this one. Both must have been recorded.
+    /// Errors: as [`Event::synchronize`], for either.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&self.0, &start.0) {
             (Inner::Host(end), Inner::Host(start)) => {
@@ -83,10 +119,12 @@ impl Event {
                     }),
                 }
             }
-            (Inner::Cuda { cuda, raw: end }, Inner::Cuda { raw: start, .. }) => {
+            (Inner::Cuda(Mark { cuda, raw: end, .. }), Inner::Cuda(first @ Mark { raw: start, .. })) => {
+                first.not_captured("measuring time from an event")?;
                 self.synchronize()?;
                 let _entered = cuda.enter()?;
                 let mut ms = 0f32;
+                // SAFETY: a query of two events that live as long as the values that are borrowed.
                 let code = unsafe { (cuda.api.event_elapsed_time)(&mut ms, start.0, end.0) };
                 cuda.api.check("measuring time between events", code)?;
                 Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) * 1e-3))
@@ -98,8 +136,10 @@ impl Event {
     pub(crate) fn hold_back(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(_), None) => Ok(()),
-            (Inner::Cuda { cuda, raw }, Some(s)) => {
+            (Inner::Cuda(mark @ Mark { cuda, raw, .. }), Some(s)) => {
                 let _entered = cuda.enter()?;
+                s.may_wait(mark.captured())?;
+                // SAFETY: event and stream are alive, as these values are.
                 cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, raw.0, 0) })
             }
             _ => Err(Error::StreamMismatch),
@@ -109,7 +149,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if let Inner::Cuda { cuda, raw } = &self.0 {
+        if let Inner::Cuda(Mark { cuda, raw, .. }) = &self.0 {
             // SAFETY: made by `Event::new`, and used by nobody any more. No context has to be current.
             unsafe { (cuda.api.event_destroy)(raw.0) };
         }

@@ -37,13 +37,14 @@ impl<'a, T: Element> Foreign<'a, T> {
     }
 
     /// cudarc's slice. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's keep
-    /// their order. Errors: [`Error::Foreign`] for a slice on another device.
+    /// their order. Errors: [`Error::Foreign`] for a slice on another device or in
+    /// another context.
     ///
     /// # Safety
     /// Work that uses the result is put on a stream made of `slice.stream()`, or is ordered with cudarc's work on the
     /// slice, before and after.
     pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a CudaSlice<T>) -> Result<Self> {
-        check_ordinal(rt, slice.ordinal())?;
+        check_context(rt, slice)?;
         let (addr, _recorded) = slice.device_ptr(slice.stream());
         Ok(Foreign { addr, len: slice.len(), place: rt.device().place, borrow: PhantomData })
     }
@@ -64,7 +65,8 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     /// # Safety
     /// As [`Foreign::from_raw`], and nothing else uses the memory during `'a`.
     pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
-        Foreign::from_raw(rt, addr.cast_const(), len).map(ForeignMut)
+        // SAFETY: the caller's contract.
+        unsafe { Foreign::from_raw(rt, addr.cast_const(), len) }.map(ForeignMut)
     }
 
     /// As [`Foreign::from_cudarc`].
@@ -72,7 +74,7 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     /// # Safety
     /// As [`Foreign::from_cudarc`].
     pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a mut CudaSlice<T>) -> Result<Self> {
-        check_ordinal(rt, slice.ordinal())?;
+        check_context(rt, slice)?;
         let (len, stream) = (slice.len(), slice.stream().clone());
         let (addr, _recorded) = slice.device_ptr_mut(&stream);
         Ok(ForeignMut(Foreign { addr, len, place: rt.device().place, borrow: PhantomData }))
@@ -108,11 +110,18 @@ impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ForeignMut<'_, T> {
     }
 }
 
-fn check_ordinal(rt: &Runtime, ordinal: usize) -> Result<()> {
-    if rt.device().place == Place::Cuda(ordinal as u32) {
-        return Ok(());
+fn check_context<T>(rt: &Runtime, slice: &CudaSlice<T>) -> Result<()> {
+    let place = rt.device().place;
+    match rt.cuda_context() {
+        Some(cuda) if cuda.ordinal as usize != slice.ordinal() => Err(Error::Foreign {
+            why: format!("it lives on CUDA device {}, the runtime on {place:?}", slice.ordinal()),
+        }),
+        Some(cuda) if cuda.context.0 != slice.context().cu_ctx() => Err(Error::Foreign {
+            why: format!("it lives in the primary context of its device, the runtime on {place:?}"),
+        }),
+        Some(_) => Ok(()),
+        None => Err(Error::Foreign { why: format!("it lives on a CUDA device, the runtime on {place:?}") }),
     }
-    Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, the runtime on {}", rt.device().name) })
 }
 
 pub(crate) fn check_address(addr: u64, len: u64, size: u64) -> Result<()> {

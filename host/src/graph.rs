@@ -30,9 +30,11 @@ impl Stream {
             return Err(unsupported("the default stream", "capture on a stream made with Stream::new"));
         }
         let _entered = s.cuda.enter()?;
-        // In the capture the default stream cannot be made to wait for the work that is here already.
+        // In the capture neither the default stream nor this one can be made to wait for what the other has already.
         s.queue.join(&s.cuda)?;
+        s.behind_allocations()?;
         const THREAD_LOCAL: i32 = 1;
+        // SAFETY: a live stream, which is not the default one.
         let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
         s.cuda.api.check("starting a capture", begin)?;
         let recording = Recording(Some(s));
@@ -42,6 +44,7 @@ impl Stream {
         done?;
         let graph = graph?;
         let mut exec = core::ptr::null_mut();
+        // SAFETY: room for the handle, and the graph of the capture that has ended.
         let code = unsafe { (s.cuda.api.graph_instantiate)(&mut exec, graph.1, 0) };
         s.cuda.api.check("instantiating a graph", code)?;
         Ok(Graph { cuda: s.cuda.clone(), exec: Handle(exec) })
@@ -59,6 +62,7 @@ impl<'a> Recording<'a> {
     fn finish(&mut self) -> Result<Recorded<'a>> {
         let s = self.0.take().ok_or(Error::StreamMismatch)?;
         let mut graph = core::ptr::null_mut();
+        // SAFETY: a live stream that captures, and room for the handle.
         s.cuda.api.check("ending a capture", unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) })?;
         Ok(Recorded(s.cuda.api, graph))
     }
@@ -77,6 +81,8 @@ struct Recorded<'a>(&'a Api, CUgraph);
 
 impl Drop for Recorded<'_> {
     fn drop(&mut self) {
+        // SAFETY: `Recording::finish` has it from the driver, and nobody else has it. A graph that was instantiated
+        // is another.
         unsafe { (self.0.graph_destroy)(self.1) };
     }
 }
@@ -89,6 +95,9 @@ impl Graph {
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
         let _entered = self.cuda.enter()?;
+        self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
+        s.behind_allocations()?;
+        // SAFETY: the graph of this value, a live stream, and the buffers that the caller vouches for.
         let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };
         self.cuda.api.check("replaying a graph", code)?;
         s.mark();

@@ -13,7 +13,7 @@ use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
-use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, MAX_SLOTS, cpu};
+use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, MAX_SLOTS, Place, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -89,19 +89,20 @@ impl Runtime {
     /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
     /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
-    /// [`Error::BadBundle`], [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`], after which outputs may be partly written.
+    /// [`Error::BadBundle`], [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`]
+    /// and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
                 let _entered = cuda.enter()?;
-                match self.ready(stream, &call, options)? {
+                match self.ready(stream, &call, options, true)? {
                     Some(ready) => ready.enqueue(cuda, s, &call, &self.0.device.name),
                     None => Ok(()),
                 }
             }
-            _ => match self.ready(stream, &call, options)? {
+            _ => match self.ready(stream, &call, options, true)? {
                 Some(ready) => self.run_here(stream, &call, ready.plan.config, ready.variant, ready.grid),
                 None => Ok(()),
             },
@@ -124,13 +125,27 @@ impl Runtime {
             }
             _ => None,
         };
-        let ready = self.ready(stream, &call, options)?.map(|ready| Ready { early: options.early.0, ..ready });
+        let ready = self.ready(stream, &call, options, true)?.map(|ready| Ready { early: options.early.0, ..ready });
         Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
     }
 
-    /// The plan for a checked call, made if need be; `None` where there is nothing to do. On the GPU the context must
-    /// be current.
-    fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions) -> Result<Option<Ready>> {
+    /// Does of a launch what a capture would not have: checks, and loads the code. Nothing is measured.
+    #[cfg(feature = "ops")]
+    pub(crate) fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
+        check::call(self.0.device.place, call, options.allow_exact_alias)?;
+        let _entered = match &self.0.backend {
+            Backend::Cuda(cuda) => {
+                cuda_stream(cuda, stream)?;
+                Some(cuda.enter()?)
+            }
+            _ => None,
+        };
+        self.ready(stream, call, options, false).map(drop)
+    }
+
+    /// The plan for a checked call, made if need be, by measuring where that is allowed; `None` where there is nothing
+    /// to do. On the GPU the context must be current.
+    fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions, measure: bool) -> Result<Option<Ready>> {
         let (desc, slots) = (call.desc(), call.slots());
         let Some(default) = desc.configs.first() else {
             return Err(Error::UnknownConfig {
@@ -157,7 +172,7 @@ impl Runtime {
             // Nothing to do: not worth loading code or tuning.
             None if self.grid(default, slots).contains(&0) => return Ok(None),
             None => {
-                let (config, lasting) = self.choose(stream, call, &key, forced)?;
+                let (config, lasting) = self.choose(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));
                 if lasting { self.0.plans.insert(key, plan) } else { plan }
             }
@@ -180,7 +195,17 @@ impl Runtime {
     fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Result<(usize, [u64; 3])> {
         let variant = self.0.variant(config, slots).ok_or_else(|| self.0.refusal(desc, config, slots))?;
         let grid = self.grid(config, slots);
-        check::grid(desc, grid).map(|_| (variant, grid))
+        self.check_grid(config, grid, desc).map(|()| (variant, grid))
+    }
+
+    /// That this backend takes a grid.
+    #[inline]
+    pub(crate) fn check_grid(&self, config: &'static ConfigDesc, grid: [u64; 3], desc: &KernelDesc) -> Result<()> {
+        check::grid(desc, grid)?;
+        match &self.0.backend {
+            Backend::Emulator(options) => emulate::check_grid(desc, config, grid, options),
+            _ => Ok(()),
+        }
     }
 
     /// The plan for a call that a known plan's configuration does not take, although it takes others of that key.
@@ -250,24 +275,29 @@ impl Runtime {
         variant: usize,
         grid: [u64; 3],
     ) -> Result<()> {
-        let kernel = call.desc().name;
+        let (kernel, file) = (call.desc().name, call.desc().file);
         let run = || match &self.0.backend {
             Backend::Emulator(options) => {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
             }
             _ => {
-                // SAFETY: the slots are those of this kernel, and their memory was checked to be here.
+                // SAFETY: the slots are those of this kernel, by `Call`, and the memory of its arguments was checked to be
+                // here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
                 unsafe { cpu::launch(config.cpu, grid, call.slots()) };
                 Ok(())
             }
         };
-        // A failed device_assert panics.
+        // A failed device_assert unwinds, and a program whose tiles do not fit into memory panics.
         let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
+            if let Some(cpu::OutOfMemory { bytes }) = panic.downcast_ref() {
+                return Err(Error::OutOfMemory { place: Place::Host, bytes: *bytes, free: None });
+            }
+            let failed = panic.downcast_ref::<cpu::Assertion>().map(|a| format!("{file}, {a}"));
+            let text = failed.or_else(|| panic.downcast_ref::<String>().cloned());
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
         });
-        ran.inspect_err(|_| stream.blocks().zero_again(call.slots()))
+        ran.inspect_err(|_| stream.blocks().zero_again(call.buffers()))
     }
 }
 
@@ -276,6 +306,8 @@ impl Ready {
     #[inline]
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
         let Some(f) = self.function else { return Err(Error::StreamMismatch) };
+        cuda.takes_work("launching on the default stream", stream.raw.0)?;
+        stream.behind_allocations()?;
         let slots = call.slots();
         let mut params = [core::ptr::null_mut::<c_void>(); MAX_SLOTS + MAX_MAPS];
         for (p, s) in params.iter_mut().zip(slots) {
@@ -286,7 +318,8 @@ impl Ready {
         }
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        // SAFETY: the entry's parameters are the slots and the maps, and the call vouches for the memory they name.
+        // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.
+        // The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits for the stream.
         let code = unsafe {
             match self.early && f.early {
                 false => (cuda.api.launch_kernel)(
@@ -341,7 +374,7 @@ unsafe fn launch_early(
         attrs: &mut allowed,
         numAttrs: 1,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract; the configuration and its one attribute live until the call returns.
     unsafe { (cuda.api.launch_kernel_ex)(&config, f.raw.0, params.as_mut_ptr(), core::ptr::null_mut()) }
 }
 

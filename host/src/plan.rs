@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::tuner::key::{Buckets, MixState};
 use crate::variant::Kind;
 use cudarc::driver::sys::CUfunction;
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -98,34 +99,43 @@ pub(crate) struct PlanKey {
 /// A multi-launch operation: name, types and sizes.
 pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
 
+/// Of each process its own: a lock may be held where it is forked.
 #[derive(Default)]
-pub(crate) struct Plans {
+pub(crate) struct Plans(PerProcess<Known>);
+
+#[derive(Default)]
+struct Known {
     plans: RwLock<HashMap<PlanKey, Arc<Plan>, MixState>>,
     choices: RwLock<HashMap<ChoiceKey, usize, MixState>>,
 }
 
 impl Plans {
     #[inline]
+    fn known(&self) -> &Known {
+        self.0.get_or_init(Known::default)
+    }
+
+    #[inline]
     pub(crate) fn get(&self, key: &PlanKey) -> Option<Arc<Plan>> {
-        self.plans.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.known().plans.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// The first plan made for a key stays.
     pub(crate) fn insert(&self, key: PlanKey, plan: Arc<Plan>) -> Arc<Plan> {
-        self.plans.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(plan).clone()
+        self.known().plans.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(plan).clone()
     }
 
     #[inline]
     pub(crate) fn choice(&self, key: &ChoiceKey) -> Option<usize> {
-        self.choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+        self.known().choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
     pub(crate) fn insert_choice(&self, key: ChoiceKey, choice: usize) {
-        self.choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
+        self.known().choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
     }
 
     pub(crate) fn clear(&self) {
-        self.plans.write().unwrap_or_else(PoisonError::into_inner).clear();
-        self.choices.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known().plans.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known().choices.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -12,7 +12,7 @@ use cudarc::driver::sys::CUcontext;
 use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
 #[derive(Clone)]
@@ -88,7 +88,10 @@ impl Runtime {
 
     fn cuda_or_cpu() -> Runtime {
         Self::cuda(0).unwrap_or_else(|e| {
-            tracing::debug!(reason = %e, "using the CPU");
+            match e {
+                Error::Forked => tracing::warn!(reason = %e, "using the CPU"),
+                _ => tracing::debug!(reason = %e, "using the CPU"),
+            }
             Self::cpu()
         })
     }
@@ -128,20 +131,22 @@ impl Runtime {
     pub fn current() -> Result<Runtime> {
         /// A context by address and id: addresses are used again.
         type Id = (usize, u64);
-        thread_local!(static LAST: RefCell<Option<(usize, Id, Runtime)>> = const { RefCell::new(None) });
+        // Not kept alive here: it goes when its context does.
+        thread_local!(static LAST: RefCell<Option<(usize, Id, Weak<Inner>)>> = const { RefCell::new(None) });
+        const NO_CONTEXT: Id = (0, 0);
         let api = Api::get()?;
         let driver = core::ptr::from_ref(api) as usize;
-        let id_of = |context: CUcontext| -> Result<Id> {
-            let mut number = 0;
-            api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut number) })?;
-            Ok((context as usize, number))
-        };
+        let id_of = |context: CUcontext| Cuda::id_of(api, context).map(|number| (context as usize, number));
+        let is_alive = |rt: &Runtime| rt.cuda_context().is_some_and(|c| c.is_alive());
         let current = Cuda::current(api)?;
-        let id = current.map_or(Ok((0, 0)), id_of)?;
-        if let Some(rt) = LAST.with_borrow(|l| l.as_ref().filter(|l| (l.0, l.1) == (driver, id)).map(|l| l.2.clone())) {
+        let id = current.map_or(Ok(NO_CONTEXT), id_of)?;
+        let last = LAST.with_borrow(|l| l.as_ref().filter(|l| (l.0, l.1) == (driver, id)).and_then(|l| l.2.upgrade()));
+        // The number says it of a context that is current.
+        if let Some(rt) = last.map(Runtime).filter(|rt| id != NO_CONTEXT || is_alive(rt)) {
             return Ok(rt);
         }
         let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|_, rt| is_alive(rt));
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
             (None, Some(context)) => {
@@ -156,7 +161,7 @@ impl Runtime {
             }
         };
         all.insert(id, rt.clone());
-        LAST.set(Some((driver, id, rt.clone())));
+        LAST.set(Some((driver, id, Arc::downgrade(&rt.0))));
         Ok(rt)
     }
 
@@ -286,6 +291,7 @@ impl Runtime {
         let Some(cuda) = self.cuda_context() else { return Ok(()) };
         let _entered = cuda.enter()?;
         let mut ordinal = 0i32;
+        // SAFETY: a query; the driver looks the address up and does not follow it. The attribute is a 32-bit number.
         match unsafe { (cuda.api.pointer_get_attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, addr) } {
             code::SUCCESS if ordinal as u32 == cuda.ordinal => Ok(()),
             code::SUCCESS => {

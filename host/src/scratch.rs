@@ -7,7 +7,8 @@ use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
 use crate::stream::{Stream, StreamInner};
 use core::marker::PhantomData;
-use kernel_core::{AsSlice, AsSliceMut, Element, Place, RawArg, SliceArg, SliceMutArg};
+use kernel_core::cpu::fork::PerProcess;
+use kernel_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 use std::sync::Mutex;
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
@@ -87,14 +88,15 @@ impl<T> Scratch<T> {
 
 impl<'a, T: Element> AsSlice<'a, T> for &'a Scratch<T> {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
-        // SAFETY: leased, and borrowed for 'a.
+        // SAFETY: leased, and borrowed for 'a. The block stays allocated until the streams that use it are done.
         unsafe { SliceArg::from_raw(self.ptr, self.len as u64, self.place) }
     }
 }
 
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
-        // SAFETY: leased to this value alone, and borrowed mutably for 'a.
+        // SAFETY: leased to this value alone, and borrowed mutably for 'a. The block stays allocated until the streams that
+        // use it are done.
         unsafe { SliceMutArg::from_raw(self.ptr, self.len as u64, self.place) }
     }
 }
@@ -118,9 +120,9 @@ impl<T> Drop for Scratch<T> {
     }
 }
 
-/// A stream's blocks, leased and free.
+/// A stream's blocks, leased and free. Of each process its own: the lock may be held where it is forked.
 #[derive(Default)]
-pub(crate) struct Blocks(Mutex<Vec<Block>>);
+pub(crate) struct Blocks(PerProcess<Mutex<Vec<Block>>>);
 
 struct Block {
     ptr: u64,
@@ -160,6 +162,8 @@ impl Blocks {
                     }
                     other => other?,
                 };
+                // An allocation is work of the stream, too: the block is freed behind it.
+                s.mark();
                 if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
                     s.cuda.free(ptr, s.raw.0);
                     return Err(e);
@@ -191,7 +195,8 @@ impl Blocks {
             let block = all.swap_remove(i);
             kept = kept.saturating_sub(block.bytes);
             if let Some(s) = stream.as_cuda() {
-                s.cuda.free(block.ptr, s.raw.0);
+                // Work on other streams may have used it, too: nothing keeps a borrow of scratch to its own stream.
+                s.cuda.release(block.ptr);
             }
         }
     }
@@ -203,9 +208,10 @@ impl Blocks {
     }
 
     /// A launch on the host with these arguments has failed half way: what it was to leave zero may not be.
-    pub(crate) fn zero_again(&self, slots: &[u64]) {
-        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some() && slots.contains(&b.ptr)) {
-            // SAFETY: the block is owned here and leased to that launch alone, which has ended.
+    pub(crate) fn zero_again(&self, written: &[BufferUse]) {
+        let is_written = |b: &&Block| written.iter().any(|w| w.mutable && w.start == b.ptr);
+        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some()).filter(is_written) {
+            // SAFETY: the block is owned here, and the launch that has ended had it mutably: nobody else uses it.
             unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
         }
     }
@@ -231,6 +237,6 @@ impl Blocks {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner())
     }
 }

@@ -6,11 +6,13 @@ use crate::cuda::context::{DEFAULT_STREAM, Handle};
 use crate::cuda::module::Relaxed;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::marks::Marks;
 use crate::runtime::Runtime;
 use crate::scratch::Blocks;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUevent, CUstream};
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A queue of work on one runtime's device; clones are the same queue.
@@ -48,40 +50,30 @@ enum Used {
     Unknown,
 }
 
-/// What a stream was given, and how much of it the default stream waits for.
+/// A stream as others see it that wait for its work.
 pub(crate) struct Queue {
     raw: Handle<CUstream>,
-    /// Pieces of work, counted after they are enqueued.
-    given: AtomicU64,
-    /// Held while the wait is enqueued: who finds the work joined may rely on it.
-    joined: Mutex<Joined>,
-}
-
-struct Joined {
-    given: u64,
-    /// The stream is destroyed, or may be.
-    gone: bool,
+    marks: Marks,
+    /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
+    behind: AtomicU64,
+    /// Held while a wait for allocations is enqueued.
+    waits: Mutex<()>,
 }
 
 impl Queue {
     /// Lets the default stream wait for this one. The context must be current. Errors: the driver's;
     /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
     pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
-        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = self.given.load(Acquire);
-        if joined.gone || joined.given == given {
-            return Ok(());
-        }
-        cuda.not_captured("waiting for a stream", self.raw.0)?;
-        cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
-        cuda.order(DEFAULT_STREAM, self.raw.0)?;
-        joined.given = given;
-        Ok(())
+        self.marks.join(|| {
+            cuda.not_captured("waiting for a stream", self.raw.0)?;
+            cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+            cuda.order(DEFAULT_STREAM, self.raw.0)
+        })
     }
 
     /// Nobody names the stream after this.
     fn leave(&self) {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner).gone = true;
+        self.marks.leave();
     }
 }
 
@@ -99,9 +91,10 @@ impl Stream {
         const NON_BLOCKING: u32 = 1;
         let mut raw = core::ptr::null_mut();
         let _entered = cuda.enter()?;
+        // SAFETY: room for the handle.
         cuda.api.check("creating a stream", unsafe { (cuda.api.stream_create)(&mut raw, NON_BLOCKING) })?;
         let stream = Self::cuda(cuda.clone(), raw, Owner::Own);
-        cuda.order(raw, DEFAULT_STREAM)?;
+        stream.wait_for(rt.stream())?;
         Ok(stream)
     }
 
@@ -122,6 +115,7 @@ impl Stream {
         }
         let _entered = cuda.enter()?;
         let mut context = core::ptr::null_mut();
+        // SAFETY: a query of the caller's stream, which is valid.
         cuda.api.check("asking for the stream's context", unsafe { (cuda.api.stream_get_ctx)(raw, &mut context) })?;
         if context != cuda.context.0 {
             return Err(Error::StreamMismatch);
@@ -194,13 +188,14 @@ impl Stream {
         match (self.as_cuda(), other.as_cuda()) {
             (Some(a), Some(b)) if a.raw != b.raw => {
                 let _entered = a.cuda.enter()?;
-                // Either would break a capture: a wait for work outside of it, and the default stream's for work in it.
-                if !b.cuda.is_capturing(b.raw.0) {
-                    a.cuda.not_captured("waiting for a stream that is not captured", a.raw.0)?;
-                } else if a.raw.0 == DEFAULT_STREAM {
-                    b.cuda.not_captured("waiting on the default stream", b.raw.0)?;
+                let captured = b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten();
+                a.may_wait(captured)?;
+                let allocations = b.cuda.allocations.load(Acquire);
+                a.cuda.order(a.raw.0, b.raw.0)?;
+                if b.raw.0 == DEFAULT_STREAM {
+                    a.queue.behind.fetch_max(allocations, Release);
                 }
-                a.cuda.order(a.raw.0, b.raw.0)
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -228,9 +223,63 @@ impl core::fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
-        let joined = Mutex::new(Joined { given: 0, gone: false });
-        let queue = Arc::new(Queue { raw: Handle(raw), given: AtomicU64::new(0), joined });
+        let (behind, waits) = (AtomicU64::new(0), Mutex::default());
+        let queue = Arc::new(Queue { raw: Handle(raw), marks: Marks::new(), behind, waits });
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
+    }
+
+    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream. To
+    /// be called before work that uses a buffer; the context must be current. A captured stream cannot wait for another:
+    /// there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default stream from
+    /// being waited for.
+    #[inline]
+    pub(crate) fn behind_allocations(&self) -> Result<()> {
+        if matches!(self.owner, Owner::Default)
+            || self.queue.behind.load(Acquire) == self.cuda.allocations.load(Acquire)
+        {
+            return Ok(());
+        }
+        self.wait_for_allocations()
+    }
+
+    #[cold]
+    fn wait_for_allocations(&self) -> Result<()> {
+        let _waits = self.queue.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let allocations = self.cuda.allocations.load(Acquire);
+        if self.queue.behind.load(Acquire) >= allocations {
+            return Ok(());
+        }
+        let mut captured = 0;
+        // SAFETY: the stream is alive, as this value is, and there is room for the status.
+        let asked = unsafe { (self.cuda.api.stream_is_capturing)(self.raw.0, &mut captured) };
+        self.cuda.api.check("asking whether a stream is captured", asked)?;
+        if captured != 0 {
+            return Ok(());
+        }
+        self.cuda.not_captured("waiting for an allocation", DEFAULT_STREAM)?;
+        self.cuda.order(self.raw.0, DEFAULT_STREAM)?;
+        self.queue.behind.fetch_max(allocations, Release);
+        Ok(())
+    }
+
+    /// To be called before the stream waits for work that was put into a capture, or, with none, for work that was put
+    /// into none. Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the
+    /// default stream's for work in one, and a wait in one for work in another.
+    pub(crate) fn may_wait(&self, captured: Option<u64>) -> Result<()> {
+        if self.raw.0 == DEFAULT_STREAM {
+            self.cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+        }
+        let mine = self.cuda.is_capturing(self.raw.0).then(|| self.cuda.capture_of(self.raw.0));
+        let what = match (mine, captured) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) if self.raw.0 != DEFAULT_STREAM => return Ok(()),
+            (Some(Some(mine)), Some(captured)) if mine == captured => return Ok(()),
+            (None, Some(_)) => "waiting on the default stream for captured work",
+            (Some(_), None) => "waiting in a capture for work outside of it",
+            (Some(_), Some(_)) => "waiting in a capture for the work of another one",
+        };
+        let instead = "end the capture first, or put the work that is waited for into it";
+        Err(Error::Unsupported { what, device: self.cuda.info.name.clone(), instead })
     }
 
     /// To be called after work was enqueued here.
@@ -238,13 +287,17 @@ impl CudaStream {
     pub(crate) fn mark(&self) {
         // What is captured runs when the graph is replayed, which marks the replaying stream.
         if !matches!(self.owner, Owner::Default) && !self.cuda.is_capturing(self.raw.0) {
-            self.queue.given.fetch_add(1, Release);
+            self.queue.marks.mark();
         }
     }
 
     /// To be called when scratch memory goes back to its stream, which may be gone when the memory is freed.
     pub(crate) fn scratch_used(&self) {
         if !matches!(self.owner, Owner::Foreign) {
+            return;
+        }
+        // In a forked child the memory is the parent's.
+        if self.cuda.api.forked() {
             return;
         }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,9 +325,13 @@ impl CudaStream {
 
 impl Drop for CudaStream {
     fn drop(&mut self) {
+        // In a forked child all that this owns is the parent's.
+        if self.cuda.api.forked() {
+            return;
+        }
         let blocks = self.scratch.take();
         if matches!(self.owner, Owner::Default) {
-            return blocks.into_iter().for_each(|b| self.cuda.free(b, self.raw.0));
+            return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
         let ordered = match (&self.owner, &*self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             // The stream may be gone already, where C code owns it: it is not named.

@@ -6,7 +6,7 @@ use crate::{
     Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream,
     Tunable, cuda_status,
 };
-use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place};
+use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place, SliceMutArg};
 use std::time::Duration;
 
 /// A CPU runtime that keeps no results on disk.
@@ -80,7 +80,8 @@ fn errors_leave_outputs_alone() {
     assert_eq!(alias.to_string(), "copy: output `y` overlaps `x`: give the output memory of its own");
     let exact = LaunchOptions { allow_exact_alias: true, ..Default::default() };
     rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, Place::Host), &exact).unwrap();
-    assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, Place::Cuda(0))), Err(Error::DeviceMismatch { .. })));
+    let gpu = Place::Cuda { device: 0, context: 1 };
+    assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, gpu)), Err(Error::DeviceMismatch { .. })));
     let other = LaunchOptions { config: Some("BLOCK=17"), ..Default::default() };
     let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, Place::Host), &other).unwrap_err();
     assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
@@ -90,6 +91,26 @@ fn errors_leave_outputs_alone() {
         Err(Error::GridTooLarge { .. })
     ));
     assert_eq!(data, ramp(64));
+}
+
+/// More than any machine has.
+#[test]
+fn a_tile_without_memory_is_an_assertion() {
+    use kernel_core::{ConfigDesc, CpuCode, KernelDesc, KernelParts, cpu};
+    unsafe fn huge(_: &cpu::Program, _: &[u64]) {
+        cpu::each(&[1 << 46], |_| 0f32);
+    }
+    static CONFIG: &[ConfigDesc] = &[ConfigDesc { cpu: CpuCode::alone(huge), ..COPY.parts().configs[0] }];
+    // SAFETY: the function touches no argument.
+    static HUGE: KernelDesc =
+        unsafe { KernelDesc::new(KernelParts { name: "huge", configs: CONFIG, ..*COPY.parts() }) };
+    let rt = cpu();
+    let (x, mut y) = (ramp(100), vec![0.0f32; 100]);
+    let call = Call::new(&HUGE).slice(x.as_slice_arg()).slice_mut(y.as_mut_slice().as_slice_mut_arg());
+    let e = rt.launch(call).unwrap_err();
+    assert!(matches!(e, Error::OutOfMemory { place: Place::Host, bytes: 0x1_0000_0000_0000, .. }), "{e}");
+    rt.launch(copy_call(x.as_ptr() as u64, 100, y.as_mut_ptr() as u64, 100, Place::Host)).unwrap();
+    assert_eq!(y, x);
 }
 
 #[test]
@@ -222,6 +243,7 @@ fn scratch_is_kept_and_recognised() {
     let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
     assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
     let ticket = s.zeroed_scratch::<u32>(1).unwrap();
+    // SAFETY: one number on the host, which the lease keeps.
     assert_eq!(unsafe { *(ticket.raw().addr() as *const u32) }, 0);
     assert!(s.scratch::<f32>(0).unwrap().is_empty());
 }
@@ -240,6 +262,7 @@ fn streams_and_events_off_the_gpu() {
     s.wait_for(rt.stream()).unwrap();
     assert!(s.is_done().unwrap() && !s.is_capturing());
     assert!(matches!(s.capture(|_| Ok(())), Err(Error::Unsupported { .. })));
+    // SAFETY: null is a stream.
     assert!(unsafe { Stream::from_raw(&rt, core::ptr::null_mut()) }.is_err());
 }
 
@@ -247,15 +270,20 @@ fn streams_and_events_off_the_gpu() {
 fn foreign_memory() {
     let rt = cpu();
     let (x, mut y) = (ramp(5), vec![0.0f32; 5]);
+    // SAFETY: the vector has 5 elements, and nobody writes them meanwhile.
     let fx = unsafe { Foreign::from_raw(&rt, x.as_ptr(), 5) }.unwrap();
+    // SAFETY: the vector has 5 elements, and nobody else uses them meanwhile.
     let mut fy = unsafe { ForeignMut::from_raw(&rt, y.as_mut_ptr(), 5) }.unwrap();
     rt.launch(copy_of(&fx, &mut fy)).unwrap();
     assert_eq!(x, y);
     let p = x.as_ptr();
-    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1) }.is_err());
-    assert!(unsafe { Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0) }.is_ok());
-    assert!(unsafe { Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1) }.is_err());
-    assert!(unsafe { Foreign::from_raw(&rt, p, usize::MAX) }.is_err());
+    // SAFETY: nothing is read through what is made of these; most are refused.
+    unsafe {
+        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1).is_err());
+        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0).is_ok());
+        assert!(Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1).is_err());
+        assert!(Foreign::from_raw(&rt, p, usize::MAX).is_err());
+    }
 }
 
 #[test]
@@ -283,6 +311,7 @@ fn dlpack_tensors() {
     let mut take = |change: &dyn Fn(&mut DLTensor)| {
         let original = tensor.dl_tensor;
         change(&mut tensor.dl_tensor);
+        // SAFETY: a tensor of this test's memory, whose deleter frees nothing; one taken before is gone.
         let t = unsafe { DlpackTensor::from_managed(&cpu(), &mut tensor) };
         tensor.dl_tensor = original;
         t
@@ -295,6 +324,7 @@ fn dlpack_tensors() {
         assert!(t.view_mut::<f32, 2>().is_ok() && t.slice_mut::<f32>().is_ok());
         assert!(t.slice::<i32>().is_err() && t.view::<f32, 3>().is_err());
     }
+    // SAFETY: the tensor has two strides.
     let transposed =
         |t: &mut DLTensor| unsafe { core::slice::from_raw_parts_mut(t.strides, 2) }.copy_from_slice(&[1, 3]);
     let t = take(&transposed).unwrap();
@@ -309,7 +339,33 @@ fn dlpack_tensors() {
     assert!(take(&|t| t.ndim = -1).is_err());
     assert!(take(&|t| t.device = DLDevice { device_type: 2, device_id: 3 }).is_err());
     assert_eq!(DELETED.load(Relaxed), 9, "released once each, on errors too");
+    // SAFETY: null is refused.
     assert!(unsafe { DlpackTensor::from_managed(&cpu(), core::ptr::null_mut()) }.is_err());
+}
+
+/// Extents whose product is beyond 64 bits, of a tensor without elements or with strides of 0.
+#[test]
+fn extents_of_a_dlpack_tensor_that_do_not_multiply_are_no_overflow() {
+    for (shape, strides) in [([1i64 << 40, 1 << 40, 0], [0i64, 0, 0]), ([1 << 40, 1 << 40, 1], [0, 0, 0])] {
+        let (mut shape, mut strides, mut data) = (shape, strides, [1f32]);
+        let mut tensor = DLManagedTensor {
+            dl_tensor: DLTensor {
+                data: data.as_mut_ptr().cast(),
+                device: DLDevice { device_type: 1, device_id: 0 },
+                ndim: 3,
+                dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+                shape: shape.as_mut_ptr(),
+                strides: strides.as_mut_ptr(),
+                byte_offset: 0,
+            },
+            manager_ctx: core::ptr::null_mut(),
+            deleter: None,
+        };
+        // SAFETY: a tensor of this test's memory, which has one element where the extents ask for any.
+        let t = unsafe { DlpackTensor::from_managed(&cpu(), &mut tensor) }.unwrap();
+        let empty = shape.contains(&0);
+        assert_eq!(t.slice::<f32>().map(|s| s.len()).ok(), empty.then_some(0));
+    }
 }
 
 #[test]
@@ -410,18 +466,87 @@ fn operations_of_several_launches_choose_a_candidate() {
     let run = |i: usize| {
         runs.set(runs.get() + 1);
         std::thread::sleep(Duration::from_micros([900, 100, 1][i]));
+        // SAFETY: the one element of `y`, which nobody else uses while a candidate runs.
         unsafe { *at += if i == 2 { 5 } else { 3 } };
         Ok(())
     };
-    let outputs = [Output::new(&(&mut y).as_slice_mut_arg())];
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 0, "not on the CPU");
+    fn outputs(y: &mut Buffer<i32>) -> [Output<'_>; 1] {
+        // SAFETY: the candidates alone use it during a choice.
+        [unsafe { Output::new(&y.as_slice_mut_arg()) }]
+    }
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 0, "not on the CPU");
     assert_eq!(runs.get(), 0);
     rt.set_autotune(Autotune::Force);
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs, run).unwrap(), 1);
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 1);
     assert_eq!(y.to_vec().unwrap(), [0], "restored");
     let before = runs.get();
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs, run).unwrap(), 1, "the same bucket");
+    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs(&mut y), run).unwrap(), 1, "the same bucket");
     assert_eq!(runs.get(), before);
     let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
-    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs, fail), Err(Error::Shape { .. })));
+    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs(&mut y), fail), Err(Error::Shape { .. })));
+}
+
+/// The tuner would read and write the memory of a device, or of another one, as this one's.
+#[test]
+fn an_output_that_lives_elsewhere_is_not_measured() {
+    let rt = cpu();
+    rt.set_autotune(Autotune::Force);
+    let op = Tunable { name: "elsewhere", types: "", version: "1", sizes: &[7], candidates: &["one", "other"] };
+    // SAFETY: an address of a device, which the host cannot follow.
+    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, Place::Cuda { device: 0, context: 1 }) };
+    // SAFETY: nobody uses it.
+    let outputs = [unsafe { Output::new(&there) }];
+    let chosen = rt.choose_among(rt.stream(), &op, &outputs, |_| Ok(()));
+    assert!(matches!(chosen, Err(Error::StreamMismatch)), "{chosen:?}");
+}
+
+/// Whatever a tensor of another framework says, importing it gives a tensor whose slices and views lie in its memory, or
+/// an error.
+#[test]
+fn hostile_dlpack_tensors_are_imported_within_their_memory_or_refused() {
+    use crate::dlpack::DLManagedTensorVersioned;
+    const ELEMENTS: usize = 64;
+    let rt = cpu();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/dlpack");
+    hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes.get(at + i).copied().unwrap_or(0)));
+        let mut data = [0u64; ELEMENTS];
+        let (mut shape, mut strides) =
+            ([0, 1, 2, 3].map(|i| word(26 + 8 * i) as i64), [0, 1, 2, 3].map(|i| word(58 + 8 * i) as i64));
+        let flags = word(24) as u8;
+        let t = DLTensor {
+            data: if flags & 4 != 0 { core::ptr::null_mut() } else { data.as_mut_ptr().cast() },
+            device: DLDevice { device_type: word(0) as i32, device_id: word(4) as i32 },
+            // A rank beyond the arrays breaks the contract of the import.
+            ndim: (word(8) as i32).min(4),
+            dtype: DLDataType { code: word(12) as u8, bits: word(13) as u8, lanes: word(14) as u16 },
+            shape: shape.as_mut_ptr(),
+            strides: if flags & 1 != 0 { strides.as_mut_ptr() } else { core::ptr::null_mut() },
+            byte_offset: word(16),
+        };
+        let mut old = DLManagedTensor { dl_tensor: t, manager_ctx: core::ptr::null_mut(), deleter: None };
+        let mut new = DLManagedTensorVersioned {
+            major: (word(25) as u8).into(),
+            minor: 0,
+            manager_ctx: core::ptr::null_mut(),
+            deleter: None,
+            flags: (flags >> 1 & 1).into(),
+            dl_tensor: t,
+        };
+        // SAFETY: a tensor of this test's arrays. What it claims of its memory is not read or written below.
+        let both = unsafe { [DlpackTensor::from_managed(&rt, &mut old), DlpackTensor::from_versioned(&rt, &mut new)] };
+        for mut t in both.into_iter().flatten() {
+            // The bytes that the tensor itself claims, from its extents and strides: no view reaches beyond them.
+            let (dims, strides) = (t.dims().to_vec(), t.strides().to_vec());
+            let last = dims.iter().zip(&strides).map(|(&d, &s)| u128::from(d).saturating_sub(1) * u128::from(s));
+            let span = if dims.contains(&0) { 0 } else { last.sum::<u128>() + 1 };
+            let within = |len: u64| assert!(u128::from(len) <= span, "{len} elements of {span}");
+            let _ = t.slice::<f32>().map(|s| within(s.len()));
+            let _ = t.slice_mut::<f32>().map(|s| within(s.len()));
+            let _ = t.slice::<u8>().map(|s| within(s.len()));
+            let _ = t.view::<f32, 2>().map(|v| within(v.span()));
+            let _ = t.view_mut::<f32, 3>().map(|v| within(v.as_view().span()));
+            let _ = t.view::<u8, 1>().map(|v| within(v.span()));
+        }
+    });
 }

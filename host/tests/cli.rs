@@ -49,12 +49,44 @@ fn bad_input() {
         "there is no operation `nothing`: `tile list` shows all",
     );
     fails(&["check", "--seed", "x"], 2, "seed");
+    fails(&["check", "--seed", "5..5"], 2, "`5..5` has no seed");
+    fails(&["check", "--seed", "0..0"], 2, "`0..0` has no seed");
+    fails(&["check", "--seed", "5..=4"], 2, "`5..=4` has no seed");
+    fails(&["check", "--seed", "1..x"], 2, "`x` is not a seed");
     fails(&["bench", "--size", "5"], 2, "required");
     fails(&["bench", "gelu", "--reps", "0"], 2, "--reps");
     fails(&["bench", "gelu", "--backend", "emulator"], 1, "emulator");
     fails(&["show", "gelu", "--stage", "soul"], 2, "ast");
     fails(&["show", "nothing", "--stage", "ast"], 1, "there is no");
     fails(&["tune", "nothing"], 1, "there is no");
+}
+
+/// As on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_panic() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    for args in [
+        &["list"][..],
+        &["list", "--json"],
+        &["list", "--usage"],
+        &["doctor"],
+        &["--help"],
+        &["--version"],
+        &["show", "gelu", "--stage", "ir"],
+        &["run", "gelu", "--size", "100", "--backend", "cpu"],
+        &["check", "--op", "relu", "--backend", "cpu"],
+        &["tune", "relu", "--size", "100", "--backend", "cpu"],
+        &["bench", "relu", "--size", "100", "--reps", "1", "--backend", "cpu"],
+    ] {
+        let out = command(args).stdout(full()).output().expect("tile runs");
+        let message = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "tile {args:?}: {message}");
+        assert!(message.contains("error: the output cannot be written: No space left"), "tile {args:?}: {message}");
+        assert!(!message.contains("panicked"), "tile {args:?}: {message}");
+    }
+    let out = command(&["run", "sofmax"]).stderr(full()).output().expect("tile runs");
+    assert_eq!(out.status.code(), Some(1), "a message that cannot be written");
 }
 
 #[test]
@@ -87,6 +119,22 @@ fn the_seed_orders_the_threads_of_the_emulator() {
         assert_eq!((json["backend"].as_str(), json["seed"].as_u64()), (Some(order), Some(5)));
         assert_eq!(json["again"], serde_json::json!([]), "nothing failed");
     }
+}
+
+#[test]
+fn every_seed_of_a_range_is_run_once() {
+    for (range, seeds) in [("3..5", vec![3, 4]), ("3..=5", vec![3, 4, 5]), ("4", vec![4])] {
+        let json = ok(&["check", "--op", "reverse_array", "--backend", "emulator", "--json", "--seed", range]);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let of = |name: &str| json[name].as_u64();
+        assert_eq!((of("seed"), of("last_seed")), (seeds.first().copied(), seeds.last().copied()));
+        let mut found: Vec<u64> =
+            json["rows"].as_array().expect("rows").iter().map(|r| r["seed"].as_u64().expect("a seed")).collect();
+        found.dedup();
+        assert_eq!(found, seeds, "{range}");
+    }
+    let text = ok(&["check", "--op", "reverse_array", "--backend", "cpu", "--seed", "1..3"]);
+    assert!(text.contains("seed 1\n") && text.contains("seed 2\n") && text.contains("seeds 1 to 2"), "{text}");
 }
 
 #[test]

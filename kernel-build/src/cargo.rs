@@ -1,7 +1,10 @@
 //! The build script: what cargo is told.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use kernel_compiler::remarks::Remark;
 
 use crate::cache::Cache;
 use crate::compile::{Build, BuildError, Outcome, run};
@@ -32,7 +35,7 @@ impl Settings {
             println!("cargo::rustc-env={EMULATE}=off");
         }
         let outcome = self.build(&crate_dir, &out, &cache, &pool);
-        self.tell(outcome, &out);
+        self.tell(outcome, &crate_dir, &out);
     }
 
     fn build(&self, crate_dir: &Path, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
@@ -52,6 +55,25 @@ impl Settings {
             out,
             pool,
         })
+    }
+
+    /// What the compiler could not do well, if `TILE_REMARKS` asks for it: said as warnings, and returned.
+    fn remarks(&self, crate_dir: &Path) -> Vec<(PathBuf, Remark)> {
+        if !self.remarks {
+            return vec![];
+        }
+        let files = self.dirs.iter().map(|d| units::rust_files(&crate_dir.join(d))).collect::<io::Result<Vec<_>>>();
+        let remarks = files.and_then(|files| units::remarks(&files.concat()));
+        let remarks = remarks.unwrap_or_else(|e| {
+            println!("cargo::warning=no remarks: {e}");
+            vec![]
+        });
+        let in_crate = |(file, r): (PathBuf, Remark)| (file.strip_prefix(crate_dir).unwrap_or(&file).to_path_buf(), r);
+        let remarks: Vec<_> = remarks.into_iter().map(in_crate).collect();
+        for (file, r) in &remarks {
+            println!("cargo::warning={}", one_line(&r.in_file(&file.display().to_string())));
+        }
+        remarks
     }
 
     /// When cargo has to run the script again. Cargo itself follows the tile compiler, a dependency of the script, but
@@ -74,12 +96,13 @@ impl Settings {
         }
     }
 
-    fn tell(&self, outcome: Result<Outcome, BuildError>, out: &Path) {
-        let outcome = match outcome {
+    fn tell(&self, outcome: Result<Outcome, BuildError>, crate_dir: &Path, out: &Path) {
+        let remarks = self.remarks(crate_dir);
+        let mut outcome = match outcome {
             Ok(o) => o,
             Err(BuildError::Toolchain(missing)) => {
                 println!("cargo::warning={missing}");
-                write_report(out, &Report::default());
+                write_report(out, &Report { remarks, ..Report::default() });
                 return;
             }
             Err(e) => {
@@ -88,6 +111,7 @@ impl Settings {
             }
         };
         println!("cargo::rustc-env=TILE_BUNDLE_DIR={}", out.display());
+        outcome.report.remarks = remarks;
         write_report(out, &outcome.report);
         for (step, time) in &outcome.times {
             println!("{step}: {:.2} s", time.as_secs_f64());

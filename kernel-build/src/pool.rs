@@ -18,6 +18,7 @@ impl Pool {
     pub unsafe fn from_env() -> Pool {
         let jobs = std::env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok());
         let jobs = jobs.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        // SAFETY: the caller's contract.
         Pool { jobs, server: unsafe { jobserver::Client::from_env() } }
     }
 

@@ -1,5 +1,8 @@
 //! What was built, for people and tests: `report.json` beside the bundles.
 
+use std::path::PathBuf;
+
+use kernel_compiler::remarks::Remark;
 use kernel_core::bundle::Usage;
 use serde_json::{Value, json};
 
@@ -10,6 +13,8 @@ pub struct Report {
     pub ptxas: Option<String>,
     pub targets: Vec<String>,
     pub entries: Vec<EntryReport>,
+    /// What the compiler could not do well, by file, if it was asked.
+    pub remarks: Vec<(PathBuf, Remark)>,
 }
 
 /// One entry for one target.
@@ -37,7 +42,17 @@ pub struct EntryReport {
 impl Report {
     pub fn to_json(&self) -> String {
         let entries: Vec<Value> = self.entries.iter().map(EntryReport::to_json).collect();
-        let all = json!({ "rustc": self.rustc, "ptxas": self.ptxas, "targets": self.targets, "entries": entries });
+        let remark = |(file, r): &(PathBuf, Remark)| {
+            let (line, column) = r.place.unzip();
+            json!({
+                "file": file, "line": line, "column": column, "kernel": r.kernel,
+                "not": r.what, "why": r.why, "instances": r.instances,
+            })
+        };
+        let remarks: Vec<Value> = self.remarks.iter().map(remark).collect();
+        let all = json!({
+            "rustc": self.rustc, "ptxas": self.ptxas, "targets": self.targets, "entries": entries, "remarks": remarks,
+        });
         format!("{all:#}\n")
     }
 

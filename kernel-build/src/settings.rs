@@ -11,12 +11,13 @@ const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 pub(crate) const EMULATE: &str = "TILE_EMULATE";
 
 /// The environment variables that a build depends on.
-pub(crate) const VARIABLES: [&str; 8] = [
+pub(crate) const VARIABLES: [&str; 9] = [
     "TILE_DEVICE_RUSTC",
     "TILE_TARGETS",
     "TILE_PTXAS",
     "TILE_CACHE_DIR",
     "TILE_DEVICE_ERRORS",
+    "TILE_REMARKS",
     EMULATE,
     "CUDA_HOME",
     "CUDA_PATH",
@@ -29,6 +30,7 @@ pub struct Settings {
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) errors_are_warnings: bool,
     pub(crate) emulated: bool,
+    pub(crate) remarks: bool,
 }
 
 impl Settings {
@@ -38,6 +40,7 @@ impl Settings {
     /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
     /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, over [`Settings::emulated`]; those that
     ///   `emulate = [..]` names otherwise
+    /// - `TILE_REMARKS=1`: say what the compiler could not do well, at the kernels' own lines, as warnings and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
@@ -46,6 +49,7 @@ impl Settings {
             dirs: vec!["src".into(), "examples".into()],
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             emulated: true,
+            remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
         }
     }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kernel_compiler::remarks::Remark;
 use kernel_compiler::{DeviceUnit, Libraries, Source};
 
 use crate::pool::Pool;
@@ -29,6 +30,22 @@ pub fn collect(files: &[PathBuf], lower: &Lower, pool: &Pool) -> io::Result<(Vec
     // Two of one text, in an example and in a test say, are one to their macros, too.
     let is_new = |u: &DeviceUnit| seen.insert((u.kernel.clone(), u.fingerprint.clone(), u.only));
     Ok((pool.map(&texts, source).into_iter().flatten().filter(is_new).collect(), missing))
+}
+
+/// The remarks of the compiler on the kernels of all files, with the file of each.
+pub fn remarks(files: &[PathBuf]) -> io::Result<Vec<(PathBuf, Remark)>> {
+    let mut texts = Vec::new();
+    for f in files {
+        texts.push((f, fs::read_to_string(f)?));
+    }
+    let mut libraries = Libraries::default();
+    texts.iter().for_each(|(file, text)| libraries.add(Source { file, text }));
+    let kernels = texts.iter().filter(|(_, text)| text.contains("tile_kernel"));
+    let of = |(file, text): &(&PathBuf, String)| {
+        let all = kernel_compiler::remarks::of_file(Source { file, text }, &libraries);
+        all.into_iter().map(|r| (file.to_path_buf(), r)).collect::<Vec<_>>()
+    };
+    Ok(kernels.flat_map(of).collect())
 }
 
 /// All `.rs` files below a folder, sorted, without those of packages inside it; none where there is no such folder.

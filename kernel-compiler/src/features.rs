@@ -6,23 +6,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analyse::{dots, walk};
-use crate::ast::ParamKind;
+use crate::codegen::thread_ir::Lowered;
 use crate::dtype::DType;
-use crate::ir::{Func, Op, Stmt};
-use crate::lower::{Lowered, Variant, Way};
+use crate::ir::walk::{dots, walk};
+use crate::ir::{Func, Op, ParamKind, StmtKind};
+use crate::variant::{MmaPath, Variant};
 
 pub type Features = BTreeSet<String>;
 
 /// The features of one variant of an instance. `f` is the instance's function as it is written.
 ///
 /// `tma wgmma<f16,f32>` is a call of a device function with the element types it is called with, in a variant of that
-/// kind; `tma: rotate, f16` is a pass that changed a function of products of that type.
+/// kind; `tma: pipelined dots, f16` is a pass that changed a function of products of that type.
 pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
-    let way = match v.way {
-        Way::Warps => "warps",
-        Way::Groups => "groups",
-        Way::Maps(_) => "tma",
+    let way = match v.mma {
+        MmaPath::MmaSync => "warps",
+        MmaPath::WgmmaCpAsync => "groups",
+        MmaPath::WgmmaTma(_) => "tma",
     };
     let mut out: Features = calls(&lowered.text()).into_iter().map(|call| format!("{way} {call}")).collect();
     let types = element_types(f);
@@ -37,7 +37,7 @@ pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     if f.early.is_some() {
         pass("programmatic dependent launch");
     }
-    if walk(&f.body).any(|s| matches!(s, Stmt::For { options, .. } if options.unroll > 1)) {
+    if walk(&f.body).any(|s| matches!(&s.kind, StmtKind::For { options, .. } if options.unroll > 1)) {
         pass("unroll");
     }
     if lowered.threads > f.warps * 32 {

@@ -1,44 +1,42 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! `syn` → [`parse`] → [`ast`] → [`infer`] → [`ir`] (→ [`windows`] → [`spread`]) → [`analyse`] → [`layout`] → [`lower`] → [`emit`].
+//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`] → [`emit`].
 
-pub mod analyse;
-pub mod ast;
+pub mod analysis;
+pub mod codegen;
 pub mod diag;
+pub mod driver;
 pub mod dtype;
 pub mod emit;
+mod expand;
 pub mod features;
-pub mod infer;
-pub mod instance;
+pub mod front;
 pub mod ir;
 pub mod layout;
-pub mod library;
-pub mod linear;
-pub mod lower;
-pub mod module;
-pub mod parse;
-mod requirements;
-mod rotate;
+pub mod missed;
+mod mma;
+pub mod passes;
+pub mod plan;
+pub mod remarks;
 mod show;
-pub mod spread;
-pub mod windows;
+pub mod variant;
 
 use diag::Diagnostics;
+pub use driver::Stage;
 pub use emit::device::{DeviceUnit, EntryMeta};
 pub use emit::host::{Emulate, HostOptions};
-pub use emit::named_variant;
-pub use infer::BUILTINS;
-pub use library::{Libraries, Source};
-use proc_macro2::{TokenStream, TokenTree};
-use quote::quote;
-pub use show::{Stage, show};
-use std::path::Path;
-use std::rc::Rc;
+pub use expand::{bundle_path, expand_kernel, expand_module, with_library};
+pub use front::infer::BUILTINS;
+pub use front::library::Libraries;
+pub use front::source::Source;
+pub use front::{infer, library, module, parse};
+pub use show::show;
+pub use variant::{MmaPath, Variant};
 
 /// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at
 /// the user's own tokens.
-pub fn device_units<'a>(source: impl Into<library::Source<'a>>, libraries: &Libraries) -> Vec<DeviceUnit> {
+pub fn device_units<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<DeviceUnit> {
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let units = units_of(found, &d).ok();
@@ -51,121 +49,4 @@ pub fn device_units<'a>(source: impl Into<library::Source<'a>>, libraries: &Libr
 pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
     let units: Vec<_> = found.parse(d)?.iter().map(|k| emit::device::units(k, d)).collect::<diag::Result<_>>()?;
     Ok(units.into_iter().flatten().collect())
-}
-
-/// Where the build script has put a kernel's bundle, if it has.
-pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::PathBuf {
-    dir.join(format!("{kernel}-{fingerprint}.bundle"))
-}
-
-/// Settings of an expansion, from the environment that the build script makes.
-fn options(kernel: &str, fingerprint: &str) -> HostOptions {
-    let bundle = std::env::var_os("TILE_BUNDLE_DIR")
-        .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
-        .filter(|p| p.is_file());
-    let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
-    HostOptions { bundle, emulate: Emulate::from_env(), check_only }
-}
-
-/// Whether a compiler with these arguments, in whose process the macro runs, generates code. `cargo check` and
-/// `cargo clippy` ask for metadata alone, and take a fraction of the time without the bodies of instances. Unknown
-/// arguments mean code.
-fn generates_code(arguments: impl Iterator<Item = String>) -> bool {
-    let (mut kinds, mut is_list) = (vec![], false);
-    for a in arguments {
-        match a.strip_prefix("--emit=") {
-            Some(list) => kinds.push(list.to_string()),
-            None if is_list => kinds.push(a.clone()),
-            None => {}
-        }
-        is_list = a == "--emit";
-    }
-    let is_code = |kind: &str| !matches!(kind.split('=').next(), Some("metadata" | "dep-info"));
-    kinds.is_empty() || kinds.iter().flat_map(|list| list.split(',')).any(is_code)
-}
-
-/// Expands `#[tile_kernel(attr)] item`.
-pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
-    match syn::parse2::<syn::ItemFn>(item.clone()) {
-        Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
-        // What rustc does not parse either.
-        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => {
-            e.to_compile_error()
-        }
-        Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
-    }
-}
-
-/// Expands `#[tile_module(use library, ..)] mod m { .. }`.
-pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
-    match syn::parse2::<library::Uses>(attr) {
-        Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(vec![], item)),
-        Err(e) => {
-            let e = syn::Error::new(
-                e.span(),
-                "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]",
-            )
-            .to_compile_error();
-            quote! { #e }
-        }
-    }
-}
-
-/// The same with the items of its libraries.
-fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStream {
-    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) =
-        syn::parse2::<syn::ItemMod>(item.clone())
-    else {
-        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
-            .to_compile_error();
-    };
-    let d = Diagnostics::default();
-    let Ok((kernels, rest)) = module::module(items, &libraries, &d) else {
-        let errors = d.take().into_iter().map(|e| e.to_tokens());
-        return quote! { #(#errors)* };
-    };
-    // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
-    let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
-    let kernels = kernels.into_iter().map(expand_found);
-    let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
-    quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
-}
-
-fn expand_found(found: module::Found) -> TokenStream {
-    let d = Diagnostics::default();
-    let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
-    let expanded = found.parse(&d).and_then(|kernels| {
-        kernels
-            .iter()
-            .map(|k| emit::host::expand(k, &options(&k.name, &k.fingerprint), &d))
-            .collect::<diag::Result<Vec<_>>>()
-    });
-    match expanded {
-        Ok(kernels) if d.is_empty() => {
-            // Cargo must know what the expansion read.
-            quote! { #(#kernels)* const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
-        }
-        _ => {
-            let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
-            let stubs = names.iter().map(|(name, types)| emit::host::stub(&item, name, types));
-            quote! { #(#errors)* #(#stubs)* }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::generates_code;
-
-    #[test]
-    fn only_a_compiler_that_is_asked_for_metadata_alone_gets_no_bodies() {
-        let of = |line: &str| generates_code(line.split(' ').map(String::from));
-        assert!(!of("clippy-driver rustc --crate-name k --emit=dep-info,metadata -C opt-level=1"));
-        assert!(!of("rustc --emit metadata=k.rmeta src/lib.rs"));
-        assert!(of("rustc --crate-name k --emit=dep-info,metadata,link"));
-        assert!(of("rustc --emit dep-info --emit obj"));
-        assert!(of("rustc src/lib.rs"));
-        assert!(of("rustc @arguments"));
-        assert!(of("phases --exact expansion::slices"));
-    }
 }

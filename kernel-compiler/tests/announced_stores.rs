@@ -1,8 +1,9 @@
 //! Results that tensor maps store in kernels that tell others of them, or read them again.
 
 use kernel_compiler::Libraries;
-use kernel_compiler::lower::{Variant, Way, lower};
-use kernel_compiler::windows::Transposed;
+use kernel_compiler::driver::lower;
+use kernel_compiler::variant::Transposed;
+use kernel_compiler::{MmaPath, Variant};
 
 fn text(after: &str) -> String {
     let f = crate::common::func(&format!(
@@ -15,7 +16,7 @@ fn text(after: &str) -> String {
              {after}
          }}"
     ));
-    lower(&f, Variant { aligned: true, way: Way::Maps(Transposed::default()) }, false)
+    lower(&f, Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
         .expect("it copies by tensor maps")
         .text()
 }

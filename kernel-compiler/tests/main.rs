@@ -1,13 +1,18 @@
 //! The phases of the compiler from outside: text in, facts and text out.
 
-mod analyse;
 mod announced_stores;
+mod axis_info;
+mod barriers;
+mod block_pointers;
 mod common;
-mod early;
 mod expansion;
-mod masks;
+mod filetests;
+mod lowered_code;
+mod no_cycles;
+mod pdl;
+mod pipeline_dots;
+mod predicates;
 mod ranges;
-mod rotate;
-mod schedule;
+mod remarks;
 mod snapshots;
-mod windows;
+mod text_form;

@@ -82,10 +82,10 @@ fn specialised_or_not() {
     // configuration for warpgroups.
     assert_eq!(variants(".warp_specialise(false)", ""), ["aligned", "general", "groups"]);
     assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), ["groups"]);
-    let by_groups = |options: &str| -> DeviceUnit {
+    let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
     };
-    let (alike, specialised) = (by_groups(".warp_specialise(false)"), by_groups(""));
+    let (alike, specialised) = (by_wgmma(".warp_specialise(false)"), by_wgmma(""));
     assert!(
         alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0)
             && alike.source.contains("d::wgmma")

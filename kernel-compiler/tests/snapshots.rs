@@ -1,8 +1,8 @@
 //! What the compiler makes of four kernels, stage by stage. A change of it shows up in a review:
 //! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test snapshots` writes the new state.
 
-use kernel_compiler::lower::{Variant, Way};
 use kernel_compiler::{Libraries, Stage, show};
+use kernel_compiler::{MmaPath, Variant};
 
 const VECTOR_ADD: &str = "
 #[tile_kernel(tune(BLOCK = [256], warps = [2]), grid = [cdiv(c.len(), BLOCK)])]
@@ -43,8 +43,9 @@ pub fn last_arriver<const BLOCK: usize>(x: &[f32], partials: &mut [f32], ticket:
 
 fn stages(text: &str, kernel: &str) -> String {
     let stage = |title: &str, aligned, stage| {
-        let shown = show(text, &Libraries::default(), kernel, None, None, Variant { aligned, way: Way::Warps }, stage)
-            .expect(title);
+        let shown =
+            show(text, &Libraries::default(), kernel, None, None, Variant { aligned, mma: MmaPath::MmaSync }, stage)
+                .expect(title);
         format!("==== {title}\n{}\n", shown.trim_end())
     };
     [

@@ -8,11 +8,17 @@ use crate::desc::Element;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     Host,
-    /// CUDA device ordinal.
-    Cuda(u32),
+    /// Memory of one CUDA context. Two contexts of one device do not share memory.
+    Cuda {
+        /// The device's ordinal.
+        device: u32,
+        /// The number that the driver gives a context for the life of the process.
+        context: u64,
+    },
     /// A raw address the caller vouches for.
     Unknown,
 }
+
 /// A borrowed contiguous array, wherever it lives.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceArg<'a, T> {
@@ -181,6 +187,12 @@ impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
 }
 
 impl<T> ViewArg<'_, T, 2> {
+    /// The first `extent` elements along an axis; all of them if there are no more.
+    pub fn narrowed(mut self, axis: usize, extent: u64) -> Self {
+        self.dims[axis] = self.dims[axis].min(extent);
+        self
+    }
+
     /// The transpose.
     pub fn flipped(self) -> Self {
         let ([rows, cols], [r, c]) = (self.dims, self.strides);

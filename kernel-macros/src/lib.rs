@@ -24,5 +24,5 @@ pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[doc(hidden)]
 #[proc_macro]
 pub fn tile_module_with(input: TokenStream) -> TokenStream {
-    kernel_compiler::library::with_library(input.into()).into()
+    kernel_compiler::with_library(input.into()).into()
 }

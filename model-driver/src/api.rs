@@ -1,15 +1,17 @@
 //! The driver's functions, by their symbols.
 
+use crate::launch::{Asked, Loaded};
 use crate::memory::Access;
-use crate::state::{LEGACY, State, Work};
-use crate::{Code, Model};
+use crate::report::Kind;
+use crate::state::{LEGACY, State, Task, Work};
+use crate::{Code, Model, ptx, tensor_map};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 type Handle = usize;
 type R = Result<(), Code>;
 
 fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
-    let Some(model) = Model::current() else { return 3 };
+    let Some(model) = Model::of_thread(name) else { return 3 };
     model.hook(name);
     let mut state = model.state();
     *state.calls.entry(name).or_default() += 1;
@@ -23,8 +25,10 @@ fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
             None => fault = Some(plan.code),
         }
     }
-    if let Some(code) = fault {
-        state.fault = None;
+    if let Some(code) = fault.or_else(|| state.refused.get(name).copied()) {
+        if fault.is_some() {
+            state.fault = None;
+        }
         // A release does its work and gives the code of an earlier failure.
         if ["Destroy", "Free", "Unload", "Release", "Exchange"].iter().any(|w| name.contains(w)) {
             let _ = f(&mut state);
@@ -35,7 +39,12 @@ fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
 }
 
 fn context(s: &mut State) -> R {
-    if s.me().context == 0 { Err(201) } else { s.lost.map_or(Ok(()), Err) }
+    let current = s.me().context;
+    match current {
+        0 => Err(201),
+        _ if !s.contexts.contains_key(&current) => Err(709),
+        _ => s.lost.map_or(Ok(()), Err),
+    }
 }
 
 fn range(start: u64, bytes: usize, write: bool) -> Access {
@@ -56,7 +65,7 @@ fn give<T>(out: *mut T, value: T) -> R {
     Ok(())
 }
 
-fn allocate(s: &mut State, out: *mut u64, bytes: usize, on: Option<Handle>) -> R {
+fn allocate(s: &mut State, out: *mut u64, bytes: usize, on: Option<Handle>, what: &'static str) -> R {
     context(s)?;
     if bytes == 0 {
         return Err(1);
@@ -69,9 +78,9 @@ fn allocate(s: &mut State, out: *mut u64, bytes: usize, on: Option<Handle>) -> R
         Some(c) => s.valid(c)?,
         None => s.unsafe_call()?,
     }
-    let base = s.new_block(bytes as u64, on.is_some(), captured.is_some()).ok_or(2u32)?;
+    let base = s.new_block(bytes as u64, on.is_some(), captured.is_some(), what).ok_or(2u32)?;
     if let Some(h) = on {
-        s.put(h, Work::Allocate { base }, Vec::new(), "cuMemAllocFromPoolAsync")?;
+        s.put(h, Task::new(Work::Allocate { base }, Vec::new(), what))?;
     }
     give(out, base)
 }
@@ -81,11 +90,11 @@ fn free_async(s: &mut State, base: u64, h: Handle) -> R {
     if s.streams.get(&h).ok_or(400u32)?.capture.is_none() {
         s.unsafe_call()?;
         if s.blocks.get(&base).is_none_or(|b| b.freed.is_some()) {
-            s.reports.push(format!("cuMemFreeAsync: {base:#x} is not allocated"));
+            s.report(Kind::Memory, format!("cuMemFreeAsync: {base:#x} is not allocated"));
             return Err(1);
         }
     }
-    s.put(h, Work::Free { base }, Vec::new(), "cuMemFreeAsync")
+    s.put(h, Task::new(Work::Free { base }, Vec::new(), "cuMemFreeAsync"))
 }
 
 /// Waits for everything, except of memory from a pool: the reference says that its users are not waited for.
@@ -93,57 +102,51 @@ fn free(s: &mut State, base: u64) -> R {
     context(s)?;
     s.unsafe_call()?;
     let Some(block) = s.blocks.get(&base).filter(|b| b.freed.is_none()) else {
-        s.reports.push(format!("cuMemFree: {base:#x} is not allocated"));
+        s.report(Kind::Memory, format!("cuMemFree: {base:#x} is not allocated"));
         return Err(1);
     };
     if !block.pooled {
         let all: Vec<_> = s.streams.keys().copied().collect();
         for h in all {
             let (clock, _) = s.stream_after(h);
-            s.host.join(&clock);
+            s.has_waited(&clock);
         }
         s.run_all();
     }
-    let lane = s.handle() as u64;
-    let clock = s.host.clone();
-    let at = crate::clock::Epoch { lane, index: 1 };
-    s.host.add(at);
+    let at = crate::clock::Epoch { lane: s.handle() as u64, index: 1 };
+    s.me().clock.add(at);
+    let clock = s.me().clock.clone();
     s.end_block(base, at, &clock, "cuMemFree");
     Ok(())
 }
 
-fn launch(
-    s: &mut State,
-    f: Handle,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    on: Handle,
-    params: *mut *mut c_void,
-) -> R {
-    context(s)?;
-    let kernel = *s.kernels.get(&f).ok_or(400u32)?;
-    let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
-    let in_limits = grid[0] <= i32::MAX as u32 && grid[1] <= 65535 && grid[2] <= 65535;
-    if grid.contains(&0) || block.contains(&0) || threads > 1024 || !in_limits || shared > kernel.opted_in.max(48 << 10)
-    {
-        return Err(1);
-    }
-    if kernel.threads != 0 && (threads != kernel.threads || shared < kernel.shared) {
-        s.reports.push(format!("{}: launched with {threads} threads and {shared} bytes of shared memory", kernel.name));
-    }
-    let count = kernel.slots();
-    // SAFETY: the caller gives a pointer to each parameter: the slots, which are words, and then the maps.
-    let slots: Vec<u64> = unsafe { (0..count).map(|i| *(*params.add(i)).cast::<u64>()).collect() };
-    for i in count..count + kernel.maps {
-        // SAFETY: as above.
-        if !(unsafe { *params.add(i) } as usize).is_multiple_of(64) {
-            s.reports.push(format!("{}: a tensor map that is not aligned", kernel.name));
+/// As in cuda.h.
+#[repr(C)]
+struct LaunchAttribute {
+    id: c_uint,
+    pad: [u8; 4],
+    value: [c_int; 16],
+}
+
+/// Whether the attributes let a launch begin before the one in front has ended. Other attributes are not modelled.
+fn programmatic(s: &mut State, config: &LaunchConfig) -> Result<bool, Code> {
+    const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
+    let mut allowed = false;
+    for i in 0..config.count as usize {
+        if config.attributes.is_null() {
+            return Err(1);
+        }
+        // SAFETY: the caller gives as many attributes as it says.
+        let attribute = unsafe { &*config.attributes.add(i) };
+        match attribute.id {
+            PROGRAMMATIC_STREAM_SERIALIZATION => allowed = attribute.value[0] != 0,
+            other => {
+                s.report(Kind::Call, format!("cuLaunchKernelEx: attribute {other} is not in the model"));
+                return Err(1);
+            }
         }
     }
-    let accesses = s.accesses(&kernel, &slots);
-    let run = kernel.run(grid.map(u64::from), slots);
-    s.put(on, Work::Launch(run), accesses, kernel.name)
+    Ok(allowed)
 }
 
 /// As in cuda.h.
@@ -153,12 +156,13 @@ struct LaunchConfig {
     block: [c_uint; 3],
     shared: c_uint,
     stream: Handle,
-    attributes: *mut c_void,
+    attributes: *const LaunchAttribute,
     count: c_uint,
 }
 
 macro_rules! functions { ($($name:ident($($arg:ident: $t:ty),*) $s:ident $body:block)*) => {
     $(#[allow(non_snake_case, unused_variables, clippy::missing_safety_doc)]
+    #[unsafe(no_mangle)]
     unsafe extern "C" fn $name($($arg: $t),*) -> Code { call(stringify!($name), |$s| $body) })*
 
     pub(crate) fn symbol(name: &str) -> Option<*const c_void> {
@@ -183,15 +187,21 @@ functions! {
         Ok(())
     }
     cuDeviceGetAttribute(v: *mut c_int, what: c_int, d: c_int) s {
-        give(v, match what { 1 => 1024, 12 => 65536, 16 => 8, 38 => 1 << 16, 75 => 8, 76 => 0, 97 => 166912, 115 => s.pools_supported.into(), _ => 0 })
+        give(v, match what { 1 => 1024, 12 => 65536, 16 => 8, 38 => 1 << 16, 75 => s.compute.0, 76 => s.compute.1, 97 => 232448, 115 => s.pools_supported.into(), _ => 0 })
     }
+    cuDeviceGetUuid(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
+    cuDeviceGetUuid_v2(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
     cuDeviceTotalMem_v2(n: *mut usize, d: c_int) s { give(n, s.capacity as usize) }
-    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retained += 1; give(c, s.primary) }
-    cuDevicePrimaryCtxRelease_v2(d: c_int) s { s.retained = s.retained.saturating_sub(1); Ok(()) }
+    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retain_primary(); give(c, s.primary) }
+    cuDevicePrimaryCtxRelease_v2(d: c_int) s {
+        s.retained = s.retained.checked_sub(1).ok_or(201u32)?;
+        if s.retained == 0 { s.report_leaks() }
+        Ok(())
+    }
     cuCtxGetCurrent(c: *mut Handle) s { let now = s.me().context; give(c, now) }
     cuCtxSetCurrent(c: Handle) s { s.me().context = c; Ok(()) }
     cuCtxGetDevice(d: *mut c_int) s { context(s)?; give(d, 0) }
-    cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(201u32)?; give(id, number) }
+    cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(709u32)?; give(id, number) }
     cuCtxSynchronize() s {
         context(s)?;
         s.never_while_capturing()?;
@@ -202,11 +212,12 @@ functions! {
         give(free, (s.capacity - s.used.min(s.capacity)) as usize)?;
         give(total, s.capacity as usize)
     }
-    cuMemAlloc_v2(out: *mut u64, bytes: usize) s { allocate(s, out, bytes, None) }
+    cuMemAlloc_v2(out: *mut u64, bytes: usize) s { allocate(s, out, bytes, None, "cuMemAlloc") }
+    cuMemAllocAsync(out: *mut u64, bytes: usize, on: Handle) s { allocate(s, out, bytes, Some(stream(on)), "cuMemAllocAsync") }
     cuMemFree_v2(base: u64) s { free(s, base) }
     cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: Handle, on: Handle) s {
         if !s.pools.contains(&pool) { return Err(400) }
-        allocate(s, out, bytes, Some(stream(on)))
+        allocate(s, out, bytes, Some(stream(on)), "cuMemAllocFromPoolAsync")
     }
     cuMemFreeAsync(base: u64, on: Handle) s { free_async(s, base, stream(on)) }
     cuMemPoolCreate(out: *mut Handle, props: *const c_void) s {
@@ -222,23 +233,23 @@ functions! {
         context(s)?;
         // SAFETY: the caller gives so many bytes, which pageable memory is staged from before the call returns.
         let data = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), bytes) }.into();
-        s.put(stream(on), Work::Upload { to, data }, vec![range(to, bytes, true)], "cuMemcpyHtoDAsync")
+        s.put(stream(on), Task::new(Work::Upload { to, data }, vec![range(to, bytes, true)], "cuMemcpyHtoDAsync"))
     }
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, on: Handle) s {
         context(s)?;
         let work = Work::Copy { to: to as u64, from, bytes };
-        s.put(stream(on), work, vec![range(from, bytes, false)], "cuMemcpyDtoHAsync")?;
+        s.put(stream(on), Task::new(work, vec![range(from, bytes, false)], "cuMemcpyDtoHAsync"))?;
         // Pageable memory is written before the call returns; in a capture when the graph runs.
         if s.streams[&stream(on)].capture.is_none() { s.wait_stream(stream(on)) } else { Ok(()) }
     }
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, on: Handle) s {
         context(s)?;
         let both = vec![range(to, bytes, true), range(from, bytes, false)];
-        s.put(stream(on), Work::Copy { to, from, bytes }, both, "cuMemcpyDtoDAsync")
+        s.put(stream(on), Task::new(Work::Copy { to, from, bytes }, both, "cuMemcpyDtoDAsync"))
     }
     cuMemsetD8Async(to: u64, value: u8, bytes: usize, on: Handle) s {
         context(s)?;
-        s.put(stream(on), Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async")
+        s.put(stream(on), Task::new(Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async"))
     }
     cuPointerGetAttribute(out: *mut c_void, what: c_int, addr: u64) s {
         s.block_at(addr).filter(|b| b.freed.is_none()).ok_or(1u32)?;
@@ -261,7 +272,7 @@ functions! {
         s.may_wait(stream(h))?;
         let (clock, after) = s.stream_after(stream(h));
         if !s.are_done(&after) { return Err(600) }
-        s.host.join(&clock);
+        s.has_waited(&clock);
         Ok(())
     }
     cuStreamWaitEvent(h: Handle, event: Handle, flags: c_uint) s { context(s)?; s.wait_event(stream(h), event) }
@@ -271,7 +282,16 @@ functions! {
         if let Some(capture) = capture { s.valid(capture)? }
         give(out, context)
     }
-    cuStreamIsCapturing(h: Handle, out: *mut c_int) s { let status = s.capture_status(stream(h))?; give(out, status) }
+    cuStreamIsCapturing(h: Handle, out: *mut c_int) s {
+        if stream(h) == LEGACY { context(s)? }
+        let status = s.capture_status(stream(h))?;
+        give(out, status)
+    }
+    cuStreamGetCaptureInfo_v2(h: Handle, status: *mut c_int, id: *mut c_ulonglong, graph: *mut c_void, nodes: *mut c_void, count: *mut c_void) s {
+        let now = s.capture_status(stream(h))?;
+        give(status, now)?;
+        give(id, s.streams[&stream(h)].capture.unwrap_or(0))
+    }
     cuStreamBeginCapture_v2(h: Handle, mode: c_int) s { s.begin_capture(stream(h), mode) }
     cuStreamEndCapture(h: Handle, out: *mut Handle) s {
         match s.end_capture(stream(h)) {
@@ -308,29 +328,36 @@ functions! {
         s.may_wait_for_event(event)?;
         let (clock, after) = s.event_after(event);
         if !s.are_done(&after) { return Err(600) }
-        s.host.join(&clock);
+        s.has_waited(&clock);
         Ok(())
     }
     cuEventElapsedTime(out: *mut f32, a: Handle, b: Handle) s { let ms = s.seconds(b) - s.seconds(a); give(out, ms.max(1e-3)) }
     cuEventDestroy_v2(event: Handle) s { s.events.remove(&event).map(|_| ()).ok_or(400) }
-    cuLibraryLoadData(out: *mut Handle, data: *const c_void, o: *mut c_void, v: *mut c_void, n: c_uint, lo: *mut c_void, lv: *mut c_void, ln: c_uint) s {
-        // SAFETY: the host side gives PTX, which ends with a null; the model has no assembled code.
+    cuLibraryLoadData(out: *mut Handle, data: *const c_void, options: *const c_uint, values: *const *mut c_void, n: c_uint, lo: *mut c_void, lv: *mut c_void, ln: c_uint) s {
+        // SAFETY: the caller gives PTX, which ends with a null, or assembled code, which the model does not take.
         let text = unsafe { CStr::from_ptr(data.cast()) }.to_string_lossy().into_owned();
-        if !text.contains(".entry") || text.contains("ld.nowhere") { return Err(218) }
+        if let Some(line) = text.lines().position(|l| l.contains("ld.nowhere")) {
+            // SAFETY: the caller gives as many options and values as it says.
+            unsafe { say(options, values, n, &format!("line {}: unknown modifier .nowhere", line + 1)) };
+            return Err(218);
+        }
+        if !text.contains(".entry") { return Err(218) }
         let library = s.handle();
         s.libraries.insert(library, text);
         give(out, library)
     }
-    cuLibraryUnload(library: Handle) s { s.unsafe_call()?; s.libraries.remove(&library).map(|_| ()).ok_or(400) }
-    cuLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) s {
-        // SAFETY: a name ends with a null.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
-        let held = s.libraries.get(&library).ok_or(400u32)?.contains(&name);
-        let kernel = *s.known.get(name.as_str()).filter(|_| held).ok_or(500u32)?;
-        let handle = s.handle();
-        s.kernels.insert(handle, kernel);
-        give(out, handle)
+    cuModuleLoadData(out: *mut Handle, data: *const c_void) s {
+        context(s)?;
+        // SAFETY: as of a library.
+        let text = unsafe { CStr::from_ptr(data.cast()) }.to_string_lossy().into_owned();
+        if !text.contains(".entry") { return Err(218) }
+        let library = s.handle();
+        s.libraries.insert(library, text);
+        give(out, library)
     }
+    cuModuleGetFunction(out: *mut Handle, module: Handle, name: *const c_char) s { give(out, kernel(s, module, name)?) }
+    cuLibraryUnload(library: Handle) s { s.unsafe_call()?; s.libraries.remove(&library).map(|_| ()).ok_or(400) }
+    cuLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) s { give(out, kernel(s, library, name)?) }
     cuKernelGetFunction(out: *mut Handle, kernel: Handle) s { context(s)?; give(out, kernel) }
     cuKernelGetAttribute(v: *mut c_int, what: c_int, kernel: Handle, d: c_int) s { give(v, match what { 0 => 1024, 4 => 16, _ => 0 }) }
     cuKernelSetAttribute(what: c_int, v: c_int, kernel: Handle, d: c_int) s {
@@ -338,14 +365,82 @@ functions! {
         Ok(())
     }
     cuLaunchKernel(f: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, h: Handle, params: *mut *mut c_void, extra: *mut *mut c_void) s {
-        launch(s, f, [gx, gy, gz], [bx, by, bz], shared, stream(h), params)
+        context(s)?;
+        let asked = Asked {
+            function: f, grid: [gx, gy, gz], block: [bx, by, bz], shared, stream: stream(h), programmatic: false,
+        };
+        // SAFETY: the caller gives a pointer to each parameter.
+        unsafe { s.launch(&asked, params.cast_const().cast()) }
     }
     cuLaunchKernelEx(config: *const c_void, f: Handle, params: *mut *mut c_void, extra: *mut *mut c_void) s {
+        context(s)?;
         // SAFETY: the caller gives a configuration as cuda.h has it.
         let c = unsafe { &*config.cast::<LaunchConfig>() };
-        launch(s, f, c.grid, c.block, c.shared, stream(c.stream), params)
+        let programmatic = programmatic(s, c)?;
+        let asked =
+            Asked { function: f, grid: c.grid, block: c.block, shared: c.shared, stream: stream(c.stream), programmatic };
+        // SAFETY: the caller gives a pointer to each parameter.
+        unsafe { s.launch(&asked, params.cast_const().cast()) }
     }
-    cuTensorMapEncodeTiled(map: *mut c_void, t: u32, rank: u32, base: *mut c_void, dims: *const u64, strides: *const u64, extents: *const u32, steps: *const u32, i: u32, w: u32, p: u32, fill: u32) s {
-        if !(map as usize).is_multiple_of(64) || !(base as usize).is_multiple_of(16) || !(1..=5).contains(&rank) { Err(1) } else { Ok(()) }
+    cuTensorMapEncodeTiled(map: *mut c_void, data_type: u32, rank: u32, base: *mut c_void, dims: *const u64, strides: *const u64, boxed: *const u32, steps: *const u32, interleave: u32, swizzle: u32, promotion: u32, fill: u32) s {
+        if !(1..=5).contains(&rank) { return Err(1) }
+        let rank = rank as usize;
+        // SAFETY: the caller gives arrays as long as the rank says, and the strides of all dimensions but the first.
+        let (dims, strides, boxed, steps) = unsafe {
+            (slice(dims, rank)?, slice(strides, rank - 1)?, slice(boxed, rank)?, slice(steps, rank)?)
+        };
+        let asked = tensor_map::Asked {
+            map: map as usize, data_type, base: base as u64, dims, strides, boxed, steps, interleave, swizzle, promotion, fill,
+        };
+        give(map.cast(), asked.encode()?)
+    }
+}
+
+/// An array of a caller. `1` for a null pointer to some elements.
+///
+/// # Safety
+/// `p` is null or points to `n` elements, which stay as they are for as long as the result is used.
+unsafe fn slice<'a, T>(p: *const T, n: usize) -> Result<&'a [T], Code> {
+    match (n, p.is_null()) {
+        (0, _) => Ok(&[]),
+        (_, true) => Err(1),
+        // SAFETY: the caller's contract.
+        _ => Ok(unsafe { core::slice::from_raw_parts(p, n) }),
+    }
+}
+
+/// A kernel of a library, where the library holds it and a program has made it known.
+fn kernel(s: &mut State, library: Handle, name: *const c_char) -> Result<Handle, Code> {
+    // SAFETY: a name ends with a null.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let signature = ptx::signature(s.libraries.get(&library).ok_or(400u32)?, &name).ok_or(500u32)?;
+    let kernel = *s.known.get(name.as_str()).ok_or(500u32)?;
+    let handle = s.handle();
+    s.kernels.insert(handle, Loaded { kernel, signature, opted_in: 0 });
+    Ok(handle)
+}
+
+/// Writes a message of the compiler where the caller asks for it.
+///
+/// # Safety
+/// `options` and `values` have `n` elements. A value of a log's buffer points to as many bytes as its size says.
+unsafe fn say(options: *const c_uint, values: *const *mut c_void, n: c_uint, text: &str) {
+    const ERROR_LOG: c_uint = 5;
+    const ERROR_LOG_BYTES: c_uint = 6;
+    let (mut log, mut room) = (core::ptr::null_mut::<u8>(), 0);
+    for i in 0..n as usize {
+        // SAFETY: the caller's contract.
+        match unsafe { (*options.add(i), *values.add(i)) } {
+            (ERROR_LOG, at) => log = at.cast(),
+            (ERROR_LOG_BYTES, bytes) => room = bytes as usize,
+            _ => {}
+        }
+    }
+    if !log.is_null() && room > text.len() {
+        // SAFETY: the log has room for the text and a null.
+        unsafe {
+            log.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            log.add(text.len()).write(0);
+        }
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::Code;
 use crate::clock::{Clock, Lane};
-use crate::memory::Access;
-use crate::state::{LEGACY, OpId, State, Work};
+use crate::state::{LEGACY, OpId, State, Task, Work};
 use std::thread::ThreadId;
 
 pub(crate) const GLOBAL: i32 = 0;
@@ -11,10 +10,8 @@ pub(crate) const RELAXED: i32 = 2;
 
 #[derive(Clone)]
 pub(crate) struct Node {
-    work: Work,
-    accesses: Vec<Access>,
+    task: Task,
     after: Vec<usize>,
-    what: String,
 }
 
 pub(crate) struct Capture {
@@ -37,6 +34,15 @@ pub(crate) struct Executable {
     launches: u64,
     clock: Clock,
     after: Vec<OpId>,
+}
+
+/// A node of a graph that runs.
+struct Made {
+    id: OpId,
+    /// What is done once the node is.
+    done: Clock,
+    /// What a programmatic launch behind the node may rely on before it waits.
+    front: Clock,
 }
 
 impl State {
@@ -85,10 +91,11 @@ impl State {
     pub fn may_wait_for_event(&mut self, event: usize) -> Result<(), Code> {
         let captured = self.events.get(&event).ok_or(400u32)?.captured.as_ref().map(|(c, _)| *c);
         match captured {
-            Some(capture) => {
+            Some(capture) if self.captures.contains_key(&capture) => {
                 self.invalidate(capture);
                 Err(907)
             }
+            Some(_) => Err(1),
             None => self.unsafe_call(),
         }
     }
@@ -139,7 +146,8 @@ impl State {
         nodes: Vec<usize>,
     ) -> Result<(), Code> {
         if !self.captures.contains_key(&capture) {
-            return Err(907);
+            mine.into_iter().for_each(|mine| self.invalidate(mine));
+            return Err(1);
         }
         if stream == LEGACY {
             self.invalidate(capture);
@@ -148,7 +156,7 @@ impl State {
         if let Some(mine) = mine.filter(|m| *m != capture) {
             self.invalidate(mine);
             self.invalidate(capture);
-            return Err(903);
+            return Err(902);
         }
         self.valid(capture)?;
         if let Some(s) = self.streams.get_mut(&stream) {
@@ -159,18 +167,19 @@ impl State {
     }
 
     /// Makes a node of work that was put on a captured stream.
-    pub fn record(&mut self, stream: usize, work: Work, accesses: Vec<Access>, what: &str) -> Result<(), Code> {
+    pub fn record(&mut self, stream: usize, mut task: Task) -> Result<(), Code> {
         let Some((id, after)) = self.streams.get(&stream).and_then(|s| Some((s.capture?, s.nodes.clone()))) else {
             return Err(400);
         };
         self.valid(id)?;
-        if let Work::Free { base } = work
+        if let Work::Free { base } = task.work
             && !self.blocks.get(&base).is_some_and(|b| b.graph)
         {
             return Err(1);
         }
         let Some(capture) = self.captures.get_mut(&id) else { return Err(901) };
-        capture.nodes.push(Node { work, accesses, after, what: format!("{what} in a graph") });
+        task.what += " in a graph";
+        capture.nodes.push(Node { task, after });
         let node = capture.nodes.len() - 1;
         if let Some(s) = self.streams.get_mut(&stream) {
             s.nodes = vec![node];
@@ -185,7 +194,7 @@ impl State {
             return Err(908);
         }
         if capture.origin != stream {
-            return Err(902);
+            return Err(903);
         }
         let Some(capture) = self.captures.remove(&id) else { return Err(901) };
         let mut reached = vec![false; capture.nodes.len()];
@@ -212,7 +221,7 @@ impl State {
 
     pub fn instantiate(&mut self, graph: usize) -> Result<usize, Code> {
         let graph = self.graphs.get_mut(&graph).ok_or(400u32)?;
-        let allocates = graph.nodes.iter().any(|n| matches!(n.work, Work::Allocate { .. }));
+        let allocates = graph.nodes.iter().any(|n| matches!(n.task.work, Work::Allocate { .. }));
         if allocates && core::mem::replace(&mut graph.instantiated, true) {
             return Err(801);
         }
@@ -228,7 +237,7 @@ impl State {
         let e = self.executables.get(&executable).ok_or(400u32)?;
         let (nodes, lanes, index) = (e.nodes.clone(), e.lanes, e.launches + 1);
         let (before, last) = (e.clock.clone(), e.after.clone());
-        let unfreed = |n: &Node| match n.work {
+        let unfreed = |n: &Node| match n.task.work {
             Work::Allocate { base } => self.blocks.get(&base).is_some_and(|b| b.alive && b.freed.is_none()),
             _ => false,
         };
@@ -237,7 +246,7 @@ impl State {
         }
         if self.streams.get(&stream).ok_or(400u32)?.capture.is_some() {
             for n in &nodes {
-                self.record(stream, n.work.clone(), n.accesses.clone(), &n.what)?;
+                self.record(stream, n.task.clone())?;
             }
             return Ok(());
         }
@@ -245,20 +254,30 @@ impl State {
         let (mut clock, mut after) = self.front(stream)?;
         clock.join(&before);
         after.extend(last);
-        let mut made: Vec<(OpId, Clock)> = Vec::new();
+        let mut made: Vec<Made> = Vec::new();
         let (mut end, mut ends) = (clock.clone(), after.clone());
         for (i, n) in nodes.iter().enumerate() {
-            let (mut mine, mut behind) = (clock.clone(), after.clone());
+            let (mut mine, mut front, mut behind) = (clock.clone(), clock.clone(), after.clone());
             for &d in &n.after {
-                mine.join(&made[d].1);
-                behind.push(made[d].0);
+                mine.join(&made[d].done);
+                front.join(&made[d].front);
+                behind.push(made[d].id);
             }
             let lane = lanes + i as Lane;
-            let (id, at) = self.put_node(lane, index, &mine, behind, n.work.clone(), &n.accesses, &n.what);
+            let (id, at) = self.enqueue(lane, 2 * index, &mine, Some(&front), behind, &n.task);
+            let front = match n.task.work {
+                Work::Launch(_) => mine.clone(),
+                // A mark, as of an event, may not keep two launches apart.
+                Work::Nothing => front,
+                _ => {
+                    mine.add(at);
+                    mine.clone()
+                }
+            };
             mine.add(at);
             end.join(&mine);
             ends.push(id);
-            made.push((id, mine));
+            made.push(Made { id, done: mine, front });
         }
         if let Some(e) = self.executables.get_mut(&executable) {
             e.launches = index;
@@ -266,6 +285,6 @@ impl State {
             e.after = ends.clone();
         }
         self.go_on(stream, &end, &ends);
-        self.put(stream, Work::Nothing, Vec::new(), "cuGraphLaunch")
+        self.put(stream, Task::new(Work::Nothing, Vec::new(), "cuGraphLaunch"))
     }
 }

@@ -1,21 +1,34 @@
 //! Kernels: the CPU functions of descriptors, under the names of their entries.
 
+use crate::Code;
 use crate::memory::Access;
-use crate::state::State;
+use crate::ptx::Signature;
+use crate::report::Kind;
+use crate::state::{State, Task, Work};
+use crate::tensor_map::{Map, Words};
+use core::ffi::c_void;
 use kernel_core::bundle::Bundle;
-use kernel_core::{ConfigDesc, KernelDesc, ParamKind, cpu};
+use kernel_core::{ConfigDesc, KernelDesc, ParamKind, VariantDesc, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// An entry that a program has made known.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
     pub name: &'static str,
     desc: &'static KernelDesc,
     config: &'static ConfigDesc,
-    pub maps: usize,
-    pub ctas: u32,
-    pub threads: u32,
-    pub shared: u32,
-    /// What the launch may ask for beyond 48 KiB.
+    variant: &'static VariantDesc,
+    ctas: u32,
+    threads: u32,
+    shared: u32,
+}
+
+/// An entry of a loaded library.
+#[derive(Clone)]
+pub(crate) struct Loaded {
+    pub kernel: Kernel,
+    pub signature: Signature,
+    /// What a launch may ask for beyond 48 KiB of shared memory.
     pub opted_in: u32,
 }
 
@@ -37,13 +50,33 @@ impl Run {
 }
 
 impl Kernel {
-    pub fn slots(&self) -> usize {
+    fn slots(&self) -> usize {
         self.desc.params.last().map_or(0, |p| p.slot + p.kind.slots())
     }
 
-    pub fn run(&self, grid: [u64; 3], slots: Vec<u64>) -> Run {
-        Run { config: self.config, grid: [grid[0] / u64::from(self.ctas.max(1)), grid[1], grid[2]], slots }
+    /// Bytes of each parameter that a launch passes.
+    fn passed(&self) -> Vec<usize> {
+        let maps = self.variant.maps.iter().map(|_| size_of::<Words>());
+        core::iter::repeat_n(size_of::<u64>(), self.slots()).chain(maps).collect()
     }
+
+    /// The parameters that the kernel reads before it waits for the launch in front. It is known of kernels that were
+    /// built for the emulated SM, too; others are taken to touch nothing before they wait.
+    fn early_params(&self) -> &'static [u8] {
+        let mut variants = self.desc.configs.iter().flat_map(|c| c.variants);
+        variants.find_map(|v| v.emulated.as_ref()?.early).unwrap_or_default()
+    }
+}
+
+/// What a launch asks for.
+pub(crate) struct Asked {
+    pub function: usize,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+    pub stream: usize,
+    /// Whether it may begin before the launch in front has ended.
+    pub programmatic: bool,
 }
 
 impl State {
@@ -56,38 +89,116 @@ impl State {
                     name: variant.entry,
                     desc,
                     config,
-                    maps: variant.maps.len(),
+                    variant,
                     ctas: meta.as_ref().map_or(1, |m| m.ctas),
                     threads: meta.as_ref().map_or(0, |m| m.threads),
                     shared: meta.as_ref().map_or(0, |m| m.shared_bytes),
-                    opted_in: 0,
                 };
                 self.known.insert(variant.entry, kernel);
             }
         }
     }
 
-    /// What a launch reads and writes, by its parameters. Through a raw pointer: to the end of its memory.
-    pub fn accesses(&mut self, kernel: &Kernel, slots: &[u64]) -> Vec<Access> {
-        let mut all = Vec::new();
-        for p in kernel.desc.params {
-            let (start, size) = (slots[p.slot], p.dtype.size() as u64);
-            let elements = match p.kind {
-                ParamKind::Scalar => continue,
-                ParamKind::Slice | ParamKind::SliceMut => slots[p.slot + 1],
-                ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                    let dims = &slots[p.slot + 1..][..rank];
-                    let strides = &slots[p.slot + 1 + rank..][..rank];
-                    let last = dims.iter().zip(strides).map(|(d, s)| d.saturating_sub(1) * s).sum::<u64>();
-                    if dims.contains(&0) { 0 } else { last + 1 }
-                }
-                ParamKind::Ptr | ParamKind::PtrMut => {
-                    let end = self.block_at(start).map_or(start, |b| b.end);
-                    (end - start) / size
-                }
-            };
-            all.push(Access { start, end: start.saturating_add(elements * size), write: p.kind.is_mut() });
+    /// Puts a launch on its stream.
+    ///
+    /// # Safety
+    /// `params` points to as many pointers as the entry has parameters, each null or to as many bytes as the parameter
+    /// has.
+    pub unsafe fn launch(&mut self, asked: &Asked, params: *const *const c_void) -> Result<(), Code> {
+        let Loaded { kernel, signature, opted_in } = self.kernels.get(&asked.function).ok_or(400u32)?.clone();
+        let name = kernel.name;
+        let ([x, y, z], block) = (asked.grid, asked.block);
+        let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
+        let in_limits = x <= i32::MAX as u32 && y <= 65535 && z <= 65535;
+        if [x, y, z].contains(&0) || block.contains(&0) || threads > 1024 || !in_limits {
+            return Err(1);
         }
-        all
+        if asked.shared > opted_in.max(48 << 10) {
+            return Err(1);
+        }
+        if kernel.threads != 0 && (threads != kernel.threads || asked.shared < kernel.shared) {
+            let shared = asked.shared;
+            self.report(
+                Kind::Call,
+                format!("{name}: launched with {threads} threads and {shared} bytes of shared memory"),
+            );
+        }
+        if !x.is_multiple_of(kernel.ctas.max(1)) {
+            self.report(Kind::Call, format!("{name}: {x} thread blocks are no whole clusters of {}", kernel.ctas));
+        }
+        if signature.params != kernel.passed() {
+            let (has, gets) = (&signature.params, kernel.passed());
+            self.report(
+                Kind::Call,
+                format!("{name}: its code has parameters of {has:?} bytes, its descriptor of {gets:?}"),
+            );
+            return Err(1);
+        }
+        let count = signature.params.len();
+        // SAFETY: the caller's contract. A null in place of the array or of an element of it is not read through.
+        let pointers: Vec<*const c_void> =
+            (0..count).map_while(|i| (!params.is_null()).then(|| unsafe { *params.add(i) })).collect();
+        if pointers.len() < count || pointers.iter().any(|p| p.is_null()) {
+            let given = pointers.iter().take_while(|p| !p.is_null()).count();
+            self.report(Kind::Call, format!("{name}: launched with {given} parameters of {count}"));
+            return Err(1);
+        }
+        let (words, maps) = pointers.split_at(kernel.slots());
+        // SAFETY: each of these points to a parameter of eight bytes.
+        let slots: Vec<u64> = words.iter().map(|p| unsafe { p.cast::<u64>().read_unaligned() }).collect();
+        for (p, map) in maps.iter().zip(kernel.variant.maps) {
+            // SAFETY: each of these points to a parameter of 128 bytes.
+            let given = Map::read(&unsafe { p.cast::<Words>().read_unaligned() });
+            let wanted = Map::wanted(kernel.desc, map, &slots);
+            if !(*p as usize).is_multiple_of(64) {
+                self.report(Kind::Call, format!("{name}: a tensor map is not aligned to 64 bytes"));
+            }
+            if given.as_ref() != Some(&wanted) {
+                let of = kernel.desc.params[map.param].name;
+                self.report(Kind::Call, format!("{name}: the tensor map of `{of}` is {given:?}, not {wanted:?}"));
+            }
+        }
+        let accesses = self.accesses(&kernel, &slots);
+        let early = asked.programmatic.then(|| {
+            let reads = kernel
+                .early_params()
+                .iter()
+                .map(|&i| Access { write: false, ..self.access(&kernel, i.into(), &slots) });
+            reads.collect()
+        });
+        if asked.programmatic && !signature.waits {
+            self.report(Kind::Call, format!("{name}: launched so that it may begin early, and its code does not wait"));
+        }
+        let grid = [x / kernel.ctas.max(1), y, z].map(u64::from);
+        let work = Work::Launch(Run { config: kernel.config, grid, slots });
+        self.put(asked.stream, Task { work, accesses, early, what: name.into() })
+    }
+
+    /// What a launch reads and writes, by its parameters.
+    fn accesses(&mut self, kernel: &Kernel, slots: &[u64]) -> Vec<Access> {
+        let params = kernel.desc.params.iter().enumerate();
+        let arrays: Vec<usize> = params.filter(|(_, p)| p.kind != ParamKind::Scalar).map(|(i, _)| i).collect();
+        arrays.into_iter().map(|i| self.access(kernel, i, slots)).collect()
+    }
+
+    /// What a launch touches of one parameter. Through a raw pointer: to the end of its memory.
+    fn access(&mut self, kernel: &Kernel, param: usize, slots: &[u64]) -> Access {
+        let p = &kernel.desc.params[param];
+        let (start, size) = (slots[p.slot], p.dtype.size() as u64);
+        let elements = match p.kind {
+            ParamKind::Scalar => 0,
+            ParamKind::Slice | ParamKind::SliceMut => slots[p.slot + 1],
+            ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
+                let dims = &slots[p.slot + 1..][..rank];
+                let strides = &slots[p.slot + 1 + rank..][..rank];
+                let last = dims.iter().zip(strides).map(|(d, s)| d.saturating_sub(1) * s).sum::<u64>();
+                if dims.contains(&0) { 0 } else { last + 1 }
+            }
+            ParamKind::Ptr | ParamKind::PtrMut => {
+                let end = self.block_at(start).map_or(start, |b| b.end);
+                (end - start) / size
+            }
+        };
+        Access { start, end: start.saturating_add(elements * size), write: p.kind.is_mut() }
     }
 }

@@ -17,6 +17,8 @@
 //!   captured stream (900), `cuEventSynchronize` and `cuEventQuery` of a captured event (907), a wait of a captured
 //!   stream for an event from outside (905), a wait of the legacy stream for a captured event (906), and any use of the
 //!   legacy stream while a blocking stream is captured (906). Each invalidates the capture.
+//! - A wait of a captured stream for an event of another capture gives 902 and invalidates both captures. For an event
+//!   of a capture that has ended it gives 1 and invalidates. Such an event gives 1 to every other call.
 //! - Allowed: loading and finding kernels, kernel attributes, `cuStreamGetCtx`, `cuStreamIsCapturing`, creating events
 //!   and streams, `cuMemGetInfo`, copies and fills on other streams.
 //! - On an invalidated stream every call gives 901, `cuStreamGetCtx` included. `cuStreamIsCapturing` succeeds.
@@ -24,21 +26,36 @@
 //! - A graph whose allocation is not freed cannot be launched again (1). A graph with allocations can be instantiated
 //!   once (801).
 //!
-//! Programmatic dependent launches run as if the launch in front had ended. Host threads share one clock: what one has
-//! waited for, all know.
+//! A call in a context that was destroyed or reset gives 709; making it current succeeds. What a pool gave stays.
+//!
+//! A programmatic launch may read its kernel's early parameters before the launch in front has ended, and touches nothing
+//! else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is told
+//! ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference (`tensor_map.rs`).
+//!
+//! # As a library
+//! The crate is also built as a dynamic library with the driver's symbols. A copy of it by the name of `libcuda.so.1`
+//! stands in for the driver of a whole process (`process.rs`).
 
 mod api;
 mod capture;
 mod clock;
 mod launch;
 mod memory;
+mod process;
+mod ptx;
+mod report;
 mod state;
+mod tensor_map;
+mod thread;
 
 use kernel_core::KernelDesc;
 use state::State;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use report::{Kind, Report};
+pub use thread::HandOver;
 
 pub(crate) type Code = u32;
 
@@ -89,9 +106,9 @@ impl Model {
         Entered(CURRENT.replace(Some(self.clone())))
     }
 
-    /// The calling thread's driver.
-    pub(crate) fn current() -> Option<Model> {
-        CURRENT.with_borrow(Clone::clone)
+    /// The driver of a call: the one that the thread has entered, else the process's.
+    pub(crate) fn of_thread(call: &str) -> Option<Model> {
+        CURRENT.with_borrow(Clone::clone).or_else(|| process::model(call))
     }
 
     /// The driver's function of this name.
@@ -119,9 +136,19 @@ impl Model {
         *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Box::new(hook)));
     }
 
+    /// Lets every call of a function fail with `code`.
+    pub fn refuse(&self, name: &str, code: u32) {
+        self.state().refused.insert(name.into(), code);
+    }
+
     /// What was found so far: a line for each defect.
     pub fn reports(&self) -> Vec<String> {
-        self.state().reports.clone()
+        self.state().reports.iter().map(|r| r.text.clone()).collect()
+    }
+
+    /// The findings of one kind.
+    pub fn reports_of(&self, kind: Kind) -> Vec<String> {
+        self.state().reports.iter().filter(|r| r.kind == kind).map(|r| r.text.clone()).collect()
     }
 
     /// How often each function was called.
@@ -143,9 +170,27 @@ impl Model {
         self.state().pools_supported = false;
     }
 
+    /// Sets the compute capability, which is 9.0 otherwise.
+    pub fn set_compute(&self, major: i32, minor: i32) {
+        self.state().compute = (major, minor);
+    }
+
     /// A context beside the primary one, as `cuCtxCreate` makes; made current on this thread.
     pub fn new_context(&self) -> usize {
         self.state().new_context()
+    }
+
+    /// Ends a context that [`Model::new_context`] made, as `cuCtxDestroy` does.
+    pub fn destroy_context(&self, context: usize) {
+        self.state().end_context(context);
+    }
+
+    /// Ends the primary context, as `cuDevicePrimaryCtxReset` does. The next one to retain it gets it anew, at the same
+    /// address and under another number.
+    pub fn reset_primary(&self) {
+        let mut state = self.state();
+        let primary = state.primary;
+        state.end_context(primary);
     }
 
     /// Bytes that allocations may take together.

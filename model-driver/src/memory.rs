@@ -1,6 +1,7 @@
 //! Device memory: blocks, their life, and who touched them.
 
 use crate::clock::{Clock, Epoch};
+use crate::report::Kind;
 use crate::state::State;
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) struct Block {
     pub alive: bool,
     pub pooled: bool,
     pub freed: Option<(Epoch, String)>,
+    /// The call that allocated it.
+    pub made_by: &'static str,
     touched: Vec<Touched>,
 }
 
@@ -64,7 +67,7 @@ const QUARANTINE: usize = 256;
 
 impl State {
     /// `None` where the device is full.
-    pub fn new_block(&mut self, bytes: u64, pooled: bool, graph: bool) -> Option<u64> {
+    pub fn new_block(&mut self, bytes: u64, pooled: bool, graph: bool, made_by: &'static str) -> Option<u64> {
         if self.used.checked_add(bytes)? > self.capacity {
             return None;
         }
@@ -79,6 +82,7 @@ impl State {
             alive: !graph,
             pooled,
             freed: None,
+            made_by,
             touched: Vec::new(),
         };
         self.blocks.insert(base, block);
@@ -92,63 +96,56 @@ impl State {
 
     /// Notes what an operation touches, and reports what is not ordered with it.
     pub fn touch(&mut self, accesses: &[Access], at: Epoch, clock: &Clock, what: &str) {
-        let host = self.host.clone();
         let mut found = Vec::new();
         for a in accesses.iter().filter(|a| a.start < a.end) {
+            let mut memory = |text: String| found.push((Kind::Memory, format!("{what}: {text}")));
             let Some(block) = self.block_at(a.start) else {
-                found.push(format!("{what}: {:#x} is no memory of the device", a.start));
+                memory(format!("{:#x} is no memory of the device", a.start));
                 continue;
             };
             if a.end > block.end {
-                found.push(format!("{what}: reaches {} bytes past the end of its memory", a.end - block.end));
+                memory(format!("reaches {} bytes past the end of its memory", a.end - block.end));
             }
             if let Some(born) = block.born
                 && !clock.knows(born)
             {
-                found.push(format!("{what}: memory used before its allocation"));
+                memory("memory used before its allocation".into());
             }
             match &block.freed {
-                Some((freed, by)) if clock.knows(*freed) => {
-                    found.push(format!("{what}: memory used after its free ({by})"))
-                }
-                Some((_, by)) => found.push(format!("{what}: memory used in no order with its free ({by})")),
-                None if !block.alive => found.push(format!("{what}: memory of a graph used before its allocation")),
+                Some((freed, by)) if clock.knows(*freed) => memory(format!("memory used after its free ({by})")),
+                Some((_, by)) => memory(format!("memory used in no order with its free ({by})")),
+                None if !block.alive => memory("memory of a graph used before its allocation".into()),
                 None => {}
             }
-            block.touched.retain(|t| !host.knows(t.at));
             for t in &block.touched {
                 let overlaps = t.access.start < a.end && a.start < t.access.end;
                 if overlaps && (t.access.write || a.write) && t.at != at && !clock.knows(t.at) {
                     let how = |write| if write { "writes" } else { "reads" };
-                    found.push(format!(
-                        "{what} {}, in no order with {} that {}",
-                        how(a.write),
-                        t.what,
-                        how(t.access.write)
-                    ));
+                    let (this, other) = (how(a.write), how(t.access.write));
+                    found.push((Kind::Race, format!("{what} {this}, in no order with {} that {other}", t.what)));
                 }
             }
+            // Whoever is behind this access is behind those, too.
             let covered = |t: &Touched| {
                 clock.knows(t.at) && a.start <= t.access.start && t.access.end <= a.end && (a.write || !t.access.write)
             };
             block.touched.retain(|t| !covered(t));
             block.touched.push(Touched { access: *a, at, what: what.into() });
         }
-        self.reports.extend(found);
+        found.into_iter().for_each(|(kind, text)| self.report(kind, text));
     }
 
     /// Ends a block's life by an operation. `false` where there is no such block.
     pub fn end_block(&mut self, base: u64, at: Epoch, clock: &Clock, what: &str) -> bool {
-        let host = self.host.clone();
         let mut found = Vec::new();
         let Some(block) = self.blocks.get_mut(&base).filter(|b| b.freed.is_none()) else {
-            self.reports.push(format!("{what}: frees {base:#x}, which is not allocated"));
+            self.report(Kind::Memory, format!("{what}: frees {base:#x}, which is not allocated"));
             return false;
         };
         if block.born.is_some_and(|born| !clock.knows(born)) {
             found.push(format!("{what}: memory freed before its allocation"));
         }
-        for t in block.touched.iter().filter(|t| !clock.knows(t.at) && !host.knows(t.at)) {
+        for t in block.touched.iter().filter(|t| !clock.knows(t.at)) {
             found.push(format!("{what}: memory freed in no order with {}", t.what));
         }
         block.freed = Some((at, what.into()));
@@ -161,7 +158,7 @@ impl State {
                 self.blocks.remove(&old);
             }
         }
-        self.reports.extend(found);
+        found.into_iter().for_each(|text| self.report(Kind::Memory, text));
         true
     }
 

@@ -4,8 +4,10 @@ use crate::Code;
 use crate::Counts;
 use crate::capture::{Capture, Executable, Graph};
 use crate::clock::{Clock, Epoch, Lane};
-use crate::launch::{Kernel, Run};
+use crate::launch::{Kernel, Loaded, Run};
 use crate::memory::{Access, Block, Memory};
+use crate::report::{Kind, Report};
+use crate::thread::Thread;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -18,13 +20,6 @@ pub(crate) struct Fault {
     pub name: Option<String>,
     pub skip: u64,
     pub code: Code,
-}
-
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Thread {
-    pub context: usize,
-    /// Global, as every thread begins.
-    pub mode: i32,
 }
 
 /// What an operation does.
@@ -55,6 +50,27 @@ pub(crate) enum Work {
     },
 }
 
+/// Work with all that is known of it when it is asked for.
+#[derive(Clone)]
+pub(crate) struct Task {
+    pub work: Work,
+    pub accesses: Vec<Access>,
+    /// Of a programmatic launch: what it touches before it waits for the launch in front.
+    pub early: Option<Vec<Access>>,
+    pub what: String,
+}
+
+impl Task {
+    pub fn new(work: Work, accesses: Vec<Access>, what: &str) -> Task {
+        Task { work, accesses, early: None, what: what.into() }
+    }
+
+    /// Whether a programmatic launch behind this may begin before this ends.
+    pub fn is_launch(&self) -> bool {
+        matches!(self.work, Work::Launch(_))
+    }
+}
+
 pub(crate) struct Op {
     after: Vec<OpId>,
     work: Work,
@@ -68,6 +84,8 @@ pub(crate) struct Stream {
     lane: Lane,
     count: u64,
     clock: Clock,
+    /// Where a launch came last: what was done before it began, and what was waited for since.
+    front: Option<Clock>,
     after: Vec<OpId>,
     pub capture: Option<u64>,
     /// Nodes that the next one comes after.
@@ -83,10 +101,11 @@ pub(crate) struct Event {
 
 pub(crate) struct State {
     rng: fastrand::Rng,
-    pub reports: Vec<String>,
+    pub reports: Vec<Report>,
     pub calls: BTreeMap<&'static str, u64>,
     pub fault: Option<Fault>,
-    pub host: Clock,
+    /// Calls of these names fail, all of them.
+    pub refused: BTreeMap<String, Code>,
     pub threads: HashMap<ThreadId, Thread>,
     pub streams: BTreeMap<usize, Stream>,
     pub events: BTreeMap<usize, Event>,
@@ -95,14 +114,17 @@ pub(crate) struct State {
     pub captures: BTreeMap<u64, Capture>,
     pub pools: BTreeSet<usize>,
     pub libraries: BTreeMap<usize, String>,
-    pub kernels: BTreeMap<usize, Kernel>,
+    pub kernels: BTreeMap<usize, Loaded>,
     pub known: HashMap<&'static str, Kernel>,
     pub blocks: BTreeMap<u64, Block>,
     pub quarantine: VecDeque<u64>,
     pub used: u64,
     pub capacity: u64,
     pub pools_supported: bool,
+    /// The compute capability.
+    pub compute: (i32, i32),
     pub contexts: BTreeMap<usize, u64>,
+    next_context: u64,
     pub primary: usize,
     pub retained: usize,
     /// The code of a kernel that failed: every later call gives it.
@@ -119,7 +141,7 @@ impl State {
             reports: Vec::new(),
             calls: BTreeMap::new(),
             fault: None,
-            host: Clock::default(),
+            refused: BTreeMap::new(),
             threads: HashMap::new(),
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
@@ -135,7 +157,9 @@ impl State {
             used: 0,
             capacity: 8 << 30,
             pools_supported: true,
+            compute: (9, 0),
             contexts: BTreeMap::new(),
+            next_context: 0,
             primary: 0,
             retained: 0,
             lost: None,
@@ -144,8 +168,8 @@ impl State {
             next_handle: 0x1000,
         };
         state.primary = state.handle();
-        state.contexts.insert(state.primary, 1);
         let primary = state.primary;
+        state.number_context(primary);
         let legacy = state.new_stream(primary, true);
         if let Some(stream) = state.streams.remove(&legacy) {
             state.streams.insert(LEGACY, stream);
@@ -158,16 +182,30 @@ impl State {
         self.next_handle
     }
 
-    pub fn me(&mut self) -> &mut Thread {
-        self.threads.entry(std::thread::current().id()).or_default()
-    }
-
     pub fn new_context(&mut self) -> usize {
         let context = self.handle();
-        let id = self.contexts.len() as u64 + 1;
-        self.contexts.insert(context, id);
+        self.number_context(context);
         self.me().context = context;
         context
+    }
+
+    /// Addresses of contexts are used again, numbers are not.
+    fn number_context(&mut self, context: usize) {
+        self.next_context += 1;
+        self.contexts.insert(context, self.next_context);
+    }
+
+    pub fn retain_primary(&mut self) {
+        self.retained += 1;
+        if !self.contexts.contains_key(&self.primary) {
+            self.number_context(self.primary);
+        }
+    }
+
+    /// Memory from a pool stays: the pool belongs to the device.
+    pub fn end_context(&mut self, context: usize) {
+        self.contexts.remove(&context);
+        self.streams.retain(|h, s| *h == LEGACY || s.context != context);
     }
 
     pub fn new_stream(&mut self, context: usize, blocking: bool) -> usize {
@@ -178,6 +216,7 @@ impl State {
             lane: handle as Lane,
             count: 0,
             clock: Clock::default(),
+            front: None,
             after: Vec::new(),
             capture: None,
             nodes: Vec::new(),
@@ -199,51 +238,62 @@ impl State {
         }
     }
 
-    /// The legacy stream waits for blocking streams, and they for it. `906` where one of these is captured.
-    fn legacy_rules(&mut self, handle: usize) -> Result<(), Code> {
+    /// The streams that wait for this one, and it for them: all blocking ones for the legacy stream, which each of them
+    /// waits for. `906` where the legacy stream is used while one of these is captured.
+    fn legacy_partners(&mut self, handle: usize) -> Result<Vec<usize>, Code> {
         let Some(stream) = self.streams.get(&handle) else { return Err(400) };
         if !stream.blocking {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let legacy = handle == LEGACY;
-        let others: Vec<usize> = self
-            .streams
-            .iter()
-            .filter(|(h, s)| **h != handle && if legacy { s.blocking } else { **h == LEGACY })
-            .map(|(h, _)| *h)
-            .collect();
-        if legacy && let Some(captured) = others.iter().find_map(|h| self.streams[h].capture) {
-            self.invalidate(captured);
-            return Err(906);
+        if handle != LEGACY {
+            return Ok(vec![LEGACY]);
         }
-        for other in others {
-            let (clock, after) = (self.streams[&other].clock.clone(), self.streams[&other].after.clone());
-            if let Some(stream) = self.streams.get_mut(&handle) {
-                stream.clock.join(&clock);
-                stream.after.extend(after);
+        let all = self.streams.iter().filter(|(h, s)| **h != LEGACY && s.blocking);
+        let (others, captured): (Vec<usize>, Vec<Option<u64>>) = all.map(|(h, s)| (*h, s.capture)).unzip();
+        match captured.into_iter().flatten().next() {
+            Some(captured) => {
+                self.invalidate(captured);
+                Err(906)
             }
+            None => Ok(others),
+        }
+    }
+
+    /// Orders a stream behind its partners.
+    fn legacy_rules(&mut self, handle: usize) -> Result<(), Code> {
+        for other in self.legacy_partners(handle)? {
+            let (clock, after) = self.stream_after(other);
+            self.go_on(handle, &clock, &after);
         }
         Ok(())
     }
 
     /// Puts work on a stream, or into its capture.
-    pub fn put(&mut self, handle: usize, work: Work, accesses: Vec<Access>, what: &str) -> Result<(), Code> {
+    pub fn put(&mut self, handle: usize, task: Task) -> Result<(), Code> {
         match self.streams.get(&handle) {
             None => {
-                self.reports.push(format!("{what}: on a stream that does not exist"));
+                self.report(Kind::Call, format!("{}: on a stream that does not exist", task.what));
                 return Err(400);
             }
-            Some(stream) if stream.capture.is_some() => return self.record(handle, work, accesses, what),
+            Some(stream) if stream.capture.is_some() => return self.record(handle, task),
             Some(_) => {}
         }
         self.legacy_rules(handle)?;
+        let host = self.me().clock.clone();
         let Some(stream) = self.streams.get_mut(&handle) else { return Err(400) };
-        stream.count += 1;
-        let at = Epoch { lane: stream.lane, index: stream.count };
-        stream.clock.join(&self.host);
+        stream.clock.join(&host);
+        let (lane, index, clock) = (stream.lane, stream.count + 1, stream.clock.clone());
+        let front = stream.front.clone().map(|mut front| {
+            front.join(&host);
+            front
+        });
+        stream.count += 2;
+        // A mark, as of an event, may not keep two launches apart.
+        if !matches!(task.work, Work::Nothing) {
+            stream.front = task.is_launch().then(|| clock.clone());
+        }
         let after = core::mem::take(&mut stream.after);
-        let clock = stream.clock.clone();
-        let id = self.enqueue(at, &clock, after, work, &accesses, what);
+        let (id, at) = self.enqueue(lane, index, &clock, front.as_ref(), after, &task);
         if let Some(stream) = self.streams.get_mut(&handle) {
             stream.clock.add(at);
             stream.after = vec![id];
@@ -251,69 +301,67 @@ impl State {
         Ok(())
     }
 
-    fn enqueue(
+    /// Takes note of an operation that runs behind all that `clock` knows. It takes two numbers of its lane, from
+    /// `index` on: one for its part before it waits, which runs behind `front`, and one for the rest.
+    pub fn enqueue(
         &mut self,
-        at: Epoch,
+        lane: Lane,
+        index: u64,
         clock: &Clock,
+        front: Option<&Clock>,
         after: Vec<OpId>,
-        work: Work,
-        accesses: &[Access],
-        what: &str,
-    ) -> OpId {
-        self.touch(accesses, at, clock, what);
-        let mut memory: Vec<_> = accesses.iter().filter_map(|a| Some(self.block_at(a.start)?.memory.clone())).collect();
-        match work {
+        task: &Task,
+    ) -> (OpId, Epoch) {
+        let at = Epoch { lane, index: index + 1 };
+        let mut clock = clock.clone();
+        if let Some((early, front)) = task.early.as_ref().zip(front) {
+            let begins = Epoch { lane, index };
+            self.touch(early, begins, front, &format!("{}, before it waits,", task.what));
+            clock.add(begins);
+        }
+        self.touch(&task.accesses, at, &clock, &task.what);
+        let mut memory: Vec<_> =
+            task.accesses.iter().filter_map(|a| Some(self.block_at(a.start)?.memory.clone())).collect();
+        match task.work {
             Work::Allocate { base } => self.begin_block(base, at),
             Work::Free { base } => {
                 memory.extend(self.blocks.get(&base).map(|b| b.memory.clone()));
-                self.end_block(base, at, clock, what);
+                self.end_block(base, at, &clock, &task.what);
             }
             _ => {}
         }
         self.next_op += 1;
         let after = after.into_iter().filter(|id| self.pending.contains_key(id)).collect();
-        self.pending.insert(self.next_op, Op { after, work, _memory: memory });
-        self.next_op
-    }
-
-    /// One node of a graph's launch.
-    pub fn put_node(
-        &mut self,
-        lane: Lane,
-        index: u64,
-        clock: &Clock,
-        after: Vec<OpId>,
-        work: Work,
-        accesses: &[Access],
-        what: &str,
-    ) -> (OpId, Epoch) {
-        let at = Epoch { lane, index };
-        (self.enqueue(at, clock, after, work, accesses, what), at)
+        self.pending.insert(self.next_op, Op { after, work: task.work.clone(), _memory: memory });
+        (self.next_op, at)
     }
 
     /// What is before the next operation of a stream.
     pub fn front(&mut self, handle: usize) -> Result<(Clock, Vec<OpId>), Code> {
         self.legacy_rules(handle)?;
         let Some(stream) = self.streams.get(&handle) else { return Err(400) };
-        let mut clock = stream.clock.clone();
-        clock.join(&self.host);
-        Ok((clock, stream.after.clone()))
+        let (mut clock, after) = (stream.clock.clone(), stream.after.clone());
+        clock.join(&self.me().clock);
+        Ok((clock, after))
     }
 
     /// Lets a stream go on behind these.
     pub fn go_on(&mut self, handle: usize, clock: &Clock, after: &[OpId]) {
         if let Some(stream) = self.streams.get_mut(&handle) {
             stream.clock.join(clock);
+            if let Some(front) = &mut stream.front {
+                front.join(clock);
+            }
             stream.after.extend_from_slice(after);
         }
     }
 
     pub fn record_event(&mut self, event: usize, handle: usize) -> Result<(), Code> {
         if !self.events.contains_key(&event) {
-            self.reports.push("cuEventRecord: on an event that does not exist".into());
+            self.report(Kind::Call, "cuEventRecord: on an event that does not exist");
             return Err(400);
         }
-        self.put(handle, Work::Nothing, Vec::new(), "cuEventRecord")?;
+        self.put(handle, Task::new(Work::Nothing, Vec::new(), "cuEventRecord"))?;
         let stream = &self.streams[&handle];
         let made = match stream.capture {
             Some(capture) => Event { captured: Some((capture, stream.nodes.clone())), ..Default::default() },
@@ -325,7 +373,7 @@ impl State {
 
     pub fn wait_event(&mut self, handle: usize, event: usize) -> Result<(), Code> {
         let Some(e) = self.events.get(&event) else {
-            self.reports.push("cuStreamWaitEvent: for an event that does not exist".into());
+            self.report(Kind::Call, "cuStreamWaitEvent: for an event that does not exist");
             return Err(400);
         };
         let (clock, after, captured) = (e.clock.clone(), e.after.clone(), e.captured.clone());
@@ -347,10 +395,10 @@ impl State {
 
     /// A host thread has waited for a stream.
     pub fn wait_stream(&mut self, handle: usize) -> Result<(), Code> {
-        self.legacy_rules(handle)?;
+        self.legacy_partners(handle)?;
         let Some(stream) = self.streams.get(&handle) else { return Err(400) };
         let (clock, after) = (stream.clock.clone(), stream.after.clone());
-        self.host.join(&clock);
+        self.has_waited(&clock);
         after.into_iter().for_each(|id| self.run_until(id));
         self.lost.map_or(Ok(()), Err)
     }
@@ -358,7 +406,7 @@ impl State {
     pub fn wait_for_event(&mut self, event: usize) -> Result<(), Code> {
         let Some(e) = self.events.get(&event) else { return Err(400) };
         let (clock, after) = (e.clock.clone(), e.after.clone());
-        self.host.join(&clock);
+        self.has_waited(&clock);
         after.into_iter().for_each(|id| self.run_until(id));
         self.lost.map_or(Ok(()), Err)
     }

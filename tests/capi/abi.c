@@ -1,11 +1,15 @@
 /* The C ABI from C: argument errors, the missing GPU, and (with TILE_BACKEND=cpu, pointers then being host pointers)
- * results of every function. Usage: abi errors | abi no-device | abi results. Exit status 0 when all holds. */
+ * results of every function, and limits of the process. Usage: abi MODE, see `main`. Exit status 0 when all holds. */
+#define _GNU_SOURCE /* pthread attributes and limits, beside C99 */
 #include "tile.h"
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -112,6 +116,12 @@ static void errors(void) {
     FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 128, 0, 0), TILE_ERROR_ARGUMENT, "zero_point_A is 128");
     FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, -129, 0), TILE_ERROR_ARGUMENT, "zero_point_B is -129");
     FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1, 0, 0, INT_MAX), TILE_ERROR_ARGUMENT, "zero_point_C is");
+
+    /* Scales of which a product may be a NaN. */
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 0, 1, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_a is 0");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, NAN, 1, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_b is NaN");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, INFINITY, 0, 0, 0), TILE_ERROR_ARGUMENT, "scale_c is inf");
+    FAILS(solve_int8_quantized_matmul(q, q, q + 8, 2, 2, 2, 1, 1, 1e-39f, 0, 0, 0), TILE_ERROR_ARGUMENT, "reciprocal");
 
     /* Overlaps. */
     FAILS(solve_relu(x, x + 1, 8), TILE_ERROR_OVERLAP, "overlap");
@@ -271,12 +281,89 @@ static void unknown_backend(void) {
     CHECK(tile_relu(0, x, y, 4) == TILE_ERROR_ARGUMENT);
 }
 
+enum { LARGE = 1 << 20 };
+
+/* Enough work for all threads. */
+static int large_sum(void) {
+    static float a[LARGE], b[LARGE], c[LARGE];
+    for (int k = 0; k < LARGE; k++) { a[k] = (float)(k % 100); b[k] = 1; }
+    int code = solve_vector_add(a, b, c, LARGE);
+    for (int k = 0; k < LARGE && code == TILE_OK; k++) CHECK(c[k] == a[k] + 1);
+    return code;
+}
+
+static void *on_a_small_stack(void *unused) {
+    float x[4] = {-1, 0, 1, 2}, y[4];
+    FAILS(tile_relu(0, x, NULL, 4), TILE_ERROR_ARGUMENT, "null");
+    CHECK(tile_relu(0, x, y, 4) == TILE_OK && y[0] == 0 && y[3] == 2);
+    CHECK(large_sum() == TILE_OK);
+    CHECK(solve_softmax(x, y, 4) == TILE_OK && y[3] > y[2]);
+    return unused;
+}
+
+/* The smallest stacks that threads can have. */
+static void small_stack(void) {
+    for (int k = 0; k < 20; k++) {
+        pthread_attr_t attributes;
+        pthread_t thread;
+        pthread_attr_init(&attributes);
+        CHECK(pthread_attr_setstacksize(&attributes, 16384) == 0);
+        CHECK(pthread_create(&thread, &attributes, on_a_small_stack, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        pthread_attr_destroy(&attributes);
+    }
+}
+
+/* Leaves the process this much more address space than it has now. */
+static void limit_memory(size_t bytes) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f != NULL && fscanf(f, "%lu", &pages) == 1);
+    if (f != NULL) fclose(f);
+    struct rlimit limit = {pages * (size_t)sysconf(_SC_PAGESIZE) + bytes, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* Without room for the stack of a thread: with a warning, on the calling thread. */
+static void few_threads(void) {
+    limit_memory(1 << 20);
+    CHECK(large_sum() == TILE_OK);
+}
+
+/* No tile of a product fits. */
+static void no_memory(void) {
+    static float a[512 * 512], b[512 * 512], c[512 * 512];
+    struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    CHECK(large_sum() == TILE_OK);
+    CHECK(solve_matrix_multiplication(a, b, c, 1, 1, 1) == TILE_OK);
+    limit_memory(0);
+    int code = solve_matrix_multiplication(a, b, c, 512, 512, 512);
+    CHECK(setrlimit(RLIMIT_AS, &all) == 0);
+    CHECK(code == TILE_ERROR_MEMORY && strstr(tile_last_error(), "out of memory") != NULL);
+    CHECK(solve_matrix_multiplication(a, b, c, 512, 512, 512) == TILE_OK);
+}
+
+/* Arguments are checked, nothing is computed. */
+static void prepare(void) {
+    float x[4] = {-1, 0, 1, 2}, y[4] = {7, 7, 7, 7};
+    FAILS(tile_prepare(2), TILE_ERROR_ARGUMENT, "on is 2");
+    CHECK(tile_prepare(1) == TILE_OK);
+    FAILS(tile_relu(0, x, NULL, 4), TILE_ERROR_ARGUMENT, "null");
+    CHECK(tile_relu(0, x, y, 4) == TILE_OK && tile_softmax_rows(x, y, 2, 2) == TILE_OK && solve_reduction(x, y, 4) == TILE_OK);
+    CHECK(solve_matrix_multiplication(x, x, y, 2, 2, 2) == TILE_OK && y[0] == 7 && y[3] == 7);
+    CHECK(tile_prepare(0) == TILE_OK && tile_relu(0, x, y, 4) == TILE_OK && y[0] == 0 && y[3] == 2);
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "errors") == 0) errors();
     else if (strcmp(mode, "no-device") == 0) no_device();
     else if (strcmp(mode, "results") == 0) results();
     else if (strcmp(mode, "unknown-backend") == 0) unknown_backend();
+    else if (strcmp(mode, "small-stack") == 0) small_stack();
+    else if (strcmp(mode, "few-threads") == 0) few_threads();
+    else if (strcmp(mode, "no-memory") == 0) no_memory();
+    else if (strcmp(mode, "prepare") == 0) prepare();
     else return 2;
     return failures != 0;
 }

@@ -34,7 +34,9 @@ SIGNATURES = {
     "tile_leaky_relu": [I, P, P, L],
     "tile_gelu": [I, P, P, L],
     "tile_softmax_rows": [P, P, L, L],
+    "tile_attention": [I, P, P, P, P, L, L, L, L, L, F, I],
     "tile_set_stream": [P],
+    "tile_prepare": [I],
 }
 for name, args in SIGNATURES.items():
     f = getattr(lib, name)
@@ -51,6 +53,56 @@ for name, args in SIGNATURES.items():
         rc = f(*[values[a] for a in args])
         assert rc == 1, (name, values, rc, lib.tile_last_error())
         assert lib.tile_last_error(), name
+
+# A length of zero is a success that touches nothing, with memory and without. Each Z is a length without which there is nothing to do.
+EMPTY = {
+    "solve_vector_add": [P, P, P, Z],
+    "solve_matrix_transpose": [P, P, Z, Z],
+    "solve_softmax": [P, P, Z],
+    "solve_color_inversion": [P, Z, Z],
+    "solve_1d_convolution": [P, P, P, Z, 2],
+    "solve_reverse_array": [P, Z],
+    "solve_relu": [P, P, Z],
+    "solve_leaky_relu": [P, P, Z],
+    "solve_gelu": [P, P, Z],
+    "solve_rainbow_table": [P, P, Z, 2],
+    "solve_matrix_copy": [P, P, Z],
+    "solve_matrix_multiplication": [P, P, P, Z, 2, Z],
+    "solve_gemm": [P, P, P, Z, Z, 2, 1.0, 1.0],
+    "solve_int8_quantized_matmul": [P, P, P, Z, Z, 2, 1.0, 1.0, 1.0, 0, 0, 0],
+    "solve_batched_matrix_multiplication": [P, P, P, Z, Z, Z, 2],
+    "solve_fp16_batched_matmul": [P, P, P, Z, Z, Z, 2],
+    "tile_batched_matmul": [0, P, P, P, Z, Z, Z, 2],
+    "tile_matmul": [0, 0, 0, 0, P, P, P, Z, Z, 2],
+    "tile_matmul_relu": [0, 0, 0, 0, P, P, P, Z, Z, 2],
+    "tile_matmul_leaky_relu": [0, 0, 0, 0, P, P, P, Z, Z, 2],
+    "tile_vector_add": [0, P, P, P, Z],
+    "tile_relu": [0, P, P, Z],
+    "tile_leaky_relu": [0, P, P, Z],
+    "tile_gelu": [0, P, P, Z],
+    "tile_softmax_rows": [P, P, Z, Z],
+    "tile_attention": [1, P, P, P, P, Z, 1, Z, 2, Z, 1.0, 0],
+}
+# Those of no elements are 0, where there is a place for it.
+SUMS = {"solve_reduction": [P, P, 0], "solve_count_array_element": [P, P, 0, 5], "solve_count_2d_array_element": [P, P, 0, 3, 5],
+        "solve_fp16_dot_product": [P, P, P, 0]}
+assert {*EMPTY, *SUMS, "tile_set_stream", "tile_prepare"} == {*SIGNATURES}, "a function is missing"
+HELD = b"\x4d" * 64
+for name, args in EMPTY.items():
+    for zero in [i for i, a in enumerate(args) if a is Z]:
+        for null in (False, True):
+            memory = [ctypes.create_string_buffer(HELD, 64) for a in args if a is P]
+            pointers = iter([None] * len(memory) if null else [ctypes.addressof(m) for m in memory])
+            made = [next(pointers) if a is P else (0 if i == zero else 2) if a is Z else a for i, a in enumerate(args)]
+            assert getattr(lib, name)(*made) == 0, (name, made, lib.tile_last_error())
+            assert all(m.raw == HELD for m in memory), (name, made, "memory was written")
+for name, args in SUMS.items():
+    for null in (False, True):
+        memory = [ctypes.create_string_buffer(HELD, 64) for a in args if a is P]
+        pointers = iter([None] * len(memory) if null else [ctypes.addressof(m) for m in memory])
+        assert getattr(lib, name)(*[next(pointers) if a is P else a for a in args]) == 0, (name, null, lib.tile_last_error())
+        size = 0 if null else 2 if "fp16" in name else 4
+        assert memory[-1].raw == bytes(size) + HELD[size:] and all(m.raw == HELD for m in memory[:-1]), (name, null)
 
 # Good codes, absurd sizes.
 for sizes in ((2**62, 2, 2), (2**31, 2**31, 1), (2, 2, -1)):

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Every operation in a CUDA graph that torch captures: first call and warm, in each capture mode.
 
-    python3 capture.py PATH/libtile.so [global | thread_local | relaxed]
+    python3 capture.py PATH/libtile.so [global | thread_local | relaxed | prepared]
 
 Needs one NVIDIA GPU and torch. Each graph is replayed with new inputs and after later work of the library, and its results
-are compared with calls outside of a graph. Without a mode each runs in a process of its own, so that first calls are first.
+are compared with calls outside of a graph. In `prepared`, which is global, tile_prepare comes before first captures.
+Without a mode each runs in a process of its own, so that first calls are first.
 """
 import ctypes, subprocess, sys
 import torch
 
-MODES = ["global", "thread_local", "relaxed"]
-F32, F16, I32, I8 = torch.float32, torch.float16, torch.int32, torch.int8
+MODES = ["global", "thread_local", "relaxed", "prepared"]
+F32, F16, I32, I8, U8 = torch.float32, torch.float16, torch.int32, torch.int8, torch.uint8
 i, ll, f, size = ctypes.c_int, ctypes.c_longlong, ctypes.c_float, ctypes.c_size_t
 
 
@@ -23,7 +24,7 @@ def unary(name, n, dtype=F32, out=F32, tail=lambda n: [i(n)]):
     return name, [(n, dtype)], (n, out), lambda x, y: [x, y, *tail(n)]
 
 
-# Name, inputs (length, dtype), output, arguments.
+# Name, inputs (length, dtype), output, arguments. Without inputs it is the output that is read, too.
 CASES = [
     unary("solve_relu", 100003), unary("solve_leaky_relu", 100003), unary("solve_gelu", 100003),
     unary("solve_softmax", 500_000), unary("solve_softmax", 1000),
@@ -50,6 +51,8 @@ CASES = [
      lambda q, k, v, o: [i(1), q, k, v, o, ll(16), ll(16), ll(1024), ll(1024), ll(64), f(0.125), i(1)]),
     ("tile_attention", [(32 * 128, F16), (8 * 8192 * 128, F16), (8 * 8192 * 128, F16)], (32 * 128, F16),
      lambda q, k, v, o: [i(1), q, k, v, o, ll(32), ll(8), ll(1), ll(8192), ll(128), f(0.09), i(0)]),
+    ("solve_color_inversion", [], (4 * 333 * 255, U8), lambda x: [x, i(333), i(255)]),
+    ("solve_reverse_array", [], (100_003, F32), lambda x: [x, i(100_003)]),
     matmul(512, 512, 512, F16, F16, 1), matmul(333, 777, 555, F16, F16, 1), matmul(16, 8192, 8192, F16, F16, 1),
     matmul(1024, 1024, 1024, F16, F16, 1, tb=1), matmul(257, 129, 8191, F16, F16, 1, ta=1),
     matmul(300, 300, 4000, F32, F32, 0, precision=1), matmul(1024, 1024, 1024, F32, F32, 0, precision=1),
@@ -59,7 +62,7 @@ CASES = [
 
 
 def fill(t):
-    t.normal_() if t.is_floating_point() else t.random_(-9, 9)
+    t.normal_() if t.is_floating_point() else t.random_() if t.dtype == U8 else t.random_(-9, 9)
 
 
 def check(lib, mode):
@@ -77,16 +80,25 @@ def check(lib, mode):
             title = f"{name}({', '.join(str(length) for length, _ in inputs)}), {mode}, {when}"
             try:
                 graph = torch.cuda.CUDAGraph()
+                if mode == "prepared" and when == "first call":
+                    lib.tile_prepare(i(1))
+                    try:
+                        run(name, pointers(y))
+                    finally:
+                        lib.tile_prepare(i(0))
+                    assert not y.any(), "preparing has written"
                 torch.cuda.synchronize()
-                with torch.cuda.graph(graph, capture_error_mode=mode):
+                with torch.cuda.graph(graph, capture_error_mode="global" if mode == "prepared" else mode):
                     run(name, pointers(y))
                 for turn in range(3):
-                    [fill(x) for x in xs]
+                    [fill(x) for x in xs or [y]]
+                    wanted.copy_(y)
                     graph.replay()
                     run(name, pointers(wanted))
                     torch.cuda.synchronize()
                     near = torch.allclose(y.float(), wanted.float(), rtol=2e-2, atol=1e-2, equal_nan=True)
-                    assert near and y.float().abs().sum() > 0 or dtype in (I32, I8) and near, f"replay {turn} is wrong"
+                    some = y.float().abs().sum() > 0 or dtype in (I32, I8, U8)
+                    assert near and some, f"replay {turn} is wrong"
             except (RuntimeError, AssertionError) as e:
                 failed += 1
                 print(f"FAILED {title}: {str(e).splitlines()[0]}", flush=True)

@@ -48,8 +48,11 @@ fn has_gcc() -> bool {
 
 fn abi_program(name: &str) -> PathBuf {
     let (dir, program) = (library_dir(), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+    // `address` for AddressSanitizer: its runtime then comes first, for the library's allocations too.
+    let sanitizer = std::env::var("TILE_C_SANITIZER").ok().map(|s| format!("-fsanitize={s}"));
     let out = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
+        .args(sanitizer)
         .arg("-I")
         .arg(root().join("capi/include"))
         .arg(root().join("tests/capi/abi.c"))
@@ -58,7 +61,7 @@ fn abi_program(name: &str) -> PathBuf {
         .arg("-L")
         .arg(&dir)
         .arg("-ltile")
-        .arg("-lm")
+        .args(["-lm", "-lpthread"])
         .arg(format!("-Wl,-rpath,{}", dir.display()))
         .output()
         .expect("gcc is installed");
@@ -104,6 +107,46 @@ fn c_unknown_backend() {
     succeeds("abi unknown-backend", out.expect("runs"));
 }
 
+/// On the CPU, in this mode of the program.
+fn c_on_the_cpu(mode: &str) -> Option<Output> {
+    if !has_gcc() {
+        return None;
+    }
+    let mut command = run(abi_program(&format!("abi-{mode}")));
+    command.arg(mode).env("TILE_BACKEND", "cpu").env("RAYON_NUM_THREADS", "4");
+    Some(command.output().expect("runs"))
+}
+
+#[test]
+fn c_calls_overflow_a_stack_of_16_kib() {
+    if let Some(out) = c_on_the_cpu("small-stack") {
+        succeeds("abi small-stack", out);
+    }
+}
+
+#[test]
+fn c_calls_panic_where_no_thread_can_be_started() {
+    if let Some(out) = c_on_the_cpu("few-threads") {
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains("WARN") && said.contains("could not start more threads"), "{said}");
+        succeeds("abi few-threads", out);
+    }
+}
+
+#[test]
+fn c_calls_abort_without_memory_for_tiles() {
+    if let Some(out) = c_on_the_cpu("no-memory") {
+        succeeds("abi no-memory", out);
+    }
+}
+
+#[test]
+fn c_prepared_calls_write() {
+    if let Some(out) = c_on_the_cpu("prepare") {
+        succeeds("abi prepare", out);
+    }
+}
+
 #[test]
 fn c_warnings() {
     if !has_gcc() {
@@ -131,6 +174,20 @@ fn python_ctypes() {
         .env("TILE_BACKEND", "cpu")
         .output();
     succeeds("abi.py", out.expect("python3 is installed"));
+}
+
+#[test]
+fn python_children_hang_after_a_fork() {
+    if !has("python3", "apt-get install python3") {
+        return;
+    }
+    let out = Command::new("python3")
+        .arg(root().join("tests/capi/fork.py"))
+        .arg(library_dir().join("libtile.so"))
+        .env("TILE_BACKEND", "cpu")
+        .env("RAYON_NUM_THREADS", "4")
+        .output();
+    succeeds("fork.py", out.expect("python3 is installed"));
 }
 
 /// `TILE_BLESS=1` rewrites the header.

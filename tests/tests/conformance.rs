@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use kernel_compiler::features::cover;
-use kernel_core::emulator;
+use kernel_core::{DType, emulator};
 use tile_host::Runtime;
 use tile_host::conformance::{self, OPERATIONS, Options, Row, Scope, Subject};
 
@@ -20,7 +20,7 @@ fn seed() -> u64 {
     number("TILE_SEED")
 }
 
-/// All rows pass, and every operation has some: in each dtype, or in one of them.
+/// All rows pass, and every operation has some, with edge values among its cases: in each dtype, or in one of them.
 fn holds(rows: &[Row], seed: u64, each_dtype: bool) {
     let failed: Vec<_> =
         rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
@@ -32,11 +32,15 @@ fn holds(rows: &[Row], seed: u64, each_dtype: bool) {
         failed.join("\n")
     );
     for op in OPERATIONS {
-        assert!(rows.iter().any(|r| r.op == op.name), "{} was not run", op.name);
-        for dtype in op.dtypes.iter().filter(|_| each_dtype) {
-            let has = |r: &Row| r.op == op.name && r.dtype == dtype.name();
-            assert!(rows.iter().any(has), "{} {} was not run", op.name, dtype.name());
-        }
+        let whole = |dtype: &&DType| {
+            // At an aligned and at an odd address each.
+            let edge = 2 * conformance::edge_values::rows(op.name, **dtype, false).count();
+            let mut of = rows.iter().filter(|r| r.op == op.name && r.dtype == dtype.name() && r.cases > 0);
+            of.any(|r| r.config == "auto" && r.edge_cases == edge && edge > 0)
+        };
+        let run = op.dtypes.iter().filter(whole).count();
+        let wanted = if each_dtype { op.dtypes.len() } else { 1 };
+        assert!(run >= wanted, "{} was run with its edge values in {run} of {wanted} dtypes", op.name);
     }
 }
 
@@ -198,6 +202,34 @@ fn few_rows_have_all_features() {
     // Kernels that bring no new feature bring no row.
     let tripled = [&subjects[..], &subjects, &subjects].concat();
     assert_eq!(pinned(&tripled, covering(&tripled, 1)), chosen);
+}
+
+/// The table by itself runs on every backend, on each configuration too.
+#[test]
+fn edge_values_alone() {
+    let options = Options { operation: Some("softmax_rows".into()), seed: 1, scope: Scope::EdgeValues };
+    for rt in [Runtime::cpu(), Runtime::emulator(1)] {
+        let rows = conformance::run(&rt, &options, |_| {}).expect("runs");
+        assert!(rows.iter().all(|r| r.pass && r.edge_cases == r.cases && r.cases > 0), "{rows:?}");
+        assert!(rows.len() > 1, "configurations");
+    }
+}
+
+/// A wrong result for an edge value is a failed row that names it.
+#[test]
+fn edge_values_are_compared() {
+    let row = conformance::edge_values::rows("relu", kernel_core::DType::F32, false).next().expect("a row");
+    let mut outputs = [row.input::<f32>("x", row.size[0] as usize).expect("an input")];
+    let verdict = |y: &[f32]| {
+        let outputs = [conformance::Output::of("y", y)];
+        conformance::edge_values::compare(row, &outputs).expect("the same outputs")
+    };
+    // The inputs themselves are no result of ReLU.
+    let (wrong, note) = verdict(&outputs[0]);
+    assert!(!wrong.passed() && note.is_some_and(|n| n.contains("y[") && n.contains("torch")));
+    let y = &mut outputs[0];
+    y.iter_mut().for_each(|v| *v = if *v <= 0.0 { 0.0 } else { *v });
+    assert!(verdict(y).0.passed());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Operations on every backend, their PTX, the C library, the documents.
 
 mod capi;
+mod capi_model;
 mod conflicts;
 mod conformance;
 mod docs;

@@ -6,6 +6,7 @@ use kernel_core::KernelDesc;
 use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
 
+mod hashes;
 mod products;
 
 /// Entries that may keep registers in local memory for a target, and why that is no loss.

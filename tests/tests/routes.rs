@@ -28,7 +28,8 @@ impl Recorder {
     }
 }
 
-impl Launch for Recorder {
+// SAFETY: nothing is launched.
+unsafe impl Launch for Recorder {
     fn runtime(&self) -> &Runtime {
         &self.rt
     }

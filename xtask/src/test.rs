@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail, ensure};
 
 use crate::command::{self, Run};
+use crate::long;
 use crate::setup::{self, Ready};
 
 struct Step {
@@ -44,10 +45,18 @@ const FULL: [Step; 3] = [
     },
 ];
 
-const LONG: [Step; 3] = [
+const LONG: [Step; 7] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
-    Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: miri },
+    Step {
+        name: "hostile-inputs",
+        what: "changed bundles, tuning results and DLPack tensors",
+        run: || long::hostile_inputs(now()),
+    },
+    Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },
+    Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
+    Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
+    Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
 ];
 
 /// The packages below the operations.
@@ -77,11 +86,21 @@ fn seeds() -> Run {
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
 
-/// Fails loudly where no toolchain has Miri.
-fn miri() -> Run {
-    let args =
-        ["+nightly", "miri", "test", "--package", "tile-kernel-core", "--lib", "--", "args::", "call::", "bundle::"];
-    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", "-Zmiri-disable-isolation")
+/// Writes the results that tests have recorded anew. What changed is seen in the difference to the last commit.
+pub fn bless(args: &[&str]) -> Result<ExitCode> {
+    let all = match args {
+        [] => true,
+        ["--compiler"] => false,
+        _ => bail!("`cargo xtask bless` takes --compiler, not `{}`", args.join(" ")),
+    };
+    let run = |args: &[&str]| {
+        let cargo = command::cargo().args(["test", "--no-fail-fast", "--package"]).args(args);
+        cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
+    };
+    let compiler = run(&["tile-kernel-compiler"])?;
+    // The operations that are launched, the header of the C library, and hashes of the PTX.
+    let rest = !all || run(&["tile-tests", "--test", "operations", "--", "routes", "header", "ptx::hashes"])?;
+    Ok(if compiler && rest { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs all steps of a scope, or the named ones of any, also after one has failed.

@@ -16,10 +16,12 @@ pub extern "C" fn last_error() -> *const c_char {
     LAST.with_borrow(|m| m.as_ptr())
 }
 
-fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'static>, String>) -> c_int {
+/// # Safety
+/// `stream` is null or a stream of the current context, and the call's arguments live until its work is done.
+unsafe fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'static>, String>) -> c_int {
     let go = || {
         let rt = Runtime::current().map_err(|e| e.to_string())?;
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's contract.
         let stream = unsafe { Stream::from_raw(&rt, stream) }.map_err(|e| e.to_string())?;
         rt.launch_on(&stream, call(rt.device().place)?).map_err(|e| e.to_string())
     };
@@ -59,13 +61,15 @@ pub unsafe extern "C" fn matmul(
     let span = |rows: u64, columns: u64, down: u64, right: u64| {
         if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 }
     };
-    launch(stream, |place| {
+    let call = |place| {
         let a = array(a, span(m, k, stride_am, stride_ak), place);
         let b = array(b, span(k, n, stride_bk, stride_bn), place);
         let c = array(c, m * n, place);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's contract.
         Ok(unsafe { crate::matmul(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, n) })
-    })
+    };
+    // SAFETY: the caller's contract.
+    unsafe { launch(stream, call) }
 }
 
 /// `softmax(scale Q Kᵀ) V` of `heads` heads of 64 or 128 dimensions, one after the other and without gaps.
@@ -85,14 +89,17 @@ pub unsafe extern "C" fn attention(
     d: u64,
     stream: *mut c_void,
 ) -> c_int {
-    launch(stream, |place| {
+    let call = |place| {
         let [q, k, v, o] = [(q, queries), (k, keys), (v, keys), (o.cast_const(), queries)]
             .map(|(ptr, rows)| array(ptr, heads * rows * d, place));
-        // SAFETY: the caller's word.
-        match d {
-            64 => Ok(unsafe { crate::attention_64(q, k, v, o, scale, heads, queries, keys) }),
-            128 => Ok(unsafe { crate::attention_128(q, k, v, o, scale, heads, queries, keys) }),
-            _ => Err(format!("heads of {d} dimensions: 64 or 128")),
-        }
-    })
+        let kernel = match d {
+            64 => crate::attention_64,
+            128 => crate::attention_128,
+            _ => return Err(format!("heads of {d} dimensions: 64 or 128")),
+        };
+        // SAFETY: the caller's contract.
+        Ok(unsafe { kernel(q, k, v, o, scale, heads, queries, keys) })
+    };
+    // SAFETY: the caller's contract.
+    unsafe { launch(stream, call) }
 }

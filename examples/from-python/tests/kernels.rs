@@ -110,6 +110,7 @@ fn attention_of_both_sizes_of_heads() -> Result<(), Error> {
 /// As Python calls them: without a GPU a message, with one a product.
 #[test]
 fn functions_for_python_say_what_is_wrong() -> Result<(), Error> {
+    // SAFETY: a string that lives until this thread's next failing call.
     let message = || unsafe { CStr::from_ptr(last_error()) }.to_str().expect("text").to_string();
     let Ok(rt) = Runtime::cuda(0) else {
         // SAFETY: of nothing.

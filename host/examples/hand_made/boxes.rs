@@ -43,7 +43,21 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     }],
 }];
 
-unsafe fn on_cpu(_: &cpu::Program, _: &[u64]) {}
+/// # Safety
+/// The slots are a view of f32 that may be read and a slice that may be written.
+unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
+    let &[x, rows, cols, pitch, step, y, len] = s else { return };
+    let (last_row, last_col) = (rows.min(8 * p.id[1] + 8), cols.min(32 * p.id[0] + 32));
+    for r in 8 * p.id[1]..last_row {
+        for c in (32 * p.id[0]..last_col).filter(|c| r * cols + c < len) {
+            // SAFETY: the view has this element, and so has the output.
+            unsafe {
+                let v = *(x as *const f32).add((r * pitch + c * step) as usize);
+                *(y as *mut f32).add((r * cols + c) as usize) = v + 1.0;
+            }
+        }
+    }
+}
 
 fn grid(c: &GridCtx) -> [u64; 3] {
     [c.slots[2].div_ceil(32), c.slots[1].div_ceil(8), 1]

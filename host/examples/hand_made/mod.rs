@@ -4,7 +4,9 @@
 pub mod boxes;
 
 use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{ConfigDesc, CpuCode, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu};
+use tile_host::kernel_core::{
+    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
+};
 use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
@@ -14,11 +16,11 @@ const PARAMS: &[ParamDesc] = &[
 
 /// One element a thread; one thread a program in the last two, which no device can launch or which are wrong.
 const CONFIGS: &[ConfigDesc] = &[
-    config("THREADS=64", 2, grid::<64>, &[variant("add_64")]),
-    config("THREADS=256", 8, grid::<256>, &[variant("add_256")]),
-    config("THREADS=4096", 128, grid::<4096>, &[variant("add_4096")]),
-    config("SHARED=1M", 2, grid::<64>, &[variant("add_shared")]),
-    config("wrong", 2, grid::<64>, &[variant("add_wrong")]),
+    config("THREADS=64", 2, grid::<64>, on_cpu::<1>, &[variant("add_64")]),
+    config("THREADS=256", 8, grid::<256>, on_cpu::<1>, &[variant("add_256")]),
+    config("THREADS=4096", 128, grid::<4096>, on_cpu::<1>, &[variant("add_4096")]),
+    config("SHARED=1M", 2, grid::<64>, on_cpu::<1>, &[variant("add_shared")]),
+    config("wrong", 2, grid::<64>, on_cpu::<2>, &[variant("add_wrong")]),
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
@@ -29,19 +31,23 @@ const fn config(
     id: &'static str,
     warps: u32,
     grid: fn(&GridCtx) -> [u64; 3],
+    cpu: CpuFn,
     variants: &'static [VariantDesc],
 ) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(on_cpu), variants }
+    ConfigDesc { id, consts: &[], warps, grid, cpu: CpuCode::alone(cpu), variants }
 }
 
 fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {
     [c.slots[1].div_ceil(THREADS), 1, 1]
 }
 
-unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
+/// # Safety
+/// The slots are a slice of f32 that may be read and one that may be written.
+unsafe fn on_cpu<const ADD: u32>(p: &cpu::Program, s: &[u64]) {
     if p.id[0] == 0 {
         for i in 0..s[1].min(s[3]) as usize {
-            unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + 1.0 };
+            // SAFETY: element `i` of both slices, which this program alone writes.
+            unsafe { *(s[2] as *mut f32).add(i) = *(s[0] as *const f32).add(i) + ADD as f32 };
         }
     }
 }
@@ -103,7 +109,7 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts 
 /// # Safety
 /// As of [`KernelDesc::new`].
 unsafe fn leak(parts: KernelParts) -> &'static KernelDesc {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     Box::leak(Box::new(unsafe { KernelDesc::new(parts) }))
 }
 
@@ -131,6 +137,26 @@ pub fn add_early() -> &'static KernelDesc {
 /// The same in code for devices that cannot, which does not wait.
 pub fn add_early_but_old() -> &'static KernelDesc {
     leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
+}
+
+/// As [`add_early`], and said to read `x` before it waits.
+pub fn add_reading_early() -> &'static KernelDesc {
+    unsafe fn nothing(_: &[u64]) {}
+    let emulated = Emulated { run: nothing, threads: 64, shared_bytes: 0, ctas: 1, registers: 0, early: Some(&[0]) };
+    let variants = vec![VariantDesc { emulated: Some(emulated), ..variant("add_64") }].leak();
+    let configs = vec![config("THREADS=64", 2, grid::<64>, on_cpu::<1>, variants)].leak();
+    leak_one(KernelParts { configs, ..*add_early().parts() })
+}
+
+/// As [`add_early`], but its code does not wait.
+pub fn add_early_without_waiting() -> &'static KernelDesc {
+    leak_one(KernelParts { bundle: Some(bundle("sm_90", ptx)), ..*add_early().parts() })
+}
+
+/// Its code takes one parameter less.
+pub fn add_with_other_parameters() -> &'static KernelDesc {
+    let fewer = |e: &str, add| ptx(e, add).replace(", .param .u64 m)", ")");
+    leak_one(desc("add_one", Some(bundle("sm_75", fewer))))
 }
 
 /// PTX that does not compile.

@@ -57,11 +57,10 @@ impl<T: Element + PartialEq> Guarded<T> {
     }
 }
 
-fn bits<T: Copy>(v: &T) -> u64 {
+fn bits<T: Element>(v: &T) -> u64 {
+    const { assert!(size_of::<T>() <= size_of::<u64>(), "elements have at most 8 bytes") };
     let mut b = 0u64;
-    // SAFETY: elements are plain scalars of at most 8 bytes.
-    unsafe {
-        core::ptr::copy_nonoverlapping((v as *const T).cast::<u8>(), (&raw mut b).cast::<u8>(), size_of::<T>().min(8))
-    };
+    // SAFETY: both are at least as long as T, by the assertion above, and T has no padding, by `Element`.
+    unsafe { core::ptr::copy_nonoverlapping((v as *const T).cast::<u8>(), (&raw mut b).cast::<u8>(), size_of::<T>()) };
     b
 }

@@ -3,9 +3,11 @@
 
 mod catalog;
 pub mod data;
+pub mod edge_values;
 mod guarded;
 mod memory;
 mod nearest;
+mod pattern;
 mod problem;
 mod problems;
 pub mod reference;
@@ -14,6 +16,7 @@ pub mod verdict;
 
 pub use catalog::{OPERATIONS, Operation};
 pub use guarded::Guarded;
+pub use pattern::{Output, Pattern};
 pub use problem::{Problem, Setup, Work};
 pub use sizes::Scope;
 pub use verdict::Verdict;
@@ -42,6 +45,8 @@ pub struct Row {
     /// `auto` for the operation as users call it, else the kernel and its configuration.
     pub config: String,
     pub cases: usize,
+    /// Those among the cases whose inputs are rows of the table of edge values.
+    pub edge_cases: usize,
     /// The size with the largest error relative to its tolerance.
     pub size: Vec<u64>,
     pub max_error: f64,
@@ -126,6 +131,7 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
         dtype: dtype.name(),
         config: name,
         cases: 0,
+        edge_cases: 0,
         size: Vec::new(),
         max_error: 0.0,
         tolerance: 0.0,
@@ -135,46 +141,72 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     };
     let launched = crate::emulate::Launched::new();
     let mut worst = -1.0;
-    for (i, size) in op.sizes(scope).into_iter().enumerate() {
-        // Aligned with plain data, then at an odd address with data that has every special value.
-        for (odd, awkward) in [(false, false), (true, true)] {
-            let seed = seed.wrapping_add(i as u64);
-            // At an odd address rows are packed, else those of every other size.
-            let setup = Setup { dtype, size: size.clone(), seed, odd, awkward, gaps: !odd && !seed.is_multiple_of(2) };
-            let on = On::new(rt).pin(config);
-            let result = one(rt, op, &setup, &on);
-            // A configuration that takes some arguments alone (aligned ones, say) is checked on those.
-            if config.is_some() && matches!(result, Err(Error::CannotLaunch { .. })) {
-                continue;
-            }
-            row.cases += 1;
-            let (error, tolerance, note) = match result {
-                Ok(v) if v.passed() => (v.error, v.tolerance, None),
-                Ok(v) => (v.error, v.tolerance, Some(explain(&v))),
-                Err(e) => (f64::INFINITY, 0.0, Some(e.to_string())),
-            };
-            let badness = if error == 0.0 { 0.0 } else { error / tolerance.max(f64::MIN_POSITIVE) };
-            if badness > worst {
-                (worst, row.max_error, row.tolerance, row.size) = (badness, error, tolerance, size.clone());
-            }
-            if let Some(note) = note
-                && row.pass
-            {
-                row.pass = false;
-                row.note = format!("size {size:?}{}: {note}", if odd { ", odd address" } else { "" });
-                row.size = size.clone();
-            }
+    for setup in setups(op, dtype, config.is_some(), seed, scope) {
+        let on = On::new(rt).pin(config);
+        let result = one(rt, op, &setup, &on);
+        // A configuration that takes some arguments alone (aligned ones, say) is checked on those.
+        if config.is_some() && matches!(result, Err(Error::CannotLaunch { .. })) {
+            continue;
+        }
+        row.cases += 1;
+        row.edge_cases += usize::from(setup.given.is_some());
+        let (error, tolerance, note) = match result {
+            Ok((v, note)) => (v.error, v.tolerance, note),
+            Err(e) => (f64::INFINITY, 0.0, Some(e.to_string())),
+        };
+        let badness = if error == 0.0 { 0.0 } else { error / tolerance.max(f64::MIN_POSITIVE) };
+        if badness > worst {
+            (worst, row.max_error, row.tolerance, row.size) = (badness, error, tolerance, setup.size.clone());
+        }
+        if let Some(note) = note
+            && row.pass
+        {
+            row.pass = false;
+            let given = setup.given.map_or(String::new(), |g| format!(", edge values `{}`", g.name));
+            let odd = if setup.odd { ", odd address" } else { "" };
+            row.note = format!("size {:?}{given}{odd}: {note}", setup.size);
+            row.size = setup.size;
         }
     }
     row.features = launched.variants().into_iter().flat_map(|v| v.features.lines()).collect();
     (row.cases > 0).then_some(row)
 }
 
-fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &On) -> Result<Verdict> {
+/// The cases of one row: every size, and every row of the table of edge values.
+fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) -> Vec<Setup> {
+    // At an odd address rows are packed, else those of every other seed.
+    let setup = |size: &[u64], seed: u64, odd| Setup {
+        odd,
+        gaps: !odd && !seed.is_multiple_of(2),
+        ..Setup::plain(dtype, size, seed)
+    };
+    let mut all = Vec::new();
+    for (i, size) in op.sizes(scope).iter().enumerate() {
+        let seed = first.wrapping_add(i as u64);
+        // Aligned with plain data, then at an odd address with data that has every special value.
+        all.extend([false, true].map(|odd| Setup { awkward: odd, ..setup(size, seed, odd) }));
+    }
+    for (i, row) in edge_values::rows(op.name, dtype, pinned).enumerate() {
+        let seed = first.wrapping_add(i as u64);
+        let both = [false, true].map(|odd| Setup { given: Some(row), ..setup(&row.size, seed, odd) });
+        // Of chosen configurations there are many: one address each.
+        all.extend(both.into_iter().filter(|s| !pinned || s.odd == seed.is_multiple_of(2)));
+    }
+    all
+}
+
+/// The verdict, and what is wrong where it did not pass.
+fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &On) -> Result<(Verdict, Option<String>)> {
     let mut problem = op.prepare(rt, setup)?;
     problem.launch(on)?;
     rt.synchronize()?;
-    problem.check()
+    match setup.given {
+        Some(row) => edge_values::compare(row, &problem.outputs()?),
+        None => problem.check().map(|v| {
+            let note = (!v.passed()).then(|| explain(&v));
+            (v, note)
+        }),
+    }
 }
 
 fn explain(v: &Verdict) -> String {

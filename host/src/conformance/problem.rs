@@ -1,5 +1,7 @@
 //! One operation on one set of data: prepared, launched, checked.
 
+use super::edge_values::EdgeRow;
+use super::pattern::{Output, Pattern};
 use super::verdict::Verdict;
 use crate::error::Result;
 use crate::ops::On;
@@ -18,12 +20,30 @@ pub struct Setup {
     pub awkward: bool,
     /// Rows of matrices have gaps between them; else they are packed.
     pub gaps: bool,
+    /// Inputs of the table of edge values, in place of random ones.
+    pub given: Option<&'static EdgeRow>,
 }
 
 impl Setup {
     /// Aligned and packed arrays of plain data, as most callers have.
     pub fn plain(dtype: DType, size: &[u64], seed: u64) -> Setup {
-        Setup { dtype, size: size.to_vec(), seed, odd: false, awkward: false, gaps: false }
+        Setup { dtype, size: size.to_vec(), seed, odd: false, awkward: false, gaps: false, given: None }
+    }
+
+    /// An input of so many elements: the given one, else `made`.
+    pub(super) fn input<T: Pattern>(&self, name: &str, len: usize, made: impl FnOnce() -> Vec<T>) -> Result<Vec<T>> {
+        self.given.map_or_else(|| Ok(made()), |row| row.input(name, len))
+    }
+
+    /// A scalar: the given one, else `made`.
+    pub(super) fn scalar<T: Pattern>(&self, name: &str, made: T) -> Result<T> {
+        self.given.map_or(Ok(made), |row| row.scalar(name))
+    }
+
+    /// The contents of an output before it is written: `poison`, or a number that no row of the table wants, since an
+    /// element may be wanted as a NaN.
+    pub(super) fn unwritten<T: Pattern>(&self, poison: T) -> T {
+        self.given.map_or(poison, |_| T::from_bits(0x4d4d_4d4d))
     }
 }
 
@@ -42,6 +62,8 @@ pub trait Problem {
     fn launch(&mut self, on: &On) -> Result<()>;
     /// Reads back and compares. Holds after exactly one launch.
     fn check(&mut self) -> Result<Verdict>;
+    /// Reads back. Errors: memory around an output was written.
+    fn outputs(&self) -> Result<Vec<Output>>;
 }
 
 /// A [`Problem`] of a state and two functions.
@@ -50,6 +72,7 @@ pub(super) struct Prepared<S> {
     pub state: S,
     pub launch: fn(&mut S, &On) -> Result<()>,
     pub check: fn(&mut S) -> Result<Verdict>,
+    pub outputs: fn(&S) -> Result<Vec<Output>>,
 }
 
 impl<S> Problem for Prepared<S> {
@@ -63,5 +86,9 @@ impl<S> Problem for Prepared<S> {
 
     fn check(&mut self) -> Result<Verdict> {
         (self.check)(&mut self.state)
+    }
+
+    fn outputs(&self) -> Result<Vec<Output>> {
+        (self.outputs)(&self.state)
     }
 }

@@ -9,6 +9,8 @@ pub enum Scope {
     Usual,
     /// Everything, larger arrays included.
     All,
+    /// The table of edge values alone.
+    EdgeValues,
 }
 
 // The last one is the only one for which an array that is read backwards has vectors.
@@ -231,6 +233,7 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
             Scope::Few => &[few],
             Scope::Usual => &[usual],
             Scope::All => &[usual, large],
+            Scope::EdgeValues => &[],
         };
         lists.iter().flat_map(|l| l.iter()).map(|s| s.to_vec()).collect()
     }

@@ -3,29 +3,61 @@
 //! cudarc finds and keeps the library and gives the handle types. Its own function wrappers are not used: they panic at
 //! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
 //! invalid. Here a missing symbol is an error and a result is a number.
+//!
+//! # Contract of a call
+//! Who has an [`Api`] has a driver that is initialised. A call of one of its functions is sound where
+//! - a pointer that is written through has room for the values that the header names, and one that is read through has
+//!   them, during the call;
+//! - a handle (stream, event, graph, pool, library, context) was given by this driver and is not given back, and a range
+//!   of device memory lies in one allocation that is not freed before the work is done.
+//!
+//! Numbers need no argument: the driver checks them. A *query* writes to its out-parameters and changes nothing else.
+//! Functions of this crate that take a `CUstream` or a `CUdeviceptr` ask the second point of their callers: both come from
+//! values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
 use super::context::Cuda;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use core::ops::Deref;
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig,
     CUlibrary, CUmemoryPool, CUstream,
 };
+use kernel_core::cpu::fork;
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// `CUresult` as a number.
 pub(crate) type Code = u32;
+
+/// A function of the driver. A child that was forked after the driver was started gets [`code::FORKED`] from it, and
+/// the driver is not called: it does not survive a fork.
+pub(crate) struct Function<F> {
+    driver: F,
+    refusal: F,
+    /// In which the driver was started.
+    generation: u64,
+}
+
+impl<F> Deref for Function<F> {
+    type Target = F;
+
+    #[inline]
+    fn deref(&self) -> &F {
+        if self.generation == fork::generation() { &self.driver } else { &self.refusal }
+    }
+}
 
 macro_rules! api {
     ($($symbol:literal $name:ident($($t:ty),*);)*) => {
         /// The table of driver functions.
         #[allow(non_snake_case)]
         pub(crate) struct Api {
-            $(pub $name: unsafe extern "C" fn($($t),*) -> Code,)*
+            $(pub $name: Function<unsafe extern "C" fn($($t),*) -> Code>,)*
+            generation: u64,
             /// What was made with these functions.
             pub made: Made,
         }
@@ -34,15 +66,22 @@ macro_rules! api {
             /// # Safety
             /// `find` gives null or the driver's function of this name.
             unsafe fn load(find: impl Fn(&str) -> *const c_void) -> Result<Api> {
+                let generation = fork::generation();
                 Ok(Api {
                     $($name: {
+                        unsafe extern "C" fn refusal($(_: $t),*) -> Code {
+                            code::FORKED
+                        }
                         let f = find($symbol);
                         if f.is_null() {
                             return Err(Error::DriverTooOld { missing: $symbol });
                         }
-                        // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
-                        unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn($($t),*) -> Code>(f) }
+                        let driver =
+                            // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
+                            unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn($($t),*) -> Code>(f) };
+                        Function { driver, refusal, generation }
                     },)*
+                    generation,
                     made: Made::default(),
                 })
             }
@@ -87,6 +126,9 @@ api! {
     "cuStreamWaitEvent" stream_wait_event(CUstream, CUevent, c_uint);
     "cuStreamGetCtx" stream_get_ctx(CUstream, *mut CUcontext);
     "cuStreamIsCapturing" stream_is_capturing(CUstream, *mut c_int);
+    // Version 2 of the symbol, which drivers for CUDA 11.3 and later have; later ones give more that is not used here.
+    "cuStreamGetCaptureInfo_v2" stream_get_capture_info(
+        CUstream, *mut c_int, *mut c_ulonglong, *mut c_void, *mut c_void, *mut c_void);
     "cuStreamBeginCapture_v2" stream_begin_capture(CUstream, c_int);
     "cuStreamEndCapture" stream_end_capture(CUstream, *mut CUgraph);
     "cuThreadExchangeStreamCaptureMode" thread_exchange_capture_mode(*mut c_int);
@@ -168,25 +210,69 @@ pub(crate) mod code {
     pub const INVALID_VALUE: u32 = 1;
     pub const OUT_OF_MEMORY: u32 = 2;
     pub const NO_DEVICE: u32 = 100;
+    pub const INVALID_CONTEXT: u32 = 201;
     pub const UNSUPPORTED_PTX_VERSION: u32 = 222;
     pub const NOT_READY: u32 = 600;
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
-    /// The process is taken to have lost the device after these: deinitialized, device unavailable,
-    /// uncorrectable ECC error, uncorrectable NVLink error, contained error, illegal address, launch timeout, context
-    /// destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid address space,
-    /// invalid program counter, launch failed, tensor memory leak, and unknown.
-    pub const LOST: [u32; 17] = [4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999];
+    pub const CONTEXT_IS_DESTROYED: u32 = 709;
+    /// What a capture, or one of a stream that waits for the default stream, does not allow.
+    pub const CAPTURES: core::ops::RangeInclusive<u32> = 900..=908;
+    /// None of the driver's: the process is a child that was forked after the driver was started.
+    pub const FORKED: u32 = u32::MAX;
+    /// After these the process cannot use the device any more. Those that are marked with * say so in cuda.h: "this
+    /// leaves the process in an inconsistent state and any further CUDA work will return the same error".
+    pub const LOST: [u32; 17] = [
+        4,   // deinitialized: the driver is shutting down, as it does when the process ends
+        214, // uncorrectable ECC error: what memory holds is not known
+        220, // uncorrectable NVLink error: the same
+        226, // contained *: a hardware error, or an access over NVLink, that was confined to this process
+        700, // illegal address *
+        702, // launch timeout *
+        710, // assertion: "the context cannot be used anymore"
+        714, // hardware stack error *
+        715, // illegal instruction *
+        716, // misaligned address *
+        717, // invalid address space *
+        718, // invalid program counter *
+        719, // launch failed *: any other exception in a kernel
+        721, // tensor memory leak *
+        810, // MPS client terminated: "the process must be terminated and relaunched"
+        911, // external device *
+        999, // unknown internal error: cuda.h promises nothing of the state after it, so nothing is relied upon
+    ];
+    // Not among them: 46 (device unavailable: another process has it for now), 709 and 201 (the context is gone, the
+    // device is not: see `Error::ContextDestroyed`), 805 to 809 (an MPS server that cannot be reached, is not ready or
+    // is full), 802 (the system is not ready yet).
 }
 
 impl Api {
-    /// The driver, initialised; the same answer on every call, and no panic without one.
+    /// The driver, initialised; the same answer on every call, and no panic without one. Errors: [`Error::NoCuda`],
+    /// [`Error::DriverTooOld`], [`Error::Forked`].
     pub(crate) fn get() -> Result<&'static Api> {
-        if ANY_OWN.load(Relaxed)
-            && let Some(own) = OWN.get()
-        {
-            return Ok(own);
-        }
+        let api = match OWN.get().filter(|_| ANY_OWN.load(Relaxed)) {
+            Some(own) => own,
+            None => Self::library()?,
+        };
+        if api.forked() { Err(Error::Forked) } else { Ok(api) }
+    }
+
+    /// Whether the driver was started before this process was forked.
+    pub(crate) fn forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    fn library() -> Result<&'static Api> {
         static API: OnceLock<Result<Api>> = OnceLock::new();
+        /// One more than the generation of the first process that has started the driver.
+        static STARTED: AtomicU64 = AtomicU64::new(0);
+        if let Some(known) = API.get() {
+            return known.as_ref().map_err(Clone::clone);
+        }
+        // A parent may have been starting it when it was forked: nobody would end the wait for that.
+        let now = fork::generation() + 1;
+        if STARTED.compare_exchange(0, now, Relaxed, Relaxed).is_err_and(|first| first != now) {
+            return Err(Error::Forked);
+        }
         API.get_or_init(|| {
             // SAFETY: loading libcuda runs its initialisers; that is the purpose.
             if !unsafe { sys::is_culib_present() } {
@@ -197,6 +283,7 @@ impl Api {
                 let lib = sys::culib();
                 Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
             }?;
+            // SAFETY: a function of the table, which takes a number.
             match unsafe { (api.init)(0) } {
                 code::SUCCESS => Ok(api),
                 e => Err(Error::NoCuda { why: format!("the driver does not start: {}", api.name(e)) }),
@@ -208,12 +295,12 @@ impl Api {
 
     /// `CUDA_ERROR_...` of a code.
     pub(crate) fn name(&self, e: Code) -> String {
-        self.text(e, self.get_error_name).unwrap_or_else(|| format!("error {e}"))
+        self.text(e, *self.get_error_name).unwrap_or_else(|| format!("error {e}"))
     }
 
     fn text(&self, e: Code, f: unsafe extern "C" fn(Code, *mut *const c_char) -> Code) -> Option<String> {
         let mut s = core::ptr::null();
-        // SAFETY: the driver gives a static string, or null for a code it does not know.
+        // SAFETY: `f` is a query; the driver gives a static string, or null for a code it does not know.
         unsafe {
             (f(e, &mut s) == code::SUCCESS && !s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned())
         }
@@ -223,8 +310,10 @@ impl Api {
     #[cold]
     pub(crate) fn error(&self, what: &str, e: Code) -> Error {
         let (what, name) = (what.to_string(), self.name(e));
-        let message = self.text(e, self.get_error_string).unwrap_or_default();
+        let message = self.text(e, *self.get_error_string).unwrap_or_default();
         match e {
+            code::FORKED => Error::Forked,
+            code::INVALID_CONTEXT | code::CONTEXT_IS_DESTROYED => Error::ContextDestroyed { what, name },
             e if code::LOST.contains(&e) => Error::DeviceLost { what, name, message },
             _ => Error::Driver { what, name, message },
         }

@@ -8,14 +8,17 @@ use crate::error::{Error, Result};
 use crate::stream::Queue;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use kernel_core::Place;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Driver handles may be used from any thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle<T>(pub T);
-// SAFETY: the driver API is thread-safe; what a handle refers to is not thread-bound.
-unsafe impl<T> Send for Handle<T> {}
-unsafe impl<T> Sync for Handle<T> {}
+// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread, and
+// what the handle refers to is bound to none.
+unsafe impl<T> Send for Handle<*mut T> {}
+// SAFETY: as above; a shared handle is copied.
+unsafe impl<T> Sync for Handle<*mut T> {}
 
 /// The legacy default stream, to which a null handle refers.
 pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
@@ -43,13 +46,19 @@ pub(crate) struct Cuda {
     pub target: String,
     pub info: Device,
     pub context: Handle<CUcontext>,
+    /// The driver's number for it: addresses of contexts are used again, numbers are not.
+    pub id: u64,
     /// Whether `context` is the primary one, retained here.
     retained: bool,
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
+    /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them yet.
+    pub allocations: AtomicU64,
     /// Memory to be freed once the default stream waits for all who use it.
     pub waiting: Mutex<Vec<CUdeviceptr>>,
+    /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
+    borrowed: Mutex<Vec<Box<dyn Send + Sync>>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
@@ -74,6 +83,7 @@ impl Cuda {
     /// How many devices the driver shows.
     pub(crate) fn count(api: &Api) -> Result<u32> {
         let mut n = 0;
+        // SAFETY: a query.
         match unsafe { (api.device_get_count)(&mut n) } {
             code::SUCCESS => Ok(n as u32),
             code::NO_DEVICE => Ok(0),
@@ -86,8 +96,7 @@ impl Cuda {
     pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
         let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|c| c.strong_count() > 0);
-        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.ordinal == ordinal) {
+        if let Some(cuda) = Self::alive(&mut known, |c| c.ordinal == ordinal) {
             return Ok(cuda);
         }
         let count = Self::count(api)?;
@@ -98,8 +107,10 @@ impl Cuda {
             return Err(Error::NoDevice { ordinal, count });
         }
         let mut device = 0;
+        // SAFETY: a query.
         api.check("opening the device", unsafe { (api.device_get)(&mut device, ordinal as i32) })?;
         let mut context = core::ptr::null_mut();
+        // SAFETY: room for the handle; the device was given by the driver.
         api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
         let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
         known.push(Arc::downgrade(&cuda));
@@ -109,46 +120,72 @@ impl Cuda {
     /// The context that is current on this thread; `None` without one.
     pub(crate) fn current(api: &'static Api) -> Result<Option<CUcontext>> {
         let mut context = core::ptr::null_mut();
+        // SAFETY: a query.
         api.check("asking for the current context", unsafe { (api.ctx_get_current)(&mut context) })?;
         Ok((!context.is_null()).then_some(context))
     }
 
     /// The caller's context, which must be current on this thread. It may be a primary one.
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
-        let known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = known.iter().filter_map(Weak::upgrade).find(|c| c.context.0 == context) {
+        let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
             return Ok(cuda);
         }
         drop(known);
         let mut device = 0;
+        // SAFETY: a query.
         api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
         // A CUdevice is its ordinal.
         Self::build(api, device as u32, device, context, false).map(Arc::new)
     }
 
+    /// One of these that is in use and whose context still exists. Others whose context does not are forgotten.
+    fn alive(known: &mut Vec<Weak<Cuda>>, wanted: impl Fn(&Cuda) -> bool) -> Option<Arc<Cuda>> {
+        let found = known.iter().filter_map(Weak::upgrade).find(|c| wanted(c) && c.is_alive());
+        known.retain(|c| c.upgrade().is_some_and(|c| c.is_alive()));
+        found
+    }
+
+    /// The driver's number for a context. Errors: [`Error::ContextDestroyed`].
+    pub(crate) fn id_of(api: &Api, context: CUcontext) -> Result<u64> {
+        let mut id = 0;
+        // SAFETY: the driver says so where the context does not exist any more.
+        api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut id) }).map(|()| id)
+    }
+
+    /// Whether the context still exists: its owner may have destroyed it, and a primary one may have been reset.
+    pub(crate) fn is_alive(&self) -> bool {
+        Self::id_of(self.api, self.context.0).is_ok_and(|id| id == self.id)
+    }
+
     fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
         let get = |what: i32| -> Result<u32> {
             let mut v = 0;
+            // SAFETY: a query.
             api.check("asking for a device attribute", unsafe { (api.device_get_attribute)(&mut v, what, device) })?;
             Ok(v as u32)
         };
         let made = (|| {
             let mut name = [0u8; 256];
+            // SAFETY: a query; there is room for 255 bytes, and a zero behind them.
             api.check("asking for the device's name", unsafe {
                 (api.device_get_name)(name.as_mut_ptr().cast(), 255, device)
             })?;
             let mut memory = 0;
+            // SAFETY: a query.
             api.check("asking for the device's memory", unsafe { (api.device_total_mem)(&mut memory, device) })?;
             let mut driver = 0;
+            // SAFETY: a query.
             api.check("asking for the driver's version", unsafe { (api.driver_get_version)(&mut driver) })?;
             let own = (get(attr::MAJOR)?, get(attr::MINOR)?);
             let compute = assumed_compute(own);
             // What is measured so is not this device's.
             let name = String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string();
             let name = if compute == own { name } else { format!("{name} as {}.{}", compute.0, compute.1) };
+            let id = Self::id_of(api, context)?;
             let info = Device {
                 name,
-                place: Place::Cuda(ordinal),
+                place: Place::Cuda { device: ordinal, context: id },
                 compute_capability: Some(compute),
                 num_sms: get(attr::SMS)?,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
@@ -160,10 +197,10 @@ impl Cuda {
                     l2_bytes: get(attr::L2_BYTES)?,
                 },
             };
-            Ok((compute, compute != own, driver, Pool::new(api, device)?, info))
+            Ok((id, compute, compute != own, driver, Pool::new(api, device)?, info))
         })();
         match made {
-            Ok((compute, assumed, driver, pool, info)) => {
+            Ok((id, compute, assumed, driver, pool, info)) => {
                 let context = Handle(context);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
                 Ok(Cuda {
@@ -176,14 +213,18 @@ impl Cuda {
                     target,
                     info,
                     context,
+                    id,
                     retained,
                     pool,
                     streams: Mutex::default(),
+                    allocations: AtomicU64::new(0),
                     waiting: Mutex::default(),
+                    borrowed: Mutex::default(),
                 })
             }
             Err(e) => {
                 if retained {
+                    // SAFETY: `primary` retained it, and nobody has it.
                     unsafe { (api.primary_ctx_release)(device) };
                 }
                 Err(e)
@@ -192,17 +233,19 @@ impl Cuda {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place::Cuda(self.ordinal)
+        self.info.place
     }
 
     /// Makes the context current until the guard is dropped; a context that the caller had is put back.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered> {
         let mut before = core::ptr::null_mut();
+        // SAFETY: a query.
         self.api.check("asking for the current context", unsafe { (self.api.ctx_get_current)(&mut before) })?;
         if before == self.context.0 {
             return Ok(Entered { api: self.api, before: core::ptr::null_mut() });
         }
+        // SAFETY: retained by this value, or the context of a caller who keeps it.
         self.api.check("making the context current", unsafe { (self.api.ctx_set_current)(self.context.0) })?;
         Ok(Entered { api: self.api, before })
     }
@@ -217,24 +260,53 @@ impl Cuda {
 
     /// Whether work put on the stream is recorded into a graph. A stream that cannot be asked counts as captured.
     pub(crate) fn is_capturing(&self, stream: CUstream) -> bool {
+        self.asks_whether_captured(stream).unwrap_or(true)
+    }
+
+    /// The same for the default stream where a stream that waits for it is captured. Errors: the driver's.
+    fn asks_whether_captured(&self, stream: CUstream) -> Result<bool> {
         let mut status = 0;
-        let code = unsafe { (self.api.stream_is_capturing)(stream, &mut status) };
-        code != code::SUCCESS || status != 0
+        // SAFETY: the caller's stream is alive; room for the status.
+        match unsafe { (self.api.stream_is_capturing)(stream, &mut status) } {
+            code::SUCCESS => Ok(status != 0),
+            e if code::CAPTURES.contains(&e) => Ok(true),
+            e => Err(self.api.error("asking whether a stream is captured", e)),
+        }
     }
 
     /// Errors: [`Error::Unsupported`] while the stream is captured, or, of the default stream, a stream that waits for
-    /// it: the driver would refuse the call and break the capture.
+    /// it: the driver would refuse the call and break the capture. Also the driver's.
     pub(crate) fn not_captured(&self, what: &'static str, stream: CUstream) -> Result<()> {
-        if !self.is_capturing(stream) {
+        if !self.asks_whether_captured(stream)? {
             return Ok(());
         }
         Err(Error::Unsupported { what, device: self.info.name.clone(), instead: "end the capture first" })
+    }
+
+    /// Which capture the stream is in; none where it is in none, or cannot be asked.
+    pub(crate) fn capture_of(&self, stream: CUstream) -> Option<u64> {
+        let (mut status, mut id) = (0, 0);
+        let none = core::ptr::null_mut();
+        // SAFETY: the caller's stream is alive; room for both results, and null for what is not asked for.
+        let code = unsafe { (self.api.stream_get_capture_info)(stream, &mut status, &mut id, none, none, none) };
+        (code == code::SUCCESS && status != 0).then_some(id)
+    }
+
+    /// To be called before work is put on a stream. Errors: [`Error::Unsupported`] for the default stream while a
+    /// stream that waits for it is captured: the driver would refuse the work and break that capture. What a capture of
+    /// another stream records is fine.
+    #[inline]
+    pub(crate) fn takes_work(&self, what: &'static str, stream: CUstream) -> Result<()> {
+        if stream == DEFAULT_STREAM { self.not_captured(what, stream) } else { Ok(()) }
     }
 
     /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
     /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
     /// stream is captured that was given work before.
     pub(crate) fn join_streams(&self) -> Result<()> {
+        if self.api.forked() {
+            return Err(Error::Forked);
+        }
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
         if all.is_empty() {
             return Ok(());
@@ -246,6 +318,10 @@ impl Cuda {
     /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
     /// can be made to wait for them.
     pub(crate) fn release(&self, ptr: CUdeviceptr) {
+        // In a forked child the memory is the parent's.
+        if self.api.forked() {
+            return;
+        }
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(ptr);
         let Ok(_entered) = self.enter() else { return };
@@ -253,6 +329,19 @@ impl Cuda {
             return;
         }
         waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
+    }
+
+    /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
+    /// owner is kept until a later wait succeeds, or until the context's end.
+    pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send + Sync>) {
+        // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
+        // call this library: no lock is held while they are dropped.
+        let mut owners = core::mem::take(&mut *self.borrowed.lock().unwrap_or_else(PoisonError::into_inner));
+        owners.push(owner);
+        if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
+            tracing::debug!(error = %e, count = owners.len(), "foreign tensors are given back later");
+            self.borrowed.lock().unwrap_or_else(PoisonError::into_inner).append(&mut owners);
+        }
     }
 
     /// An event that measures no time.
@@ -281,12 +370,16 @@ impl Cuda {
 
     /// Lets `stream` wait for all work given to `other` so far. The context must be current.
     pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
+        self.takes_work("waiting on the default stream", stream)?;
+        self.takes_work("waiting for the default stream", other)?;
         let event = self.new_event()?;
+        // SAFETY: the event made above, and a live stream.
         let mut code = unsafe { (self.api.event_record)(event, other) };
         if code == code::SUCCESS {
+            // SAFETY: a live stream, and the event made above.
             code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
         }
-        // The driver keeps a destroyed event until its work is done.
+        // SAFETY: the event made above, which nobody else has. The driver keeps it until its work is done.
         unsafe { (self.api.event_destroy)(event) };
         self.api.check("ordering two streams", code)
     }
@@ -294,6 +387,7 @@ impl Cuda {
     /// Free bytes on the device, where the driver tells.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let (mut free, mut total) = (0, 0);
+        // SAFETY: a query.
         (unsafe { (self.api.mem_get_info)(&mut free, &mut total) } == code::SUCCESS).then_some(free as u64)
     }
 }
@@ -303,8 +397,20 @@ impl Drop for Cuda {
         // All streams are gone, and each was joined before.
         let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
         waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
+        let borrowed = core::mem::take(self.borrowed.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !borrowed.is_empty() {
+            match self.synchronize(DEFAULT_STREAM) {
+                // No kernel runs in a context that is lost.
+                Ok(()) | Err(Error::DeviceLost { .. } | Error::ContextDestroyed { .. }) => drop(borrowed),
+                Err(e) => {
+                    tracing::warn!(error = %e, count = borrowed.len(), "foreign tensors are not given back");
+                    core::mem::forget(borrowed);
+                }
+            }
+        }
         self.pool.destroy(self.api);
         if self.retained {
+            // SAFETY: `primary` retained it for this value, and all that was made in it is gone.
             unsafe { (self.api.primary_ctx_release)(self.device) };
         }
     }
@@ -320,6 +426,7 @@ impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
         if !self.before.is_null() {
+            // SAFETY: it was current when this value was made; a caller keeps it during the call.
             unsafe { (self.api.ctx_set_current)(self.before) };
         }
     }

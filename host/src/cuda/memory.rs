@@ -4,6 +4,7 @@ use super::api::{Api, code};
 use super::context::{Cuda, DEFAULT_STREAM, Handle};
 use super::module::Relaxed;
 use crate::error::{Error, Result};
+use core::mem::MaybeUninit;
 use cudarc::driver::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
 
 /// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
@@ -28,6 +29,7 @@ impl Pool {
         const POOLS_SUPPORTED: i32 = 115;
         const RELEASE_THRESHOLD: i32 = 4;
         let mut supported = 0;
+        // SAFETY: a query.
         unsafe { (api.device_get_attribute)(&mut supported, POOLS_SUPPORTED, device) };
         if supported == 0 {
             return Ok(Pool(None));
@@ -44,9 +46,11 @@ impl Pool {
         };
         let _relaxed = Relaxed::new(api);
         let mut pool = core::ptr::null_mut();
+        // SAFETY: room for the handle; the properties are those of the header, with zeros behind them.
         api.check("creating a memory pool", unsafe { (api.mem_pool_create)(&mut pool, &props) })?;
         // Keep what is freed: the next allocation then costs no call into the operating system.
         let mut keep = u64::MAX;
+        // SAFETY: the pool made above; the attribute is a 64-bit number.
         let set = unsafe { (api.mem_pool_set_attribute)(pool, RELEASE_THRESHOLD, (&raw mut keep).cast()) };
         if let Err(e) = api.check("configuring the memory pool", set) {
             // SAFETY: made above, and used by nobody.
@@ -59,6 +63,8 @@ impl Pool {
     pub(crate) fn destroy(&mut self, api: &Api) {
         if let Some(pool) = self.0.take() {
             let _relaxed = Relaxed::new(api);
+            // SAFETY: made by `new`, and taken out of this value. Memory of it that is in use stays until it is
+            // freed.
             unsafe { (api.mem_pool_destroy)(pool.0) };
         }
     }
@@ -73,9 +79,12 @@ impl Cuda {
         }
         let _relaxed = Relaxed::new(self.api);
         let (mut ptr, size) = (0, bytes as usize);
-        let mut ask = || match &self.pool.0 {
-            Some(pool) => unsafe { (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream) },
-            None => unsafe { (self.api.mem_alloc)(&mut ptr, size) },
+        // SAFETY: room for the address; the pool is this value's, and the stream is live.
+        let mut ask = || unsafe {
+            match &self.pool.0 {
+                Some(pool) => (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream),
+                None => (self.api.mem_alloc)(&mut ptr, size),
+            }
         };
         let mut code = ask();
         if code == code::OUT_OF_MEMORY && !self.is_capturing(stream) {
@@ -85,6 +94,7 @@ impl Cuda {
                 tracing::debug!(error = %e, "waiting for memory that is being freed");
             }
             if let Some(pool) = &self.pool.0 {
+                // SAFETY: the pool is this value's; what is in use stays.
                 unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
             }
             code = ask();
@@ -98,18 +108,21 @@ impl Cuda {
 
     /// Gives memory back once the work put on `stream` so far is done.
     pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
-        match self.enter() {
-            Ok(_entered) => self.free_here(ptr, stream),
-            Err(e) => tracing::debug!(error = %e, "device memory stays allocated"),
-        }
+        // The context may be current even where the driver cannot say so.
+        let _entered = self.enter();
+        self.free_here(ptr, stream);
     }
 
     /// The same; the context must be current.
     pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) {
         let _relaxed = Relaxed::new(self.api);
-        let code = match &self.pool.0 {
-            Some(_) => unsafe { (self.api.mem_free_async)(ptr, stream) },
-            None => unsafe { (self.api.mem_free)(ptr) },
+        // SAFETY: the caller gives up what `alloc` gave, which only work put on the stream before may still use. Where there
+        // is no pool, freeing waits for the device.
+        let code = unsafe {
+            match &self.pool.0 {
+                Some(_) => (self.api.mem_free_async)(ptr, stream),
+                None => (self.api.mem_free)(ptr),
+            }
         };
         if code != code::SUCCESS {
             // The context is lost, and its memory with it.
@@ -119,33 +132,41 @@ impl Cuda {
 
     pub(crate) fn fill_zero(&self, ptr: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
+        self.takes_work("zeroing on the default stream", stream)?;
+        // SAFETY: the caller's range of device memory, and a live stream.
         self.api.check("zeroing device memory", unsafe { (self.api.memset_d8_async)(ptr, 0, bytes as usize, stream) })
     }
 
     /// Copies from the host; `src` may be reused on return (pageable memory is staged by the driver, and the stream is
     /// waited for because pinned memory is not).
-    pub(crate) fn upload(&self, dst: CUdeviceptr, src: *const u8, bytes: u64, stream: CUstream) -> Result<()> {
+    pub(crate) fn upload(&self, dst: CUdeviceptr, src: &[u8], stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
         self.not_captured("copying from the host", stream)?;
         let _relaxed = Relaxed::new(self.api);
-        let code = unsafe { (self.api.memcpy_htod_async)(dst, src.cast(), bytes as usize, stream) };
+        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device memory.
+        let code = unsafe { (self.api.memcpy_htod_async)(dst, src.as_ptr().cast(), src.len(), stream) };
         self.api.check("copying to the device", code)?;
+        // SAFETY: a live stream.
         self.api.check("copying to the device", unsafe { (self.api.stream_synchronize)(stream) })
     }
 
-    /// Copies to the host and waits for it.
-    pub(crate) fn download(&self, dst: *mut u8, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
+    /// Copies to the host and waits for it. All of `dst` is written where this succeeds.
+    pub(crate) fn download(&self, dst: &mut [MaybeUninit<u8>], src: CUdeviceptr, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
         self.not_captured("copying to the host", stream)?;
         let _relaxed = Relaxed::new(self.api);
-        let code = unsafe { (self.api.memcpy_dtoh_async)(dst.cast(), src, bytes as usize, stream) };
+        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device memory.
+        let code = unsafe { (self.api.memcpy_dtoh_async)(dst.as_mut_ptr().cast(), src, dst.len(), stream) };
         self.api.check("copying from the device", code)?;
+        // SAFETY: a live stream.
         self.api.check("copying from the device", unsafe { (self.api.stream_synchronize)(stream) })
     }
 
     pub(crate) fn copy(&self, dst: CUdeviceptr, src: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
-        self.api
-            .check("copying on the device", unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) })
+        self.takes_work("copying on the default stream", stream)?;
+        // SAFETY: the caller's two ranges of device memory, and a live stream.
+        let code = unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) };
+        self.api.check("copying on the device", code)
     }
 }

@@ -127,12 +127,14 @@ fn load_new(
     }
     let (library, how) = load_image(cuda.api, desc.name, &image)?;
     let unload = |e: Error| {
+        // SAFETY: loaded above, and nobody has a kernel of it.
         unsafe { (cuda.api.library_unload)(library) };
         e
     };
     let name = CString::new(entry)
         .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
     let mut kernel = core::ptr::null_mut();
+    // SAFETY: room for the handle; the library loaded above; a name that ends in zero.
     let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library, name.as_ptr()) };
     if found != code::SUCCESS {
         // The driver compiles PTX when a kernel is first asked for, not when its module is loaded.
@@ -145,6 +147,7 @@ fn load_new(
 
     let get = |what: i32| {
         let mut v = 0;
+        // SAFETY: a query of a kernel of the library loaded above.
         let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
         cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
     };
@@ -155,6 +158,7 @@ fn load_new(
     let needed = (registers * 32).next_multiple_of(256) * meta.threads.div_ceil(32);
     fits("registers", needed, device.limits.registers).map_err(|why| unload(cannot(why)))?;
     if meta.shared_bytes > 0 {
+        // SAFETY: a kernel of the library loaded above, and a number.
         let set = unsafe {
             (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device)
         };
@@ -203,7 +207,8 @@ fn fits(what: &str, needs: u32, has: u32) -> Result<(), String> {
 /// The cubin where there is one for this device, else the PTX through the driver's compiler.
 fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibrary, &'static str)> {
     if let Some(cubin) = &image.cubin {
-        match load_data(api, cubin.as_ptr().cast(), &mut []) {
+        // SAFETY: `bundle::Image::cubin` is a whole cubin; it has no log.
+        match unsafe { load_data(api, cubin.as_ptr().cast(), &mut []) } {
             Ok(library) => return Ok((library, "cubin")),
             Err(e) if matches!(api.error("", e), Error::DeviceLost { .. }) => {
                 return Err(api.error("loading a kernel", e));
@@ -219,7 +224,8 @@ fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibra
         .map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
     // Leaked: the driver compiles lazily, and may write here after this call. Cubins, the rule, have no log.
     let log: &'static mut [u8] = Box::leak(vec![0u8; 8192].into_boxed_slice());
-    match load_data(api, ptx.as_ptr().cast(), log) {
+    // SAFETY: text that ends in zero, and a log that is never freed.
+    match unsafe { load_data(api, ptx.as_ptr().cast(), log) } {
         Ok(library) => Ok((library, "ptx")),
         Err(code::UNSUPPORTED_PTX_VERSION) => {
             Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" })
@@ -236,12 +242,16 @@ fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibra
     }
 }
 
-fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CUlibrary, Code> {
+/// # Safety
+/// `data` is PTX that ends in zero, or a whole cubin. A log that is not empty lives as long as the library.
+unsafe fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CUlibrary, Code> {
     let mut library = core::ptr::null_mut();
     let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
     let n = if log.is_empty() { 0 } else { 2 };
     let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
+    // SAFETY: the caller's image and log; two options with two values, of which the header says that the first is an address
+    // and the second a number, or none.
     match unsafe {
         (api.library_load_data)(
             &mut library,
@@ -263,6 +273,7 @@ impl Entry {
     /// The kernel in the current context.
     pub(crate) fn function(&self, api: &Api) -> Result<CUfunction> {
         let mut f = core::ptr::null_mut();
+        // SAFETY: room for the handle; the kernel's library stays loaded for the life of the process.
         api.check("loading a kernel into the context", unsafe { (api.kernel_get_function)(&mut f, self.kernel.0) })?;
         Ok(f)
     }
@@ -277,6 +288,7 @@ pub(crate) struct Relaxed<'a> {
 impl<'a> Relaxed<'a> {
     pub(crate) fn new(api: &'a Api) -> Self {
         let mut mode = 2; // relaxed
+        // SAFETY: it exchanges a number that is the calling thread's.
         unsafe { (api.thread_exchange_capture_mode)(&mut mode) };
         Relaxed { api, mode }
     }
@@ -284,6 +296,7 @@ impl<'a> Relaxed<'a> {
 
 impl Drop for Relaxed<'_> {
     fn drop(&mut self) {
+        // SAFETY: it exchanges a number that is the calling thread's.
         unsafe { (self.api.thread_exchange_capture_mode)(&mut self.mode) };
     }
 }

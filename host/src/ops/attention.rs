@@ -75,7 +75,9 @@ const LEAST_SCALE: f32 = 1e-30;
 /// accumulated in f32, weights are rounded to `T` before they multiply values, results once.
 ///
 /// With `causal`, the last query sees all keys, the one before it all but the last, and so on; a query that sees no key gives zeros,
-/// as all do where there are no keys. Several heads of `q` may share one of `k` and `v`: as many as follow each other as there are of
+/// as all do where there are no keys, and where every score is minus infinity. A NaN among the scores of a query makes its result
+/// NaN. A key that a query does not see has a weight of 0: where its value is infinite or a NaN, the result may be a NaN. The result may also be a NaN where a
+/// score is beyond 2^30, and infinite where the sum of weighted values leaves f32. Several heads of `q` may share one of `k` and `v`: as many as follow each other as there are of
 /// `q` for each of them.
 ///
 /// The keys of a few queries (a token after many, say) are shared by as many programs as there is room for, in scratch memory of 128 KiB and some for each multiprocessor; without

@@ -1,10 +1,12 @@
 //! Where an operation's launches go.
 
+use crate::choose::Tunable;
 use crate::error::Result;
 use crate::launch::{Early, LaunchOptions};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::tuner::Report;
+use crate::tuner::measure::Output;
 use kernel_core::{Call, ConfigDesc, KernelDesc};
 use std::cell::RefCell;
 
@@ -15,7 +17,20 @@ pub type Pin = (&'static KernelDesc, &'static ConfigDesc);
 pub type Tuned = RefCell<Vec<(&'static KernelDesc, Report)>>;
 
 /// Where to run: a [`Runtime`], on its default stream, or an [`On`].
-pub trait Launch {
+///
+/// # Safety
+/// Operations size scratch memory of unchecked kernels by what this says: `runtime`, `stream` and `num_sms` give the same
+/// each time, the stream is the runtime's, and `num_sms` is that of its device unless nothing is launched.
+///
+/// Safe code cannot claim so:
+/// ```compile_fail,E0200
+/// struct Few(tile_host::Runtime);
+/// impl tile_host::ops::Launch for Few {
+///     fn runtime(&self) -> &tile_host::Runtime { &self.0 }
+///     fn num_sms(&self) -> u64 { 1 }
+/// }
+/// ```
+pub unsafe trait Launch {
     fn runtime(&self) -> &Runtime;
 
     fn stream(&self) -> &Stream {
@@ -42,15 +57,23 @@ pub trait Launch {
         None
     }
 
+    /// Whether operations load their code and get their scratch memory, and enqueue nothing.
+    fn preparing(&self) -> bool {
+        false
+    }
+
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
     }
 
-    /// The same, behind a launch of which the caller knows that it writes nothing of what the kernel reads early.
+    /// The same, where it may begin before the launch in front of it has ended.
+    ///
+    /// # Safety
+    /// As of [`Early::allowed`].
     #[doc(hidden)]
-    fn launch_early(&self, call: Call<'_>) -> Result<()> {
-        // SAFETY: the operations call this behind launches of their own, whose results their kernels wait for.
+    unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: the caller's contract.
         let early = unsafe { Early::allowed() };
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early, ..Default::default() })
     }
@@ -59,6 +82,10 @@ pub trait Launch {
     #[doc(hidden)]
     fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
+        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        if self.preparing() {
+            return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
+        }
         if let Some(tuned) = self.tuned()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
         {
@@ -66,12 +93,18 @@ pub trait Launch {
             tuned.borrow_mut().push((desc, report));
             options.early = Early::default();
         }
-        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
         self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
+    }
+
+    /// [`Runtime::choose_among`] on this stream; while preparing the candidate that a capture would take.
+    #[doc(hidden)]
+    fn choose_among(&self, op: &Tunable, outputs: &[Output], run: impl FnMut(usize) -> Result<()>) -> Result<usize> {
+        self.runtime().choose_or_measure(self.stream(), op, outputs, !self.preparing(), run)
     }
 }
 
-impl Launch for Runtime {
+// SAFETY: all of it is the runtime's own.
+unsafe impl Launch for Runtime {
     fn runtime(&self) -> &Runtime {
         self
     }
@@ -85,12 +118,13 @@ pub struct On<'a> {
     pin: Option<Pin>,
     in_place: bool,
     tuned: Option<&'a Tuned>,
+    preparing: bool,
 }
 
 impl<'a> On<'a> {
     /// The runtime's default stream.
     pub fn new(rt: &'a Runtime) -> Self {
-        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None }
+        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None, preparing: false }
     }
 
     /// A stream of that runtime.
@@ -113,9 +147,17 @@ impl<'a> On<'a> {
     pub fn tuning(self, reports: &'a Tuned) -> Self {
         On { tuned: Some(reports), ..self }
     }
+
+    /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
+    /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads
+    /// nothing in a capture of the same arguments.
+    pub fn preparing(self, on: bool) -> Self {
+        On { preparing: on, ..self }
+    }
 }
 
-impl Launch for On<'_> {
+// SAFETY: all of it is the runtime's own, or a stream that every launch compares with the runtime.
+unsafe impl Launch for On<'_> {
     fn runtime(&self) -> &Runtime {
         self.rt
     }
@@ -134,6 +176,10 @@ impl Launch for On<'_> {
 
     fn tuned(&self) -> Option<&Tuned> {
         self.tuned
+    }
+
+    fn preparing(&self) -> bool {
+        self.preparing
     }
 }
 

@@ -20,9 +20,11 @@ pub enum Precision {
     /// [`Precision::F32`].
     #[default]
     Default,
-    /// As accurate as multiply-adds in f32. Where an operand is infinite, a sum may be NaN instead of infinite.
+    /// As accurate as multiply-adds in f32. Where an operand is infinite, a sum may be NaN instead of infinite. An operand
+    /// below 2^-126 may count as 0, and one that rounds to infinity in tf32 as infinite.
     F32,
-    /// Operands are rounded to tf32: 10 bits of fraction.
+    /// Operands are rounded to tf32: 10 bits of fraction. They may be cut off instead, and the greatest ones may be rounded to
+    /// infinity. An operand below 2^-126 may count as 0.
     Tf32,
 }
 

@@ -13,6 +13,8 @@ use crate::scratch::Scratch;
 use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
 
+const WHAT: &str = "matmul_int8";
+
 /// What numbers quantised matrices stand for: `scale * (element - zero)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantisation {
@@ -32,8 +34,8 @@ pub struct Quantisation {
 /// In scratch memory there may be copies of operands, as for [`matmul`](super::matmul), the sums of their rows and columns, and the product before
 /// it is quantised.
 ///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits; otherwise as
-/// [`matmul`](super::matmul).
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits, and for scales
+/// that [`Quantisation::check`] refuses; otherwise as [`matmul`](super::matmul).
 pub fn matmul_int8<'a>(
     on: &impl Launch,
     a: impl AsView<'a, i8, 2>,
@@ -41,7 +43,7 @@ pub fn matmul_int8<'a>(
     c: impl AsViewMut<'a, i8, 2>,
     q: &Quantisation,
 ) -> Result<()> {
-    const WHAT: &str = "matmul_int8";
+    q.check()?;
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
     if e.k > q.max_depth() {
@@ -101,6 +103,22 @@ pub fn matmul_int8<'a>(
 const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
+    /// Errors: [`Error::Shape`] where a scale or `1 / scale_c` is zero, infinite or a NaN. A result could be a NaN, which no
+    /// integer stands for.
+    pub fn check(&self) -> Result<()> {
+        for (name, scale) in [("scale_a", self.scale_a), ("scale_b", self.scale_b), ("scale_c", self.scale_c)] {
+            if scale == 0.0 || !scale.is_finite() {
+                let why = format!("{name} is {scale}: a scale must be a finite number other than zero");
+                return Err(Error::Shape { what: WHAT, why });
+            }
+        }
+        if !(1.0 / self.scale_c).is_finite() {
+            let why = format!("scale_c is {:e}: its reciprocal must be a finite number", self.scale_c);
+            return Err(Error::Shape { what: WHAT, why });
+        }
+        Ok(())
+    }
+
     /// The factors of a sum, in their order.
     fn scales(&self) -> [f32; 3] {
         [self.scale_a, self.scale_b, 1.0 / self.scale_c]
@@ -161,6 +179,25 @@ mod tests {
         matmul_int8(&Runtime::cpu(), x, y, product, &q).unwrap();
         let wanted = |&s: &i32| (s as f32 * 0.05 * 0.1 * (1.0 / 0.01f32)).round_ties_even().clamp(-128.0, 127.0) as i8;
         assert_eq!(c, sums.iter().map(wanted).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn scales_of_which_no_integer_stands_for_a_product_are_refused() {
+        let fine = Quantisation { scale_a: 1.0, scale_b: -1e38, scale_c: 1e-38, zero_a: 0, zero_b: 0, zero_c: 0 };
+        assert!(fine.check().is_ok());
+        let refused = |q: Quantisation, what: &str| {
+            let (x, mut c) = ([1i8], [99i8]);
+            let view = || x.as_slice().as_slice_arg().view([1, 1]).unwrap();
+            let product = c.as_mut_slice().as_slice_mut_arg().view([1, 1]).unwrap();
+            let e = matmul_int8(&Runtime::cpu(), view(), view(), product, &q).unwrap_err().to_string();
+            assert!(e.contains(what) && c == [99], "{e}");
+        };
+        for scale in [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            refused(Quantisation { scale_a: scale, ..fine }, "scale_a");
+            refused(Quantisation { scale_b: scale, ..fine }, "scale_b");
+            refused(Quantisation { scale_c: scale, ..fine }, "scale_c");
+        }
+        refused(Quantisation { scale_c: 1e-39, ..fine }, "reciprocal");
     }
 
     #[test]

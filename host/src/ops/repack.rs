@@ -82,7 +82,7 @@ impl<B: Bits> Packed<B> {
 /// # Safety
 /// Its bits are elements of U, which is of the same size.
 pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: ViewArg<'a, T, R>) -> SliceArg<'a, U> {
-    // SAFETY: said above.
+    // SAFETY: what the view spans, borrowed as long; by the caller's contract its bits are elements of U.
     unsafe { SliceArg::from_raw(v.addr(), v.span(), v.place()) }
 }
 
@@ -125,6 +125,7 @@ mod tests {
             for r in 0..rows as usize {
                 for c in 0..cols as usize {
                     let (i, j) = if transposed { (r, c) } else { (c, r) };
+                    // SAFETY: an element of the copy, whose rows are 64 apart, on the host.
                     let found = unsafe { *(o.view.addr() as *const f16).add(r * 64 + c) };
                     assert_eq!(found.to_f32(), (5 * i + j) as f32);
                 }

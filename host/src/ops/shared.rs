@@ -8,11 +8,12 @@ use crate::choose::Tunable;
 use crate::error::Result;
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
+use core::marker::PhantomData;
 use device_kernels::matmul_shared::shared::*;
 #[cfg(test)]
 use kernel_core::ConfigDesc;
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSliceMut, Element, KernelDesc, SliceMutArg, ViewMutArg};
-use std::sync::OnceLock;
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
 pub(super) const TILE: [u64; 2] = [128, 256];
@@ -63,15 +64,19 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
             let out = c.as_view();
             let outputs = [Output {
                 addr: out.addr(),
+                place: out.place(),
                 bytes: out.span() * size_of::<P>() as u64,
                 dtype: P::DTYPE,
                 tf32: false,
                 compare: false,
+                borrow: PhantomData,
             }];
-            let chosen = on.runtime().choose_among(on.stream(), &op, &outputs, |candidate| {
+            let chosen = on.choose_among(&op, &outputs, |candidate| {
+                // SAFETY: one launch has it at a time, and nobody but the candidates during the choice.
+                let c = unsafe { again(&c) };
                 match candidates[candidate] == SHARED {
-                    true => by_sharing(&mut Room::new(on)?, again(&c)),
-                    false => whole(again(&c)),
+                    true => by_sharing(&mut Room::new(on)?, c),
+                    false => whole(c),
                 }
             })?;
             candidates[chosen] == SHARED
@@ -80,7 +85,8 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
     if !shares {
         return whole(c);
     }
-    match if_room(Room::new(on).and_then(|mut room| by_sharing(&mut room, again(&c))))? {
+    // SAFETY: one launch has it at a time: `whole` comes where this one was not enqueued.
+    match if_room(Room::new(on).and_then(|mut room| by_sharing(&mut room, unsafe { again(&c) })))? {
         Some(()) => Ok(()),
         None => whole(c),
     }
@@ -116,16 +122,19 @@ pub(super) const SCALED_PRODUCT: &str = "scaled_product_way";
 pub(super) const QUANTISED: &str = "matmul_int8_way";
 
 /// The result once more, for one more measured run.
-fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T, 2> {
+///
+/// # Safety
+/// One launch has it at a time: it is enqueued before the next one is made.
+unsafe fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T, 2> {
     let seen = c.as_view();
-    // SAFETY: the same borrow, for a launch that is enqueued before the next one is made.
+    // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
     let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.place()) };
     all.strided(seen.dims(), seen.strides()).expect("the same memory")
 }
 
 /// Changes with any of the kernels.
 fn version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
+    static VERSION: PerProcess<String> = PerProcess::new();
     VERSION.get_or_init(|| {
         use device_kernels::matmul::products::*;
         use device_kernels::matmul_f32::f32_products::{matmul_tf32, matmul_tf32_nn, matmul_tf32_tt};

@@ -6,12 +6,14 @@ use crate::error::Result;
 use crate::tuner::measure::Output;
 use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use device_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
+use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
-use std::sync::OnceLock;
 
 /// Softmax over a whole array of any length.
 ///
 /// Two launches, of which the second begins while the first ends, and two floats of scratch for each program of the first.
+///
+/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
 pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
@@ -25,13 +27,17 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
     let mut maxima = on.stream().scratch::<f32>(pairs)?;
     let mut sums = on.stream().scratch::<f32>(pairs)?;
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
-    on.launch_early(softmax_1d_apply(x, &maxima, &sums, y))
+    // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it stores
+    // after it.
+    unsafe { on.launch_early(softmax_1d_apply(x, &maxima, &sums, y)) }
 }
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.
 ///
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. Which is fastest is
 /// measured once for each size (see [`crate::Autotune`]).
+///
+/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are NaN.
 ///
 /// Shapes: `x` and `y` are `rows * cols`.
 pub fn softmax_rows<'a>(
@@ -53,11 +59,13 @@ pub fn softmax_rows<'a>(
         return launch_rows(on, kernel, x, y, rows, cols);
     }
     let kernels = by_width(cols);
-    let outputs = [Output::new(&y)];
+    // SAFETY: the candidates alone use `y` during the choice: it is borrowed mutably here.
+    let outputs = [unsafe { Output::new(&y) }];
     let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
-    let choice = on
-        .runtime()
-        .choose_among(on.stream(), &op, &outputs, |i| launch_rows(on, kernels[i], x, again(&y), rows, cols))?;
+    let choice = on.choose_among(&op, &outputs, |i| {
+        // SAFETY: one launch has it at a time.
+        launch_rows(on, kernels[i], x, unsafe { again(&y) }, rows, cols)
+    })?;
     launch_rows(on, kernels[choice], x, y, rows, cols)
 }
 
@@ -91,14 +99,17 @@ fn launch_rows(
 }
 
 /// The output once more, for one more measured run.
-fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
-    // SAFETY: the same borrow, for a launch that is enqueued before the next one is made.
+///
+/// # Safety
+/// One launch has it at a time: it is enqueued before the next one is made.
+unsafe fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
+    // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
     unsafe { SliceMutArg::from_raw(y.addr(), y.len(), y.place()) }
 }
 
 /// Changes with any of the kernels.
 fn version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
+    static VERSION: PerProcess<String> = PerProcess::new();
     VERSION.get_or_init(|| {
         Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
     })

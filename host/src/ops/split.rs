@@ -67,7 +67,8 @@ pub(super) fn multiply(
             let a = Parts::of(on, a)?;
             let (high, low) = (a.high.view()?, a.low.view()?);
             let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
-            on.launch_early(mixed(high, low, b.view, sums, tickets, c, below))
+            // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
+            unsafe { on.launch_early(mixed(high, low, b.view, sums, tickets, c, below)) }
         }),
         Split::Row(parts) => split_k::with_sums(on, e, parts, [1, ROW_COLUMNS[1]], |sums, tickets| {
             let row = if b.transposed { matmul_row_nt } else { matmul_row_nn };

@@ -10,9 +10,9 @@
 
 use super::key;
 use super::store::FORMAT;
+use kernel_core::cpu::fork::PerProcess;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 const SHIPPED: &[&str] =
     &[include_str!("../../defaults/nvidia-h200.json"), include_str!("../../defaults/nvidia-h100-80gb-hbm3.json")];
@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<Defaults, String> {
 
 /// All that is shipped.
 fn all() -> &'static [Defaults] {
-    static ALL: OnceLock<Vec<Defaults>> = OnceLock::new();
+    static ALL: PerProcess<Vec<Defaults>> = PerProcess::new();
     ALL.get_or_init(|| {
         let report = |e: &String| tracing::warn!(why = e, "ignoring shipped tuning results");
         SHIPPED.iter().filter_map(|t| parse(t).inspect_err(report).ok()).collect()

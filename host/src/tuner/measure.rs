@@ -3,36 +3,56 @@
 use super::gate;
 use super::search::Bench;
 use crate::cuda::context::Cuda;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::runtime::Runtime;
 use crate::stream::Stream;
+use core::marker::PhantomData;
 use cudarc::driver::sys::CUstream;
-use kernel_core::{DType, Element, SliceMutArg};
+use kernel_core::{DType, Element, Place, SliceMutArg};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct Output<'a> {
     pub(crate) addr: u64,
+    pub(crate) place: Place,
     pub(crate) bytes: u64,
     pub(crate) dtype: DType,
     /// Results may differ by what tf32 leaves out.
     pub(crate) tf32: bool,
     /// Scratch is restored but not compared.
     pub(crate) compare: bool,
+    pub(crate) borrow: PhantomData<&'a mut ()>,
 }
 
-impl Output {
+impl<'a> Output<'a> {
     /// An argument that is written.
-    pub fn new<T: Element>(arg: &SliceMutArg<'_, T>) -> Output {
+    ///
+    /// # Safety
+    /// While [`Runtime::choose_among`] has this value, nobody uses the memory but the candidates that it runs.
+    ///
+    /// The memory lives as long as the value:
+    /// ```compile_fail,E0597
+    /// use tile_host::{AsSliceMut, Output};
+    /// let output;
+    /// {
+    ///     let mut y = [0f32; 4];
+    ///     // SAFETY: nobody else has it.
+    ///     output = unsafe { Output::new(&(&mut y).as_slice_mut_arg()) };
+    /// }
+    /// println!("{output:?}");
+    /// ```
+    pub unsafe fn new<T: Element>(arg: &SliceMutArg<'a, T>) -> Output<'a> {
         Output {
             addr: arg.addr(),
+            place: arg.place(),
             bytes: arg.len() * size_of::<T>() as u64,
             dtype: T::DTYPE,
             tf32: false,
             compare: true,
+            borrow: PhantomData,
         }
     }
 }
@@ -48,14 +68,14 @@ pub(crate) struct Measure<'a> {
     ids: Vec<&'a str>,
     prepare: &'a mut dyn FnMut(usize) -> Result<()>,
     run: &'a mut dyn FnMut(usize) -> Result<()>,
-    outputs: Vec<Saved>,
+    outputs: Vec<Saved<'a>>,
     /// Twice the L2 cache, overwritten before each sample.
     flush: Option<DeviceMemory>,
     estimates: Vec<Option<Duration>>,
 }
 
-struct Saved {
-    output: Output,
+struct Saved<'a> {
+    output: Output<'a>,
     copy: Backup,
     reference: Vec<Vec<u8>>,
 }
@@ -66,24 +86,42 @@ enum Backup {
 }
 
 impl<'a> Measure<'a> {
-    /// Saves the outputs. Errors: out of memory for the copies.
-    pub(crate) fn new(
+    /// Saves the outputs. Errors: out of memory for the copies; [`Error::StreamMismatch`] where the stream is of another
+    /// runtime, or an output lives elsewhere.
+    ///
+    /// # Safety
+    /// During the life of the result nobody uses the outputs but `run`.
+    pub(crate) unsafe fn new(
         rt: &'a Runtime,
         stream: &'a Stream,
         ids: Vec<&'a str>,
-        outputs: &[Output],
+        outputs: &[Output<'a>],
         prepare: &'a mut dyn FnMut(usize) -> Result<()>,
         run: &'a mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Self> {
+        let of_runtime = match (rt.cuda_context(), stream.as_cuda()) {
+            (Some(cuda), Some(s)) => Arc::ptr_eq(cuda, &s.cuda),
+            (None, None) => true,
+            _ => false,
+        };
+        let here = |place| place == rt.device().place || place == Place::Unknown;
+        if !of_runtime || !outputs.iter().all(|o| here(o.place)) {
+            return Err(Error::StreamMismatch);
+        }
         let mut saved = Vec::new();
+        if let Some(s) = stream.as_cuda() {
+            let _entered = s.cuda.enter()?;
+            s.behind_allocations()?;
+        }
         for &output in outputs.iter().filter(|o| o.bytes > 0) {
             let copy = match stream.as_cuda() {
                 Some(s) => {
                     let memory = DeviceMemory::new(&s.cuda, s.raw.0, output.bytes)?;
                     s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
+                    s.mark();
                     Backup::Device(memory)
                 }
-                // SAFETY: the caller of the tuner holds the output mutably, or says that all of a raw pointer's extent is the call's.
+                // SAFETY: the output is on the host, and by this function's contract nobody writes it meanwhile.
                 None => Backup::Host(
                     unsafe { core::slice::from_raw_parts(output.addr as *const u8, output.bytes as usize) }.to_vec(),
                 ),
@@ -101,23 +139,19 @@ impl<'a> Measure<'a> {
     }
 
     /// Sampled pieces of an output as they are now.
-    fn read(&self, output: Output) -> Result<Vec<Vec<u8>>> {
+    fn read(&self, output: Output<'_>) -> Result<Vec<Vec<u8>>> {
         gate::sample(output.bytes)
             .into_iter()
             .map(|(offset, bytes)| {
-                let mut piece = vec![0u8; bytes as usize];
-                match self.stream.as_cuda() {
-                    Some(s) => s.cuda.download(piece.as_mut_ptr(), output.addr + offset, bytes, s.raw.0)?,
-                    // SAFETY: within the output.
-                    None => unsafe {
-                        core::ptr::copy_nonoverlapping(
-                            (output.addr + offset) as *const u8,
-                            piece.as_mut_ptr(),
-                            piece.len(),
-                        )
-                    },
-                }
-                Ok(piece)
+                let at = output.addr + offset;
+                let Some(s) = self.stream.as_cuda() else {
+                    // SAFETY: within the output, which `new` has found on the host; its caller vouches for it.
+                    return Ok(unsafe { core::slice::from_raw_parts(at as *const u8, bytes as usize) }.to_vec());
+                };
+                let mut piece = Box::new_uninit_slice(bytes as usize);
+                s.cuda.download(&mut piece, at, s.raw.0)?;
+                // SAFETY: `download` has written all of it.
+                Ok(unsafe { piece.assume_init() }.into_vec())
             })
             .collect()
     }
@@ -162,8 +196,11 @@ impl Bench for Measure<'_> {
     fn restore(&mut self) -> Result<()> {
         for s in &self.outputs {
             match (&s.copy, self.stream.as_cuda()) {
-                (Backup::Device(m), Some(c)) => c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?,
-                // SAFETY: as many bytes were saved from there.
+                (Backup::Device(m), Some(c)) => {
+                    c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?;
+                    c.mark();
+                }
+                // SAFETY: as many bytes were saved from there, and by the contract of `new` nobody uses them meanwhile.
                 (Backup::Host(v), _) => unsafe {
                     core::ptr::copy_nonoverlapping(v.as_ptr(), s.output.addr as *mut u8, v.len())
                 },

@@ -17,10 +17,11 @@ pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
 
 use crate::device::Device;
+use kernel_core::cpu::fork::PerProcess;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use store::{Provenance, Record, Records};
 
 /// When launches measure configurations (`TILE_AUTOTUNE=off|on|force`).
@@ -41,8 +42,10 @@ impl Autotune {
         match std::env::var("TILE_AUTOTUNE") {
             Ok(v) => Self::parse(&v).unwrap_or_else(|| {
                 // Every runtime asks.
-                static SAID: Once = Once::new();
-                SAID.call_once(|| tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on"));
+                static SAID: AtomicBool = AtomicBool::new(false);
+                if !SAID.swap(true, Relaxed) {
+                    tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on");
+                }
                 Autotune::On
             }),
             Err(_) => Autotune::On,
@@ -84,11 +87,14 @@ pub(crate) struct Tuner {
     /// As in `9.0`; empty off the GPU.
     capability: String,
     driver: String,
-    state: Mutex<State>,
-    /// Held while measuring: two searches at a time would disturb each other.
-    pub measuring: Mutex<()>,
+    /// Where results are kept.
+    dir: RwLock<Option<PathBuf>>,
+    /// Of each process its own: a lock may be held where it is forked.
+    state: PerProcess<Mutex<State>>,
+    measuring: PerProcess<Mutex<()>>,
 }
 
+#[derive(Default)]
 struct State {
     /// Kernels and signatures whose result names an unknown configuration.
     unknown: HashSet<(String, String)>,
@@ -106,7 +112,6 @@ struct Kernel {
 
 impl Tuner {
     pub(crate) fn new(device: &Device) -> Tuner {
-        let state = State { unknown: HashSet::new(), dir: cache_dir::user_dir(), kernels: HashMap::new() };
         Tuner {
             mode: AtomicU8::new(Autotune::from_env() as u8),
             device: device.name.clone(),
@@ -117,8 +122,9 @@ impl Tuner {
             } else {
                 device.driver.clone()
             },
-            state: Mutex::new(state),
-            measuring: Mutex::new(()),
+            dir: RwLock::new(cache_dir::user_dir()),
+            state: PerProcess::new(),
+            measuring: PerProcess::new(),
         }
     }
 
@@ -136,6 +142,7 @@ impl Tuner {
 
     pub(crate) fn set_dir(&self, dir: Option<PathBuf>) {
         let mut state = self.lock();
+        *self.dir.write().unwrap_or_else(PoisonError::into_inner) = dir.clone();
         state.dir = dir;
         state.kernels.clear();
     }
@@ -241,7 +248,17 @@ impl Tuner {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+        let new = || {
+            // Locked where the process was forked while another thread set it: results are then kept in memory.
+            let dir = self.dir.try_read().ok().and_then(|dir| dir.clone());
+            Mutex::new(State { dir, ..State::default() })
+        };
+        self.state.get_or_init(new).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while measuring: two searches at a time would disturb each other.
+    pub(crate) fn measuring(&self) -> MutexGuard<'_, ()> {
+        self.measuring.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -168,4 +168,25 @@ mod tests {
         assert_eq!(load(&dir, &p, "k", &provenance()).len(), 16);
         std::fs::remove_dir_all(dir).unwrap();
     }
+
+    /// Whatever a file of the cache holds, reading it gives results or nothing, and a result can be added to it.
+    #[test]
+    fn hostile_files_of_results_are_results_or_nothing() {
+        let (dir, p) = (crate::test_kernel::temp_dir("hostile-store"), path("NVIDIA H200", "relu[f16]"));
+        std::fs::create_dir_all(dir.join(&p).parent().unwrap()).unwrap();
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/tuning");
+        hostile_inputs::attack(Path::new(corpus), |bytes| {
+            std::fs::write(dir.join(&p), bytes).unwrap();
+            let before = load(&dir, &p, "relu[f16]", &provenance());
+            if bytes.len() % 64 == 0 {
+                // Writing waits for the disk: not for every input.
+                add(&dir, &p, "relu[f16]", &provenance(), &one("new", "A")).unwrap();
+                assert_eq!(
+                    load(&dir, &p, "relu[f16]", &provenance()).len(),
+                    before.len() + usize::from(!before.contains_key("new"))
+                );
+            }
+        });
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

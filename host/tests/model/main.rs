@@ -1,16 +1,45 @@
 //! The runtime over a model of the driver: what is not ordered, what is not freed, and what a capture does not allow.
 
-use model_driver::Model;
+use model_driver::{Kind, Model};
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use tile_host::{Autotune, Buffer, Driver, Event, Runtime, Stream};
+use tile_host::{AsSlice, AsSliceMut, Autotune, Buffer, Driver, Event, Runtime, Stream};
 
 #[path = "../../examples/hand_made/mod.rs"]
 mod hand_made;
 
 #[cfg(feature = "ops")]
 mod captured;
+mod contexts;
+mod driver;
+mod events;
+mod faults;
+#[cfg(unix)]
+mod forked;
+mod programs;
+mod rules;
+mod turns;
+mod world;
+
+thread_local!(static DRIVER: Cell<Option<Driver>> = const { Cell::new(None) });
+
+/// The driver that `over` has made last on this thread, for others of its threads.
+fn driver_of_thread() -> Driver {
+    DRIVER.get().expect("`over` was called")
+}
+
+fn without_tuning(rt: Runtime) -> Runtime {
+    rt.set_cache_dir(None);
+    rt.set_autotune(Autotune::Off);
+    rt
+}
+
+/// Makes this the calling thread's driver until the guard is dropped.
+fn enter(model: &Model, driver: Driver) -> impl Drop + use<> {
+    Both(Some(driver.enter()), Some(model.enter()))
+}
 
 /// A runtime over a new model, on this thread.
 fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop) {
@@ -18,12 +47,12 @@ fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop
     let here = model.enter();
     // SAFETY: the model's functions keep to the driver's contract.
     let driver = unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) };
-    let own = driver.expect("the model has all functions").enter();
+    let driver = driver.expect("the model has all functions");
+    DRIVER.set(Some(driver));
+    let own = driver.enter();
     let kernel = hand_made::add_one();
     model.register(kernel);
-    let rt = Runtime::cuda(0).expect("the model has a device");
-    rt.set_cache_dir(None);
-    rt.set_autotune(Autotune::Off);
+    let rt = without_tuning(Runtime::cuda(0).expect("the model has a device"));
     (model, rt, kernel, Both(Some(own), Some(here)))
 }
 
@@ -85,6 +114,41 @@ fn memory_used_before_a_capture_is_not_freed_in_it() {
     assert_eq!(model.reports(), [""; 0]);
 }
 
+/// Buffers are allocated on the default stream, for which a stream made before does not wait by itself.
+#[test]
+fn a_buffer_is_not_used_before_its_allocation() {
+    let (model, rt, k, _here) = over(9);
+    let s = Stream::new(&rt).unwrap();
+    let (x, mut y) = (rt.zeros::<f32>(99).unwrap(), rt.alloc::<f32>(99).unwrap());
+    rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    let z = rt.alloc::<f32>(99).unwrap();
+    z.to_vec_on(&s).unwrap();
+    let mut w = rt.alloc::<f32>(99).unwrap();
+    // What is captured runs behind allocations that were made before the replay.
+    let mut made = None;
+    let work = |s: &Stream| rt.launch_on(s, call(k, made.insert(rt.alloc::<f32>(99)?), &mut w));
+    let graph = s.capture(work).unwrap();
+    let t = Stream::new(&rt).unwrap();
+    // SAFETY: the buffers are alive.
+    unsafe { graph.replay(&s).and_then(|()| graph.replay(&t)) }.unwrap();
+    assert_eq!(model.reports_of(Kind::Memory), [""; 0]);
+}
+
+/// The tuner's copies of outputs are work on the stream as launches are.
+#[test]
+fn memory_is_not_freed_under_the_tuner_that_fails() {
+    for nth in 0..120 {
+        let (model, rt, k, _here) = over(nth);
+        let s = Stream::new(&rt).unwrap();
+        let (x, mut y) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap());
+        model.fail(None, nth, 2);
+        let tuned = rt.tune(&s, call(k, &x, &mut y));
+        model.fail_no_more();
+        drop((tuned, x, y));
+        assert_eq!(model.reports_of(Kind::Memory), [""; 0], "call {nth}");
+    }
+}
+
 /// One thread is held between the mark that it takes and the wait that it enqueues, while another one frees.
 #[test]
 fn two_threads_free_what_a_stream_uses() {
@@ -135,6 +199,33 @@ fn memory_is_not_freed_where_the_order_fails() {
     }
 }
 
+/// Safe code may pass scratch of one stream to a launch on another one.
+#[test]
+fn scratch_that_another_stream_uses_is_not_freed_under_it() {
+    let (model, rt, k, _here) = over(6);
+    let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+    let x = rt.zeros::<f32>(64).unwrap();
+    let mut used = a.scratch::<f32>(64).unwrap();
+    a.wait_for(rt.stream()).unwrap();
+    b.wait_for(&a).unwrap();
+    let call = tile_host::Call::new(k).slice((&x).as_slice_arg()).slice_mut((&mut used).as_slice_mut_arg());
+    rt.launch_on(&b, call).unwrap();
+    drop(used);
+    // More blocks than are kept, and too large to take the place of the first.
+    let others: Vec<_> = (0..40).map(|_| a.scratch::<f32>(1 << 20).unwrap()).collect();
+    drop((others, x, a, b, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+#[test]
+fn scratch_that_nothing_uses_is_freed_after_its_allocation() {
+    let (model, rt, _, _here) = over(6);
+    let s = Stream::new(&rt).unwrap();
+    drop(s.scratch::<f32>(64).unwrap());
+    drop((s, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
 #[test]
 fn reads_and_writes_wait_for_other_streams() {
     let (model, rt, k, _here) = over(5);
@@ -155,26 +246,15 @@ fn nothing_breaks_a_capture() {
     for mode in 0..3 {
         let (model, rt, k, _here) = over(6);
         let mine = Stream::new(&rt).unwrap();
-        let symbol = |name| Model::symbol(name).unwrap();
-        // SAFETY: the signatures are those of cuda.h.
-        let (begin, end) = unsafe {
-            (
-                core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, i32) -> u32>(symbol(
-                    "cuStreamBeginCapture_v2",
-                )),
-                core::mem::transmute::<*const core::ffi::c_void, unsafe extern "C" fn(usize, *mut usize) -> u32>(
-                    symbol("cuStreamEndCapture"),
-                ),
-            )
-        };
         // SAFETY: `mine` outlives it.
         let s = unsafe { Stream::from_raw(&rt, mine.as_raw()) }.unwrap();
+        // SAFETY: the owner destroys it when nothing was put there; it is not used.
         let old = unsafe { Stream::from_raw(&rt, Stream::new(&rt).unwrap().as_raw()) };
         drop(old);
         let (x, mut y) = (rt.zeros::<f32>(50).unwrap(), rt.zeros::<f32>(50).unwrap());
         drop(s.scratch::<f32>(100).unwrap());
         // SAFETY: a stream of the model.
-        assert_eq!(unsafe { begin(mine.as_raw() as usize, mode) }, 0);
+        assert_eq!(unsafe { driver::begin_capture(mine.as_raw(), mode) }, 0);
         rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
         let mut scratch = s.scratch::<f32>(50).unwrap();
         rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
@@ -186,7 +266,7 @@ fn nothing_breaks_a_capture() {
         drop(Buffer::from_slice(&again, &[1.0f32]).unwrap());
         let mut graph = 0;
         // SAFETY: a stream of the model, and room for the graph.
-        assert_eq!(unsafe { end(mine.as_raw() as usize, &mut graph) }, 0, "mode {mode}");
+        assert_eq!(unsafe { driver::end_capture(mine.as_raw(), &mut graph) }, 0, "mode {mode}");
         assert_eq!(model.reports(), [""; 0]);
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
-use super::numbers::number;
-use crate::analyse::{Analysis, Assume, analyse};
+use crate::analysis::assume::analyse;
+use crate::analysis::axis_info::{Assume, AxisAnalysis};
+use crate::codegen::{op_text, text};
 use crate::dtype::DType;
-use crate::ir::*;
-use crate::lower::{op_text, text};
+use crate::emit::numbers::number;
+use crate::ir::{Address, Combine, Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`, with marked [`number`]s.
 pub fn body(f: &Func) -> String {
     let a = analyse(f, Assume::Nothing);
-    let mut cx = Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::lower::uses(f) };
+    let mut cx =
+        Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::ir::walk::uses(f) };
     for (i, v) in f.vars.iter().enumerate() {
         let t = v.ty.dtype.rust();
         cx.line(if v.ty.is_scalar() { format!("let mut m{i}: {t};") } else { format!("let mut m{i}: c::Tile<{t}>;") });
@@ -23,7 +25,7 @@ pub fn body(f: &Func) -> String {
 
 struct Cpu<'a> {
     f: &'a Func,
-    a: &'a Analysis,
+    a: &'a AxisAnalysis,
     out: String,
     depth: usize,
     /// Rust for element `#` of a tile.
@@ -94,9 +96,9 @@ impl Cpu<'_> {
 
     fn stmt(&mut self, s: &Stmt, rest: &[Stmt]) {
         let f = self.f;
-        match s {
-            Stmt::Let(v) => self.define(*v, rest),
-            Stmt::Assign(var, v) => {
+        match &s.kind {
+            StmtKind::Let(v) => self.define(*v, rest),
+            StmtKind::Assign(var, v) => {
                 let i = var.0;
                 if f.ty(*v).is_scalar() {
                     self.line(format!("m{i} = {};", name(*v)));
@@ -105,7 +107,7 @@ impl Cpu<'_> {
                     self.line(format!("m{i} = c::each({}, |i| {body});", self.shape(*v)));
                 }
             }
-            Stmt::Store { place, value, mask, .. } => {
+            StmtKind::Store { place, value, mask, .. } => {
                 let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
                 let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
                 let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
@@ -115,7 +117,7 @@ impl Cpu<'_> {
                     number(run)
                 ));
             }
-            Stmt::If { cond, then, other } => {
+            StmtKind::If { cond, then, other } => {
                 if other.is_empty() {
                     self.nested(&format!("if {} {{", name(*cond)), then, "}");
                 } else {
@@ -128,7 +130,7 @@ impl Cpu<'_> {
                     self.line("}");
                 }
             }
-            Stmt::For { iv, lo, hi, step, body, .. } => {
+            StmtKind::For { iv, lo, hi, step, body, .. } => {
                 let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
                 self.line(format!("let mut {i}: {t} = {};", name(*lo)));
                 let head = format!(
@@ -139,19 +141,19 @@ impl Cpu<'_> {
                 );
                 self.nested(&head, body, "}");
             }
-            Stmt::Loop { body } => self.nested("loop {", body, "}"),
-            Stmt::Break => self.line("break;"),
-            Stmt::Continue => self.line("continue;"),
-            Stmt::Return => self.line("return;"),
-            Stmt::Assert { cond, message, span } => {
+            StmtKind::Loop { body } => self.nested("loop {", body, "}"),
+            StmtKind::Break => self.line("break;"),
+            StmtKind::Continue => self.line("continue;"),
+            StmtKind::Return => self.line("return;"),
+            StmtKind::Assert { cond, message, span } => {
                 let line = span.start().line;
                 let all = match f.ty(*cond).is_scalar() {
                     true => name(*cond),
                     false => format!("{}.as_slice().iter().all(|&c| c)", self.tile(*cond)),
                 };
-                self.line(format!("c::assert({all}, {message:?}, {line});"));
+                self.line(format!("c::assert({all}, {message:?}, {line}, p);"));
             }
-            Stmt::Print { message, value, .. } => {
+            StmtKind::Print { message, value, .. } => {
                 let t = match f.ty(*value).is_scalar() {
                     true => format!("c::Tile::scalar({})", name(*value)),
                     false => self.tile(*value),
@@ -168,19 +170,21 @@ impl Cpu<'_> {
             return false;
         }
         for s in rest {
-            let used = match s {
+            let used = match &s.kind {
                 // A shape operation may be used more often than its operand.
-                Stmt::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
-                Stmt::Let(u) => self.f.op(*u).operands().contains(&v),
-                Stmt::Assign(_, u) => *u == v,
-                Stmt::Store { place, value, mask, .. } => [Some(place.index()), Some(*value), *mask].contains(&Some(v)),
-                Stmt::Assert { cond: u, .. } | Stmt::Print { value: u, .. } => *u == v,
+                StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
+                StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
+                StmtKind::Assign(_, u) => *u == v,
+                StmtKind::Store { place, value, mask, .. } => {
+                    [Some(place.index()), Some(*value), *mask].contains(&Some(v))
+                }
+                StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
                 _ => return false,
             };
             if used {
                 return true;
             }
-            if !matches!(s, Stmt::Let(_)) {
+            if !matches!(&s.kind, StmtKind::Let(_)) {
                 return false;
             }
         }
@@ -371,11 +375,11 @@ impl Cpu<'_> {
     }
 
     /// Elements that follow each other in memory.
-    fn run(&self, place: &Place) -> usize {
+    fn run(&self, place: &Address) -> usize {
         self.a.run(self.f, place.index())
     }
 
-    fn index(&self, place: &Place) -> String {
+    fn index(&self, place: &Address) -> String {
         let v = place.index();
         match self.f.ty(v).dtype {
             DType::U64 => self.at(v, "i"),
@@ -383,22 +387,22 @@ impl Cpu<'_> {
         }
     }
 
-    fn address(&self, place: &Place) -> String {
+    fn address(&self, place: &Address) -> String {
         let p = &self.f.params[place.param()];
         format!("a[{}].wrapping_add(({}).wrapping_mul({}))", p.slot, self.index(place), p.dtype.size())
     }
 
-    fn ok(&self, place: &Place, mask: Option<Value>) -> String {
+    fn ok(&self, place: &Address, mask: Option<Value>) -> String {
         let inside = match place {
-            Place::Slice { param, .. } => {
+            Address::Slice { param, .. } => {
                 Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1))
             }
-            Place::Raw { .. } => None,
+            Address::Raw { .. } => None,
         };
         text::all_of(inside.into_iter().chain(mask.map(|m| self.at(m, "i"))), "&")
     }
 }
 
 fn assigns(s: &Stmt, var: Var) -> bool {
-    crate::analyse::walk(std::slice::from_ref(s)).any(|s| matches!(s, Stmt::Assign(to, _) if *to == var))
+    crate::ir::walk::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
 }

@@ -1,7 +1,7 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
-use crate::ast::{BinaryOp, Block, Config, Expr, ExprKind, Kernel, ParamKind};
 use crate::diag::{Diagnostics, Result};
+use crate::front::ast::{BinaryOp, Block, Config, Expr, ExprKind, Kernel, ParamKind};
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {

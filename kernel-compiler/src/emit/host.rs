@@ -2,17 +2,20 @@
 //! instance, and the lowered code of some of them for the emulated SM.
 
 use super::numbers::{Use, share};
-use super::{config_id, cpu, device, entry_name, grid, types_id};
-use crate::analyse::dots;
-use crate::ast::{self, ParamKind};
+use super::{config_id, cpu, entry_name, grid, types_id};
+use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
+use crate::driver;
 use crate::dtype::DType;
 use crate::features::{Features, cover, features};
-use crate::instance::Kernel;
+use crate::front::ast::{self, ParamKind};
+use crate::front::instance::Kernel;
+use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
-use crate::lower::{Lowered, Variant};
+use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use std::collections::BTreeSet;
 
 /// What the expansion depends on beside the kernel.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +31,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// Those that `emulate = [..]` names; without it a set that [covers](cover) all features of the kernel.
+    /// Those that `emulate = [..]` names; without it the first configuration of each choice of types, and a set that
+    /// [covers](cover) the other features of the kernel.
     #[default]
     Chosen,
     All,
@@ -52,14 +56,17 @@ impl Emulate {
             (Emulate::All, _) => vec![true; instances.len()],
             (Emulate::Chosen, Some(list)) => instances.iter().map(|(config, _)| list.contains(config)).collect(),
             (Emulate::Chosen, None) => {
-                let candidates: Vec<_> = instances
-                    .iter()
-                    .map(|(_, versions)| {
-                        let features: Vec<&String> = versions.iter().flat_map(|v| &v.features).collect();
-                        (features, versions.iter().map(Version::cost).sum())
-                    })
-                    .collect();
-                let chosen = cover(&candidates);
+                let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
+                let is_first = |i: &usize| instances[*i].0 == 0;
+                // The first configuration of each choice of types, and what else has features that these have not.
+                let (mut chosen, rest): (Vec<usize>, Vec<usize>) = (0..instances.len()).partition(is_first);
+                let known: BTreeSet<&String> = chosen.iter().flat_map(|&i| features(i)).collect();
+                let more = |&i: &usize| {
+                    let new: Vec<&String> = features(i).filter(|f| !known.contains(f)).collect();
+                    (new, instances[i].1.iter().map(Version::cost).sum())
+                };
+                let candidates: Vec<(Vec<&String>, u64)> = rest.iter().map(more).collect();
+                chosen.extend(cover(&candidates).into_iter().map(|i| rest[i]));
                 (0..instances.len()).map(|i| chosen.contains(&i)).collect()
             }
         }
@@ -85,7 +92,7 @@ impl Version {
             };
             Version { variant, lowered, features }
         };
-        device::variants(func, config, true).into_iter().map(of).collect()
+        driver::variants(func, config, true).into_iter().map(of).collect()
     }
 
     /// Grows with the time that a program of it takes on the emulated SM.
@@ -101,7 +108,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     let mut funcs_of_types = vec![];
     let mut instances = vec![];
     for types in k.type_choices() {
-        let funcs = k.ast.configs.iter().map(|c| super::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
         let configs = k.ast.configs.iter().zip(&funcs).enumerate();
         instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
         funcs_of_types.push((types, funcs));
@@ -162,7 +169,8 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     Ok(quote! {
         #call
         #[doc = #doc]
-        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic, unsafe_op_in_unsafe_fn)]
+        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic)]
+        #[allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, reason = "the kernel compiler vouches for it")]
         #vis mod #module {
             use ::kernel_core as __k;
             /// A choice of type arguments that was built.
@@ -278,7 +286,7 @@ fn instance(
     let mut variants = vec![];
     for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
-        let requires = lowered.requires.iter().map(|r| {
+        let requires = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
             let test = match r.test {
                 Test::Multiple(by) => quote! { Multiple(#by) },
@@ -302,7 +310,7 @@ fn instance(
             let (body, threads, bytes) = (parse(&lowered.text()), lowered.threads, lowered.shared_bytes as u32);
             let ctas = config.ctas;
             // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
-            let registers = match device::only(variant) {
+            let registers = match variant.only() {
                 Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
                 None => 0,
             };
@@ -327,7 +335,7 @@ fn instance(
         } else {
             quote! { ::core::option::Option::None }
         };
-        let only = match device::only(variant) {
+        let only = match variant.only() {
             Some(target) => quote! { ::core::option::Option::Some(#target) },
             None => quote! { ::core::option::Option::None },
         };
@@ -361,7 +369,7 @@ fn call(k: &Kernel) -> TokenStream {
     let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
         Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
-        _ => match crate::parse::resolve(&p.elem, &[], &k.ast.scope) {
+        _ => match crate::front::parse::types::resolve(&p.elem, &[], &k.ast.scope) {
             Some(t) => host_type(t),
             None => {
                 let n = format_ident!("{}", p.elem.name);
@@ -397,12 +405,18 @@ fn call(k: &Kernel) -> TokenStream {
     });
     let unsafety = &item.sig.unsafety;
     let desc = quote! { <(#(#generics,)*) as #name::Types>::DESC };
-    // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel.
+    // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel. Comments do not come
+    // through an expansion, so that the block is allowed to have none.
     let start = match k.ast.is_unsafe {
         true => quote! { unsafe { ::kernel_core::Call::new_unsafe(#desc) } },
         false => quote! { ::kernel_core::Call::new(#desc) },
     };
-    let safety = k.ast.is_unsafe.then(|| quote! { #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."] });
+    let safety = k.ast.is_unsafe.then(|| {
+        quote! {
+            #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."]
+            #[allow(clippy::undocumented_unsafe_blocks, reason = "the contract is this function's")]
+        }
+    });
     quote! {
         #(#attrs)*
         #safety

@@ -130,3 +130,49 @@ fn lies_in_the_table() {
         }
     }
 }
+
+/// Whatever the bytes are, reading them gives values or errors. The checksum is put right in half of the cases: else
+/// nothing behind it would be reached.
+#[test]
+fn hostile_bundles_are_values_or_errors() {
+    let read = |bytes: &[u8]| {
+        let Ok(bundle) = Bundle::parse(bytes) else { return };
+        let _ = (bundle.kernel().len(), bundle.fingerprint().len(), bundle.entry("a").is_ok());
+        for e in bundle.entries() {
+            let targets: Vec<&str> = e.targets().collect();
+            for target in targets {
+                let _ = (e.usage(target), bundle.image_of(e, target).is_ok());
+            }
+            for sm in [(7, 5), (8, 0), (9, 0), (u32::MAX, u32::MAX)] {
+                let _ = bundle.image_for(e, sm).is_ok();
+            }
+        }
+    };
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/bundle");
+    hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+        read(bytes);
+        let mut right = bytes.to_vec();
+        if let Some(length) = right.get(12..16).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
+            && let Some(table) = right.get(HEADER..).and_then(|rest| rest.get(..length))
+        {
+            let sum = checksum(table).to_le_bytes();
+            right[16..20].copy_from_slice(&sum);
+            read(&right);
+        }
+    });
+}
+
+/// Writes the corpus anew, after a change of the format.
+#[test]
+#[ignore = "writes files of the repository"]
+fn write_the_corpus() {
+    let corpus = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/bundle"));
+    std::fs::create_dir_all(corpus).unwrap();
+    std::fs::write(corpus.join("two-entries"), sample().to_bytes()).unwrap();
+    let mut small = sample();
+    small.entries.truncate(1);
+    small.entries[0].images.truncate(1);
+    small.entries[0].images[0].ptx = "ret;".into();
+    std::fs::write(corpus.join("one-image"), small.to_bytes()).unwrap();
+    std::fs::write(corpus.join("no-entry"), BundleData { entries: vec![], ..sample() }.to_bytes()).unwrap();
+}

@@ -85,7 +85,8 @@ fn products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision:
                 let part = product([m, n, k], a, b, acc, precision);
                 fill(out, |i| part.as_slice()[i]);
             }
-            // SAFETY: every product's part has been filled.
+            // SAFETY: `batch` parts of `m * n` elements were filled: that many products go into each operand, whose
+            // shapes are asserted above.
             unsafe { Tile::new(acc.extents(), out) }
         }
         _ => panic!("a dot of tiles of another rank than 2 or 3"),
@@ -108,15 +109,15 @@ fn product<T: Operand>([m, n, k]: [usize; 3], a: &[T], b: &[T], acc: &[T::Sum], 
             let small = add_product(&rows(a, low), &b_high, zero.as_slice(), [m, n, k]);
             let small = add_product(&a_high, &panels(b, n, low), small.as_slice(), [m, n, k]);
             let large = add_product(&a_high, &b_high, acc, [m, n, k]);
-            // SAFETY: all have this shape.
-            each(&[m, n], |i| unsafe { large.at(i).plus(small.at(i)) })
+            let (large, small) = (large.as_slice(), small.as_slice());
+            each(&[m, n], |i| large[i].plus(small[i]))
         }
     }
 }
 
 #[inline(always)]
 fn rows<T: Copy, S: Copy>(a: &[T], f: impl Fn(T) -> S) -> Tile<S> {
-    // SAFETY: `i` ranges over the elements.
+    // SAFETY: `i` is less than the one extent, which is the number of elements.
     each(&[a.len()], |i| f(unsafe { *a.get_unchecked(i) }))
 }
 
@@ -135,7 +136,7 @@ fn panels<T: Copy, S: Number>(b: &[T], n: usize, f: impl Fn(T) -> S) -> Tile<S> 
         }
     }
     let length = out.len();
-    // SAFETY: every chunk of every panel has been filled.
+    // SAFETY: every chunk of every panel has been filled: `out` is whole panels of `k` chunks, and `b` has `k` rows.
     unsafe { Tile::new(Shape::new(&[length]), out) }
 }
 
@@ -147,7 +148,7 @@ fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &[S], [m, n, k]: [usize
         fill(out, |j| row.get(j).copied().unwrap_or_default());
     }
     let out = sums.uninit();
-    // SAFETY: the loop has written all of it.
+    // SAFETY: the loop has written all of it: `m` rows of `stride` elements, as `acc` has `m` rows of `n`.
     let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) };
     S::multiply(a.as_slice(), b.as_slice(), out, k);
     if n == stride {

@@ -1,11 +1,13 @@
 //! Programs over the cores.
 
 use super::Mem;
+use super::threads;
 use super::tile::Tile;
 use crate::desc::CpuCode;
 use rayon::prelude::*;
 use std::cell::Cell;
-use std::fmt::Write;
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,16 +26,18 @@ pub struct Program {
 /// Less work than this is done before another thread has woken up.
 const WORTH_SHARING: Duration = Duration::from_micros(20);
 
-/// Runs `code` for every program of the grid, in no particular order, on rayon's current thread pool. If one panics, so
-/// does this; programs that have not started by then do not run.
+/// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller
+/// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
+/// started by then do not run.
 ///
 /// # Safety
-/// What the code asks of its slots.
+/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this grid.
 pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
-    let total = usize::try_from(grid[0] as u128 * grid[1] as u128 * grid[2] as u128).expect("the grid is too large");
-    if total == 0 {
+    if grid.contains(&0) {
         return;
     }
+    let total = grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g));
+    let total = total.and_then(|n| usize::try_from(n).ok()).expect("the grid is too large");
     let failed = AtomicBool::new(false);
     let cause = Mutex::new(None);
     let run = |i: usize| {
@@ -44,7 +48,7 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
         let program =
             Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the code with these slots, in every program of the grid.
         let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));
         FAILED.set(around);
         if let Err(panic) = ran {
@@ -59,9 +63,11 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
     if estimate < WORTH_SHARING {
         (1..total).for_each(run);
     } else {
-        // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
-        let least = total / (rayon::current_num_threads() * 64);
-        (1..total).into_par_iter().with_min_len(least.max(1)).for_each(run);
+        threads::with(|threads| match threads {
+            None => (1..total).for_each(run),
+            // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
+            Some(n) => (1..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
+        });
     }
     if let Some(panic) = cause.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(panic);
@@ -77,9 +83,10 @@ thread_local! {
 #[inline]
 pub(super) fn wait_a_little() {
     std::hint::spin_loop();
-    // SAFETY: it outlives the programs of its launch.
+    // SAFETY: `launch` sets the pointer around the programs that it runs, which the flag outlives, and restores it.
     if unsafe { FAILED.get().as_ref() }.is_some_and(|failed| failed.load(Ordering::Relaxed)) {
-        panic!("another program of the launch has failed");
+        // Without a message: the program that failed first has said why.
+        resume_unwind(Box::new("another program of the launch has failed"));
     }
 }
 
@@ -94,15 +101,20 @@ pub fn has_avx2_fma() -> bool {
 
 /// Calls `$body(program, slots)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
 /// and for others.
+///
+/// # Safety
+/// As of `$body`: the macro expands to a call of an `unsafe fn`.
 #[macro_export]
 macro_rules! cpu_dispatch {
     ($body:path, $program:expr, $slots:expr) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         unsafe fn vectorised(program: &$crate::cpu::Program, slots: &[u64]) {
+            // SAFETY: the caller's contract is the body's, and the processor has the features.
             unsafe { $body(program, slots) }
         }
         unsafe fn plain(program: &$crate::cpu::Program, slots: &[u64]) {
+            // SAFETY: the caller's contract is the body's.
             unsafe { $body(program, slots) }
         }
         #[cfg(target_arch = "x86_64")]
@@ -113,26 +125,43 @@ macro_rules! cpu_dispatch {
     }};
 }
 
-/// `device_assert!`: panics with the message and the kernel's source line.
-#[inline(always)]
-#[track_caller]
-pub fn assert(c: bool, msg: &str, line: u32) {
-    if !c {
-        assert_failed(msg, line);
+/// A `device_assert!` that does not hold. [`launch`] unwinds with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    pub message: String,
+    /// The line of the assertion in the kernel's file.
+    pub line: u32,
+    pub program: [u64; 3],
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        write!(f, "line {}: assertion failed: {} [program ({x}, {y}, {z})]", self.line, self.message)
     }
 }
 
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn assert_failed(msg: &str, line: u32) -> ! {
-    panic!("device_assert at line {line} failed: {msg}")
+/// `device_assert!`: ends the launch with an [`Assertion`].
+#[inline(always)]
+pub fn assert(c: bool, msg: &str, line: u32, program: &Program) {
+    if !c {
+        assert_failed(msg, line, program);
+    }
 }
 
-/// `device_print!`: one line, written at once.
+/// Unwinds past the panic hook: the error of the launch says what failed, and a backtrace of this process says nothing
+/// of the kernel.
+#[cold]
+#[inline(never)]
+fn assert_failed(msg: &str, line: u32, program: &Program) -> ! {
+    resume_unwind(Box::new(Assertion { message: msg.into(), line, program: program.id }))
+}
+
+/// `device_print!`: one line, written at once. A line that cannot be written is lost.
 #[inline(never)]
 pub fn print<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) {
-    println!("{}", line_of(msg, t, program));
+    let line = line_of(msg, t, program) + "\n";
+    let _ = std::io::stdout().write_all(line.as_bytes());
 }
 
 pub(super) fn line_of<T: Mem>(msg: &str, t: &Tile<T>, program: &Program) -> String {

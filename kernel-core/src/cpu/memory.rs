@@ -2,6 +2,9 @@
 //!
 //! Addresses are aligned to the element only. Programs that race on an element without atomics have undefined values,
 //! as on a GPU.
+//!
+//! An address is *readable* or *writable* if an element of the type may be loaded from or stored to it: it is aligned,
+//! lies in an argument of the kernel, and a load finds a valid value of the type there.
 
 use super::Mem;
 use super::pool::Buffer;
@@ -27,13 +30,14 @@ pub unsafe fn load<T: Mem>(
     other: impl Fn(usize) -> T,
 ) -> Tile<T> {
     let all = |first, len| (first..first + len).fold(true, |all, i| all & ok(i));
-    load_runs(shape, run, addr, &ok, all, other)
+    // SAFETY: the caller's contract; `all` asks every element.
+    unsafe { load_runs(shape, run, addr, &ok, all, other) }
 }
 
 /// [`load`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
 ///
 /// # Safety
-/// As [`load`].
+/// As [`load`], and within a run `ok` holds on an interval.
 #[inline(always)]
 pub unsafe fn load_clipped<T: Mem>(
     shape: &[usize],
@@ -43,9 +47,12 @@ pub unsafe fn load_clipped<T: Mem>(
     other: impl Fn(usize) -> T,
 ) -> Tile<T> {
     let all = |first, len: usize| ok(first) && ok(first + len - 1);
-    load_runs(shape, run, addr, &ok, all, other)
+    // SAFETY: the caller's contract; where the ends of an interval are allowed, all of it is.
+    unsafe { load_runs(shape, run, addr, &ok, all, other) }
 }
 
+/// # Safety
+/// As [`load`]. `all(first, len)` says no more than that `ok` holds for the `len` elements from `first` on.
 #[inline(always)]
 unsafe fn load_runs<T: Mem>(
     shape: &[usize],
@@ -62,12 +69,17 @@ unsafe fn load_runs<T: Mem>(
     for (k, out) in out.chunks_mut(step).enumerate() {
         let first = k * step;
         if run >= SHORTEST_RUN && all(first, out.len()) {
-            std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
+            // SAFETY: all elements of the run are readable, at consecutive addresses; `out` is the tile's own.
+            unsafe {
+                std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
+            }
         } else {
-            fill(out, |i| if ok(first + i) { *(addr(first + i) as *const T) } else { other(first + i) });
+            // SAFETY: an allowed address is readable.
+            fill(out, |i| if ok(first + i) { unsafe { *(addr(first + i) as *const T) } } else { other(first + i) });
         }
     }
-    Tile::new(shape, elements)
+    // SAFETY: the chunks are all of the tile's elements, and each was filled.
+    unsafe { Tile::new(shape, elements) }
 }
 
 /// Stores `val(i)` at `addr(i)` where `ok(i)`. `val` is called for every i.
@@ -83,13 +95,14 @@ pub unsafe fn store<T: Mem>(
     val: impl Fn(usize) -> T,
 ) {
     let all = |first, len| (first..first + len).fold(true, |all, i| all & ok(i));
-    store_runs(shape, run, addr, &ok, all, val)
+    // SAFETY: the caller's contract; `all` asks every element.
+    unsafe { store_runs(shape, run, addr, &ok, all, val) }
 }
 
 /// [`store`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
 ///
 /// # Safety
-/// As [`store`].
+/// As [`store`], and within a run `ok` holds on an interval.
 #[inline(always)]
 pub unsafe fn store_clipped<T: Mem>(
     shape: &[usize],
@@ -99,9 +112,12 @@ pub unsafe fn store_clipped<T: Mem>(
     val: impl Fn(usize) -> T,
 ) {
     let all = |first, len: usize| ok(first) && ok(first + len - 1);
-    store_runs(shape, run, addr, &ok, all, val)
+    // SAFETY: the caller's contract; where the ends of an interval are allowed, all of it is.
+    unsafe { store_runs(shape, run, addr, &ok, all, val) }
 }
 
+/// # Safety
+/// As [`store`]. `all(first, len)` says no more than that `ok` holds for the `len` elements from `first` on.
 #[inline(always)]
 unsafe fn store_runs<T: Mem>(
     shape: &[usize],
@@ -120,15 +136,17 @@ unsafe fn store_runs<T: Mem>(
         let whole = run >= SHORTEST_RUN && all(first, len);
         // In one place, so that `val`, which may be most of the kernel, is inlined.
         let out = if whole {
-            std::slice::from_raw_parts_mut(addr(first) as *mut MaybeUninit<T>, len)
+            // SAFETY: all elements of the run are writable, at consecutive addresses. `val` reads tiles, which are the
+            // program's own.
+            unsafe { std::slice::from_raw_parts_mut(addr(first) as *mut MaybeUninit<T>, len) }
         } else {
             &mut aside.get_or_insert_with(|| Buffer::new(step)).uninit()[..len]
         };
         fill(out, |i| val(first + i));
         if !whole {
-            let out = out.as_ptr().cast::<T>();
-            for i in (0..len).filter(|&i| ok(first + i)) {
-                *(addr(first + i) as *mut T) = *out.add(i);
+            for (i, value) in out.iter().enumerate().filter(|&(i, _)| ok(first + i)) {
+                // SAFETY: an allowed address is writable, and `fill` has written the value.
+                unsafe { *(addr(first + i) as *mut T) = value.assume_init() };
             }
         }
         first += len;
@@ -146,7 +164,8 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(
     ok: impl Fn(usize) -> bool,
     val: impl Fn(usize) -> T,
 ) -> Tile<T> {
-    super::each(shape, |i| if ok(i) { atomic_one::<T, OP>(addr(i), val(i)) } else { T::ZERO })
+    // SAFETY: an allowed address is readable and writable.
+    super::each(shape, |i| if ok(i) { unsafe { atomic_one::<T, OP>(addr(i), val(i)) } } else { T::ZERO })
 }
 
 /// Stores `new(i)` where the bits of `expected(i)` are found. The old values; 0 where not `ok(i)`.
@@ -161,18 +180,26 @@ pub unsafe fn atomic_cas<T: Mem>(
     expected: impl Fn(usize) -> T,
     new: impl Fn(usize) -> T,
 ) -> Tile<T> {
-    let one =
-        |i| T::from_bits64(cas::<T>(addr(i), expected(i).to_bits64(), new(i).to_bits64()).unwrap_or_else(|old| old));
+    let one = |i| {
+        let (expected, new) = (expected(i).to_bits64(), new(i).to_bits64());
+        // SAFETY: called for allowed addresses alone, which are readable and writable.
+        T::from_bits64(unsafe { cas::<T>(addr(i), expected, new) }.unwrap_or_else(|old| old))
+    };
     super::each(shape, |i| if ok(i) { one(i) } else { T::ZERO })
 }
 
 /// One atomic on one element, of any type: by compare and swap of its bits.
+///
+/// # Safety
+/// `addr` is readable and writable.
 unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
     if OP == atomic_op::STORE {
-        write_bits::<T>(addr, v.to_bits64());
+        // SAFETY: the caller's contract.
+        unsafe { write_bits::<T>(addr, v.to_bits64()) };
         return T::ZERO;
     }
-    let mut old = read_bits::<T>(addr);
+    // SAFETY: the caller's contract.
+    let mut old = unsafe { read_bits::<T>(addr) };
     if OP == atomic_op::LOAD {
         super::launch::wait_a_little();
         return T::from_bits64(old);
@@ -186,43 +213,52 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
             atomic_op::XCHG => v,
             _ => T::atomic_bits(OP, a, v),
         };
-        match cas::<T>(addr, old, new.to_bits64()) {
+        // SAFETY: the caller's contract.
+        match unsafe { cas::<T>(addr, old, new.to_bits64()) } {
             Ok(_) => return a,
             Err(now) => old = now,
         }
     }
 }
 
-/// The expression with `$atomic` as the atomic integer of the size of `$t`.
+/// The expression with `$atomic` as the element at an address: an atomic integer of the size of `$t`.
 macro_rules! by_size {
-    ($t:ident, $atomic:ident => $e:expr) => {
+    ($t:ident at $addr:ident, $atomic:ident => $e:expr) => {
         match $t::BYTES {
-            1 => by_size!(@with AtomicU8, $atomic, $e),
-            2 => by_size!(@with AtomicU16, $atomic, $e),
-            4 => by_size!(@with AtomicU32, $atomic, $e),
-            _ => by_size!(@with AtomicU64, $atomic, $e),
+            1 => by_size!(@with AtomicU8, $addr, $atomic, $e),
+            2 => by_size!(@with AtomicU16, $addr, $atomic, $e),
+            4 => by_size!(@with AtomicU32, $addr, $atomic, $e),
+            _ => by_size!(@with AtomicU64, $addr, $atomic, $e),
         }
     };
-    (@with $a:ident, $atomic:ident, $e:expr) => {{
-        type $atomic = $a;
+    (@with $type:ident, $addr:ident, $atomic:ident, $e:expr) => {{
+        // SAFETY: the contract of the function around it: an element of the same size and alignment may be read and
+        // written there. Others reach it by atomics meanwhile.
+        let $atomic: &$type = unsafe { &*($addr as *const $type) };
         #[allow(clippy::unnecessary_cast)]
         let r = $e;
         r
     }};
 }
 
+/// # Safety
+/// `addr` is readable and writable.
 unsafe fn read_bits<T: Mem>(addr: u64) -> u64 {
-    by_size!(T, Atomic => (*(addr as *const Atomic)).load(Ordering::Acquire) as u64)
+    by_size!(T at addr, atomic => atomic.load(Ordering::Acquire) as u64)
 }
 
+/// # Safety
+/// `addr` is readable and writable.
 unsafe fn write_bits<T: Mem>(addr: u64, bits: u64) {
-    by_size!(T, Atomic => (*(addr as *const Atomic)).store(bits as _, Ordering::Release))
+    by_size!(T at addr, atomic => atomic.store(bits as _, Ordering::Release))
 }
 
 /// The old bits: as `Ok` if they were as expected.
+///
+/// # Safety
+/// `addr` is readable and writable.
 unsafe fn cas<T: Mem>(addr: u64, expected: u64, new: u64) -> Result<u64, u64> {
-    by_size!(T, Atomic => {
-        let atomic = &*(addr as *const Atomic);
+    by_size!(T at addr, atomic => {
         let r = atomic.compare_exchange(expected as _, new as _, Ordering::AcqRel, Ordering::Acquire);
         r.map(|old| old as u64).map_err(|old| old as u64)
     })

@@ -5,6 +5,7 @@
 //! in ([`cpu_dispatch`](crate::cpu_dispatch)). What takes no closure, such as `dot`, is compiled once for each type.
 
 mod dot;
+pub mod fork;
 mod launch;
 mod memory;
 mod panels;
@@ -13,12 +14,15 @@ mod reduce;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tile;
 
 pub use crate::scalar::Scalar as Mem;
 pub use dot::{Operand, Precision, dot};
-pub use launch::{Program, assert, has_avx2_fma, launch, print};
+pub use launch::{Assertion, Program, assert, has_avx2_fma, launch, print};
 pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
+pub use pool::OutOfMemory;
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};
 pub use shape::{MAX_RANK, Shape};
+pub use threads::thread_count;
 pub use tile::{Tile, broadcast, each, permute, reshape};

@@ -32,7 +32,8 @@ macro_rules! number {
                     let mut row = 0;
                     while row < m {
                         let (f, rows) = if row + 4 <= m { (four, 4) } else { (one, 1) };
-                        // SAFETY: `rows` rows from `row` are in `a` and `c`, and the processor has what `f` needs.
+                        // SAFETY: `rows` rows from `row` on are in `a` and `c`, whose sizes are asserted above; the
+                        // panel's columns are in each row of `c`. The processor has the features of `f`.
                         unsafe { f(a.as_ptr().add(row * k), b, c.as_mut_ptr().add(row * n + p * WIDTH), n) };
                         row += rows;
                     }
@@ -56,25 +57,33 @@ macro_rules! number {
         }
 
         /// For other processors.
+        ///
+        /// # Safety
+        /// As [`Rows`].
         pub(super) unsafe fn $rows<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
             let k = b.len() / WIDTH;
             let mut sums = [[<$t>::default(); WIDTH]; R];
             for (r, sums) in sums.iter_mut().enumerate() {
-                sums.copy_from_slice(std::slice::from_raw_parts(c.add(r * n), WIDTH));
+                // SAFETY: row `r` of R, of WIDTH sums.
+                sums.copy_from_slice(unsafe { std::slice::from_raw_parts(c.add(r * n), WIDTH) });
             }
             for (i, b) in b.as_chunks::<WIDTH>().0.iter().enumerate() {
                 for (r, sums) in sums.iter_mut().enumerate() {
-                    let $a = *a.add(r * k + i);
+                    // SAFETY: element `i` of `k` in row `r` of R.
+                    let $a = unsafe { *a.add(r * k + i) };
                     for ($c, &$b) in sums.iter_mut().zip(b) {
                         *$c = $mul_add;
                     }
                 }
             }
             for (r, sums) in sums.iter().enumerate() {
-                std::slice::from_raw_parts_mut(c.add(r * n), WIDTH).copy_from_slice(sums);
+                // SAFETY: row `r` of R, of WIDTH sums.
+                unsafe { std::slice::from_raw_parts_mut(c.add(r * n), WIDTH) }.copy_from_slice(sums);
             }
         }
 
+        /// # Safety
+        /// As [`Rows`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         unsafe fn $avx2<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
@@ -82,13 +91,18 @@ macro_rules! number {
             let k = b.len() / WIDTH;
             let mut sums = [[$zero(); 2]; R];
             for r in 0..R {
-                sums[r] = [$load(c.add(r * n).cast()), $load(c.add(r * n + 8).cast())];
+                // SAFETY: row `r` of R, of WIDTH = 2 * 8 sums.
+                sums[r] = unsafe { [$load(c.add(r * n).cast()), $load(c.add(r * n + 8).cast())] };
             }
             for i in 0..k {
-                let b = b.as_ptr().add(i * WIDTH);
-                let halves = [$load(b.cast()), $load(b.add(8).cast())];
+                // SAFETY: row `i` of `k` in the panel, of WIDTH = 2 * 8 elements.
+                let halves = unsafe {
+                    let b = b.as_ptr().add(i * WIDTH);
+                    [$load(b.cast()), $load(b.add(8).cast())]
+                };
                 for r in 0..R {
-                    let $x = $splat(*a.add(r * k + i));
+                    // SAFETY: element `i` of `k` in row `r` of R.
+                    let $x = $splat(unsafe { *a.add(r * k + i) });
                     for h in 0..2 {
                         let ($y, $z) = (halves[h], sums[r][h]);
                         sums[r][h] = $lanes;
@@ -96,14 +110,21 @@ macro_rules! number {
                 }
             }
             for r in 0..R {
-                $store(c.add(r * n).cast(), sums[r][0]);
-                $store(c.add(r * n + 8).cast(), sums[r][1]);
+                // SAFETY: row `r` of R, of WIDTH = 2 * 8 sums.
+                unsafe {
+                    $store(c.add(r * n).cast(), sums[r][0]);
+                    $store(c.add(r * n + 8).cast(), sums[r][1]);
+                }
             }
         }
     };
 }
 
-/// Rows of `a`, a panel of `b`, where the rows of `c` begin and how far they are apart.
+/// R rows of `a`, a panel `[k, WIDTH]` of `b`, where the R rows of `c` begin and how far they are apart.
+///
+/// # Safety
+/// `R * k` elements can be read from `a`, and [`WIDTH`] elements of each row of `c` be read and written. The processor has
+/// the features that the function is compiled for.
 type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
 
 number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);

@@ -1,9 +1,10 @@
 //! Buffers of tiles come from a pool per thread: a program makes and drops dozens, always of the same few sizes.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::panic::resume_unwind;
 use std::ptr::NonNull;
 
 /// Of a cache line, and of any vector.
@@ -12,19 +13,33 @@ const SMALLEST: usize = 8; // log2 of its bytes
 const CLASSES: usize = 20; // up to 128 MiB; larger ones are not kept
 const KEPT: usize = 16; // of one class, per thread
 
+/// What a program panics with where a tile does not fit into memory; [`super::launch`] gives it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What was asked for.
+    pub bytes: u64,
+}
+
 struct Pool {
     free: [[*mut u8; KEPT]; CLASSES],
     count: [usize; CLASSES],
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
+impl Pool {
+    /// Gives everything back that is kept.
+    fn clear(&mut self) {
         for class in 0..CLASSES {
-            for &p in &self.free[class][..self.count[class]] {
-                // SAFETY: `release` put it there, from an allocation of this class.
+            for &p in &self.free[class][..std::mem::take(&mut self.count[class])] {
+                // SAFETY: `release` put it there, from an allocation of this class. Nobody has it now.
                 unsafe { dealloc(p, layout(class)) };
             }
         }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -33,10 +48,14 @@ thread_local! {
         const { UnsafeCell::new(Pool { free: [[std::ptr::null_mut(); KEPT]; CLASSES], count: [0; CLASSES] }) };
 }
 
+/// # Panics
+/// There are no allocations of that size.
 fn class_of(bytes: usize) -> usize {
-    (bytes.max(1 << SMALLEST).next_power_of_two().trailing_zeros() as usize) - SMALLEST
+    let size = bytes.max(1 << SMALLEST).checked_next_power_of_two().expect("tile too large");
+    size.trailing_zeros() as usize - SMALLEST
 }
 
+/// Of a class as [`class_of`] gives it, so that the shift is of less than the bits of a `usize`.
 fn layout(class: usize) -> Layout {
     Layout::from_size_align(1 << (class + SMALLEST), ALIGN).expect("tile too large")
 }
@@ -52,17 +71,26 @@ fn acquire(bytes: usize) -> NonNull<u8> {
         NonNull::new(pool.free[class][*count])
     });
     kept.ok().flatten().unwrap_or_else(|| {
-        let layout = layout(class);
         // SAFETY: the size is not zero.
-        NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+        NonNull::new(unsafe { alloc(layout(class)) }).unwrap_or_else(|| acquire_cleared(class))
     })
+}
+
+/// The same, once what this thread keeps has been given back. There is no panic hook to be run where memory is short.
+#[cold]
+fn acquire_cleared(class: usize) -> NonNull<u8> {
+    // SAFETY: as in `acquire`.
+    let _ = POOL.try_with(|pool| unsafe { (*pool.get()).clear() });
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc(layout(class)) })
+        .unwrap_or_else(|| resume_unwind(Box::new(OutOfMemory { bytes: layout(class).size() as u64 })))
 }
 
 #[inline(never)]
 fn release(p: NonNull<u8>, bytes: usize) {
     let class = class_of(bytes);
     let kept = POOL.try_with(|pool| {
-        // SAFETY: as in `acquire`.
+        // SAFETY: no reference to the pool outlives this closure, which calls nothing that could make another.
         let pool = unsafe { &mut *pool.get() };
         match pool.count.get_mut(class) {
             Some(count) if *count < KEPT => {
@@ -86,7 +114,7 @@ pub struct Buffer<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: it owns its elements.
+// SAFETY: it owns its elements. Its memory may be given back to the pool of any thread.
 unsafe impl<T: Send> Send for Buffer<T> {}
 // SAFETY: shared access only reads them.
 unsafe impl<T: Sync> Sync for Buffer<T> {}

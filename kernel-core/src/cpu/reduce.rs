@@ -17,7 +17,7 @@ pub fn reduce<T: Copy>(t: &Tile<T>, axis: usize, f: impl Fn(T, T) -> T) -> Tile<
             tree(block, inner, scratch.uninit(), out, &f);
         }
     }
-    // SAFETY: as many blocks as rows of the result, which `tree` writes.
+    // SAFETY: the tile has as many blocks as the result has rows of `inner` elements, each of which `tree` writes.
     unsafe { Tile::new(shape, elements) }
 }
 
@@ -47,16 +47,14 @@ fn tree<T: Copy>(
     let mut left = (len / width).div_ceil(2) * width;
     let (low, high) = rows.split_at(left);
     combine(low, high, scratch, f);
-    // SAFETY: the first `left` elements of `scratch` are initialised, here and after every level.
-    unsafe {
-        while left > width {
-            let half = (left / width).div_ceil(2) * width;
-            let (low, high) = scratch[..left].split_at_mut(half);
-            for (a, b) in low.iter_mut().zip(high) {
-                a.write(f(a.assume_init(), b.assume_init()));
-            }
-            left = half;
+    while left > width {
+        let half = (left / width).div_ceil(2) * width;
+        let (low, high) = scratch[..left].split_at_mut(half);
+        for (a, b) in low.iter_mut().zip(high) {
+            // SAFETY: `combine` has initialised the first `left` elements, of which every level keeps a first part.
+            a.write(unsafe { f(a.assume_init(), b.assume_init()) });
         }
+        left = half;
     }
     out.copy_from_slice(&scratch[..width]);
 }
@@ -92,7 +90,7 @@ pub fn arg_reduce<T: Copy>(t: &Tile<T>, axis: usize, better: impl Fn(T, T) -> bo
             best_of_columns(block, best.uninit(), out, &better);
         }
     }
-    // SAFETY: as many blocks as rows of the result, all written.
+    // SAFETY: the tile has as many blocks as the result has rows of `inner` elements, all of them written.
     unsafe { Tile::new(shape, elements) }
 }
 
@@ -112,7 +110,7 @@ fn best_of_columns<T: Copy>(
 ) {
     for (k, row) in rows.chunks_exact(out.len()).enumerate() {
         for ((o, b), &v) in out.iter_mut().zip(best.iter_mut()).zip(row) {
-            // SAFETY: the first row has initialised both.
+            // SAFETY: row 0 has initialised both.
             let (index, old) = if k == 0 { (0, v) } else { unsafe { (o.assume_init(), b.assume_init()) } };
             let is_better = better(v, old);
             o.write(if is_better { k as i32 } else { index });

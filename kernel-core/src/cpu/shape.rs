@@ -9,11 +9,17 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// # Panics
+    /// There are more than [`MAX_RANK`] extents, or a `usize` cannot count the elements. Loops over a tile rely on that
+    /// number.
     #[inline(always)]
     pub fn new(extents: &[usize]) -> Self {
         assert!(extents.len() <= MAX_RANK, "tiles have at most 3 dimensions");
         let mut all = [1; MAX_RANK];
         all[..extents.len()].copy_from_slice(extents);
+        // The greatest part of the product, of extents that are not 0: strides are parts of it.
+        let countable = all.iter().try_fold(1usize, |n, &e| n.checked_mul(e.max(1))).is_some();
+        assert!(countable, "tile too large");
         Shape { extents: all, rank: extents.len() }
     }
 

@@ -36,7 +36,7 @@ impl<T: Copy> Tile<T> {
 
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: `new`'s contract.
+        // SAFETY: by `new`'s contract all elements are initialised.
         unsafe { std::slice::from_raw_parts(self.elements.as_ptr(), self.elements.len()) }
     }
 
@@ -47,7 +47,8 @@ impl<T: Copy> Tile<T> {
     #[inline(always)]
     pub unsafe fn at(&self, i: usize) -> T {
         debug_assert!(i < self.elements.len());
-        *self.elements.as_ptr().add(i)
+        // SAFETY: the caller's contract; all elements are initialised.
+        unsafe { *self.elements.as_ptr().add(i) }
     }
 }
 
@@ -102,7 +103,8 @@ pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
             strides[d] = 0;
         }
     }
-    gather(t, to, strides)
+    // SAFETY: along a dimension, `to` has the extent of `t`, or `t` has 1 and the stride is 0.
+    unsafe { gather(t, to, strides) }
 }
 
 /// Dimension `d` of the result is dimension `perm[d]` of `t`.
@@ -116,12 +118,16 @@ pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
         extents[pad + d] = from[pad + perm[d]];
         permuted[pad + d] = strides[pad + perm[d]];
     }
-    gather(t, Shape::new(&extents[pad..]), permuted)
+    // SAFETY: the extents and strides are those of `t` in another order.
+    unsafe { gather(t, Shape::new(&extents[pad..]), permuted) }
 }
 
-/// The elements of `t` at these strides, which keep within it for every index of `to`.
+/// The elements of `t` at these strides.
+///
+/// # Safety
+/// For every index of `to`, the sum of its products with the strides is less than the number of elements of `t`.
 #[inline(always)]
-fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
+unsafe fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
     let e = to.aligned();
     let from = t.elements.as_ptr();
     let mut elements = Buffer::new(to.elements());
@@ -130,16 +136,15 @@ fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
         for j in 0..e[1] {
             let row = i * strides[0] + j * strides[1];
             let out = &mut out[(i * e[1] + j) * e[2]..][..e[2]];
-            // SAFETY: the callers' strides.
-            unsafe {
-                match strides[2] {
-                    0 => fill(out, |_| *from.add(row)),
-                    1 => fill(out, |k| *from.add(row + k)),
-                    s => fill(out, |k| *from.add(row + k * s)),
-                }
+            // SAFETY: `k < e[2]`, so that `[i, j, k]` is an index of `to`.
+            let at = |offset: usize| unsafe { *from.add(row + offset) };
+            match strides[2] {
+                0 => fill(out, |_| at(0)),
+                1 => fill(out, at),
+                s => fill(out, |k| at(k * s)),
             }
         }
     }
-    // SAFETY: the loops cover `to`.
+    // SAFETY: the loops cover `to`, of which `fill` writes each row.
     unsafe { Tile::new(to, elements) }
 }

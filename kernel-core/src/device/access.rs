@@ -15,6 +15,12 @@ const fn access_bytes<T: Mem, const V: usize>() -> usize {
     if V * T::BYTES > 16 { 16 } else { V * T::BYTES }
 }
 
+/// What the loops over groups rely on: registers are whole groups, and groups whole accesses.
+const fn check_groups<T: Mem, const R: usize, const V: usize>() {
+    assert!(R.is_multiple_of(V), "registers come in whole groups");
+    assert!(V.is_multiple_of(access_bytes::<T, V>() / T::BYTES), "a group is a whole number of accesses");
+}
+
 /// Loads `R` registers from global memory, `other` where not allowed.
 ///
 /// Register groups of `V` have consecutive addresses (descending if `REV`), the lowest aligned to the group's size.
@@ -34,16 +40,19 @@ pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
 ) -> [T; R] {
     let call = Global::begin(false, site);
     if V > 1 && full {
-        return load_groups::<Global, T, R, V, REV>(addr, hint, call);
+        // SAFETY: `full` says that all addresses are allowed; those are valid and aligned by this function's contract.
+        return unsafe { load_groups::<Global, T, R, V, REV>(addr, hint, call) };
     }
     if V > 1 {
         cold_path();
         if undivided::<R, V>(&ok) {
-            return load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call);
+            // SAFETY: the contract of this function; a group is allowed as a whole or not at all.
+            return unsafe { load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call) };
         }
     }
     // `full` may be known only at run time: folded into the predicate, it costs no branch.
-    each(|r| load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r))
+    // SAFETY: an allowed address is valid and aligned by this function's contract.
+    each(|r| unsafe { load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r) })
 }
 
 /// Stores `R` registers to global memory where allowed. Groups, `full` and `ok` as in [`load`].
@@ -61,17 +70,20 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
 ) {
     let call = Global::begin(true, site);
     if V > 1 && full {
-        return store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call);
+        // SAFETY: `full` says that all addresses are allowed; those may be written by this function's contract.
+        return unsafe { store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call) };
     }
     if V > 1 {
         cold_path();
         if undivided::<R, V>(&ok) {
-            return store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call);
+            // SAFETY: the contract of this function; a group is allowed as a whole or not at all.
+            return unsafe { store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call) };
         }
     }
     let mut r = 0;
     while r < R {
-        Global::store_if(addr(r), full | ok(r), T::BYTES, val(r).to_bits64(), hint, call, r);
+        // SAFETY: an allowed address may be written by this function's contract.
+        unsafe { Global::store_if(addr(r), full | ok(r), T::BYTES, val(r).to_bits64(), hint, call, r) };
         r += 1;
     }
 }
@@ -89,10 +101,15 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
     ok: impl Fn(usize) -> bool,
     site: u32,
 ) {
-    let copy = |g: usize, ok: bool| match const { V * T::BYTES } {
-        16 => super::cp_async::<16>(off(g), addr(g), ok, site),
-        8 => super::cp_async::<8>(off(g), addr(g), ok, site),
-        _ => super::cp_async::<4>(off(g), addr(g), ok, site),
+    const { assert!(matches!(V * T::BYTES, 4 | 8 | 16), "copies of 4, 8 or 16 bytes") };
+    const { check_groups::<T, R, V>() };
+    // SAFETY: an allowed group is valid to load and its offset valid to store to, by this function's contract.
+    let copy = |g: usize, ok: bool| unsafe {
+        match const { V * T::BYTES } {
+            16 => super::cp_async::<16>(off(g), addr(g), ok, site),
+            8 => super::cp_async::<8>(off(g), addr(g), ok, site),
+            _ => super::cp_async::<4>(off(g), addr(g), ok, site),
+        }
     };
     // Apart, so that the usual way has no predicates.
     if V > 1 && full {
@@ -107,15 +124,18 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
     // One group after the other, so that this rare way takes few registers.
     each_group::<R, V>(|g| {
         hw::in_order();
-        let values: [T; V] = load::<T, V, 1, false>(
-            |e| addr(g).wrapping_add((e * T::BYTES) as u64),
-            false,
-            |e| ok(g + e),
-            |_| T::ZERO,
-            0,
-            site,
-        );
-        shared_store::<T, V, V>(|_| off(g), |_| true, |e| values[e], site);
+        // SAFETY: element `e` of the group is loaded where `ok(g + e)`; the whole group's offset is in shared memory.
+        unsafe {
+            let values: [T; V] = load::<T, V, 1, false>(
+                |e| addr(g).wrapping_add((e * T::BYTES) as u64),
+                false,
+                |e| ok(g + e),
+                |_| T::ZERO,
+                0,
+                site,
+            );
+            shared_store::<T, V, V>(|_| off(g), |_| true, |e| values[e], site);
+        }
     });
 }
 
@@ -132,7 +152,8 @@ pub unsafe fn shared_store<T: Mem, const R: usize, const V: usize>(
     site: u32,
 ) {
     let call = Shared::begin(true, site);
-    store_groups::<Shared, T, R, V, false>(|r| Shared::address(off(r)), ok, val, 0, call);
+    // SAFETY: allowed offsets lie in the program's shared memory, which its threads may write.
+    unsafe { store_groups::<Shared, T, R, V, false>(|r| Shared::address(off(r)), ok, val, 0, call) };
 }
 
 /// Loads `R` registers from the program's dynamic shared memory, as [`shared_store`]; zero where not allowed.
@@ -145,27 +166,34 @@ pub unsafe fn shared_load<T: Mem, const R: usize, const V: usize>(
     ok: impl Fn(usize) -> bool,
     site: u32,
 ) -> [T; R] {
+    const { check_groups::<T, R, V>() };
     let call = Shared::begin(false, site);
     let addr = |r| Shared::address(off(r));
     if V == 1 {
-        return each(|r| load_one::<Shared, T>(addr(r), ok(r), T::ZERO, 0, call, r));
+        // SAFETY: an allowed offset lies in the program's shared memory.
+        return each(|r| unsafe { load_one::<Shared, T>(addr(r), ok(r), T::ZERO, 0, call, r) });
     }
     let mut out = MaybeUninit::<[T; R]>::uninit();
     let regs = out.as_mut_ptr().cast::<T>();
     let mut g = 0;
     while g < R {
-        if all::<V>(&ok, g) {
-            load_group::<Shared, T, V, false>(&addr, g, regs, 0, call);
-        } else {
-            let mut k = g;
-            while k < g + V {
-                regs.add(k).write(load_one::<Shared, T>(addr(k), ok(k), T::ZERO, 0, call, k));
-                k += 1;
+        // SAFETY: allowed offsets lie in the program's shared memory. The registers of the group are below R, of which
+        // V is a divisor.
+        unsafe {
+            if all::<V>(&ok, g) {
+                load_group::<Shared, T, V, false>(&addr, g, regs, 0, call);
+            } else {
+                let mut k = g;
+                while k < g + V {
+                    regs.add(k).write(load_one::<Shared, T>(addr(k), ok(k), T::ZERO, 0, call, k));
+                    k += 1;
+                }
             }
         }
         g += V;
     }
-    out.assume_init()
+    // SAFETY: the loop has written every group.
+    unsafe { out.assume_init() }
 }
 
 /// The first register of each group of V.
@@ -191,6 +219,9 @@ fn undivided<const R: usize, const V: usize>(ok: &impl Fn(usize) -> bool) -> boo
 }
 
 /// Loads groups that are each allowed or not, without a branch.
+///
+/// # Safety
+/// As [`load`], where `ok` of a group's first register is that of all.
 #[inline(always)]
 unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
     addr: impl Fn(usize) -> u64,
@@ -199,6 +230,7 @@ unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const
     hint: u32,
     call: S::Call,
 ) -> [T; R] {
+    const { check_groups::<T, R, V>() };
     let mut out = MaybeUninit::<[T; R]>::uninit();
     let regs = out.as_mut_ptr().cast::<T>();
     let bytes = const { access_bytes::<T, V>() };
@@ -213,18 +245,24 @@ unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const
             mem::pack(&mut words, e, other(register(e)));
             e += 1;
         }
-        let words = S::load_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k);
+        // SAFETY: where the group is allowed its addresses are valid, and the lowest is aligned to the group.
+        let words = unsafe { S::load_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k) };
         let mut e = 0;
         while e < per_access {
-            regs.add(register(e)).write(mem::unpack(&words, e));
+            // SAFETY: a register of group `g / V`, which is below R, of which V is a divisor.
+            unsafe { regs.add(register(e)).write(mem::unpack(&words, e)) };
             e += 1;
         }
         k += per_access;
     }
-    out.assume_init()
+    // SAFETY: the loop has written every access of every group.
+    unsafe { out.assume_init() }
 }
 
 /// Stores groups that are each allowed or not, without a branch.
+///
+/// # Safety
+/// As [`store`], where `ok` of a group's first register is that of all.
 #[inline(always)]
 unsafe fn store_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
     addr: impl Fn(usize) -> u64,
@@ -245,7 +283,8 @@ unsafe fn store_groups_if<S: Space, T: Mem, const R: usize, const V: usize, cons
             mem::pack(&mut words, e, val(register(e)));
             e += 1;
         }
-        S::store_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k);
+        // SAFETY: where the group is allowed its addresses may be written, and the lowest is aligned to the group.
+        unsafe { S::store_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k) };
         k += per_access;
     }
 }
@@ -261,27 +300,38 @@ fn all<const V: usize>(ok: &impl Fn(usize) -> bool, group: usize) -> bool {
     all
 }
 
+/// # Safety
+/// Where `ok`, the address is valid and aligned to the type.
 #[inline(always)]
 unsafe fn load_one<S: Space, T: Mem>(addr: u64, ok: bool, other: T, hint: u32, call: S::Call, r: usize) -> T {
-    T::from_bits64(S::load_if(addr, ok, T::BYTES, other.to_bits64(), hint, call, r))
+    // SAFETY: the caller's contract.
+    T::from_bits64(unsafe { S::load_if(addr, ok, T::BYTES, other.to_bits64(), hint, call, r) })
 }
 
+/// # Safety
+/// As [`load`], all addresses allowed.
 #[inline(always)]
 unsafe fn load_groups<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
     addr: impl Fn(usize) -> u64,
     hint: u32,
     call: S::Call,
 ) -> [T; R] {
+    const { check_groups::<T, R, V>() };
     let mut out = MaybeUninit::<[T; R]>::uninit();
     let mut g = 0;
     while g < R {
-        load_group::<S, T, V, REV>(&addr, g, out.as_mut_ptr().cast::<T>(), hint, call);
+        // SAFETY: all addresses are allowed. The registers of the group are below R, of which V is a divisor.
+        unsafe { load_group::<S, T, V, REV>(&addr, g, out.as_mut_ptr().cast::<T>(), hint, call) };
         g += V;
     }
-    out.assume_init()
+    // SAFETY: the loop has written every group.
+    unsafe { out.assume_init() }
 }
 
 /// Loads the group that starts at register `g` into `regs`.
+///
+/// # Safety
+/// The group's addresses are valid, the lowest is aligned to the group, and `regs` has room for `g + V` registers.
 #[inline(always)]
 unsafe fn load_group<S: Space, T: Mem, const V: usize, const REV: bool>(
     addr: &impl Fn(usize) -> u64,
@@ -296,17 +346,21 @@ unsafe fn load_group<S: Space, T: Mem, const V: usize, const REV: bool>(
     let mut k = 0;
     while k < V {
         let at = lowest + (k * T::BYTES) as u64;
-        let words = S::load(at, bytes, T::BYTES == 8, hint, call, g + k);
+        // SAFETY: an access within the group, at a multiple of its size from the lowest address.
+        let words = unsafe { S::load(at, bytes, T::BYTES == 8, hint, call, g + k) };
         let mut e = 0;
         while e < per_access {
             let r = if REV { g + V - 1 - (k + e) } else { g + k + e };
-            regs.add(r).write(mem::unpack(&words, e));
+            // SAFETY: `k + e < V`, so that `g <= r < g + V`, for which the caller has room.
+            unsafe { regs.add(r).write(mem::unpack(&words, e)) };
             e += 1;
         }
         k += per_access;
     }
 }
 
+/// # Safety
+/// As [`store`] and [`shared_store`], by the space.
 #[inline(always)]
 unsafe fn store_groups<S: Space, T: Mem, const R: usize, const V: usize, const REV: bool>(
     addr: impl Fn(usize) -> u64,
@@ -315,6 +369,7 @@ unsafe fn store_groups<S: Space, T: Mem, const R: usize, const V: usize, const R
     hint: u32,
     call: S::Call,
 ) {
+    const { check_groups::<T, R, V>() };
     let bytes = const { access_bytes::<T, V>() };
     let per_access = bytes / T::BYTES;
     let mut g = 0;
@@ -331,13 +386,15 @@ unsafe fn store_groups<S: Space, T: Mem, const R: usize, const V: usize, const R
                     e += 1;
                 }
                 let at = lowest + (k * T::BYTES) as u64;
-                S::store(at, bytes, T::BYTES == 8, words, hint, call, g + k);
+                // SAFETY: the whole group is allowed; an access at a multiple of its size from the lowest address.
+                unsafe { S::store(at, bytes, T::BYTES == 8, words, hint, call, g + k) };
                 k += per_access;
             }
         } else {
             let mut k = g;
             while k < g + V {
-                S::store_if(addr(k), ok(k), T::BYTES, val(k).to_bits64(), hint, call, k);
+                // SAFETY: an allowed address may be written.
+                unsafe { S::store_if(addr(k), ok(k), T::BYTES, val(k).to_bits64(), hint, call, k) };
                 k += 1;
             }
         }

@@ -19,7 +19,8 @@ pub unsafe fn atomic<T: Mem, const R: usize, const OP: u32>(
     relaxed: bool,
     site: u32,
 ) -> [T; R] {
-    each(|r| if ok(r) { hw::atomic::<T, OP>(addr(r), val(r), relaxed, site) } else { T::ZERO })
+    // SAFETY: an allowed address is valid, writable and aligned, by this function's contract.
+    each(|r| if ok(r) { unsafe { hw::atomic::<T, OP>(addr(r), val(r), relaxed, site) } } else { T::ZERO })
 }
 
 /// Where memory holds the bits of `expected`, replaces them by `new`; returns the old values, zero where not allowed.
@@ -35,5 +36,6 @@ pub unsafe fn atomic_cas<T: Mem, const R: usize>(
     relaxed: bool,
     site: u32,
 ) -> [T; R] {
-    each(|r| if ok(r) { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } else { T::ZERO })
+    // SAFETY: an allowed address is valid, writable and aligned, by this function's contract.
+    each(|r| if ok(r) { unsafe { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } } else { T::ZERO })
 }

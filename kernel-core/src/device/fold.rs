@@ -4,9 +4,18 @@ use super::each;
 use core::mem::MaybeUninit;
 
 /// Combines `f(0), f(1), .., f(K - 1)` pairwise, neighbours first halves apart: short dependency chains and little rounding.
-/// `K` is a power of two.
+/// `K` is a power of two, of 1024 at most.
+///
+/// Other numbers do not compile:
+/// ```compile_fail,E0080
+/// let nothing: u32 = kernel_core::device::fold::<u32, 0>(|k| k as u32, |a, b| a + b);
+/// ```
+/// ```compile_fail,E0080
+/// let sum: u32 = kernel_core::device::fold::<u32, 3>(|k| k as u32, |a, b| a + b);
+/// ```
 #[inline(always)]
 pub fn fold<T: Copy, const K: usize>(f: impl FnMut(usize) -> T, combine: impl Fn(T, T) -> T) -> T {
+    const { assert!(K.is_power_of_two() && K <= 1024, "a power of two is folded, of 1024 at most") };
     let mut x: [MaybeUninit<T>; K] = each({
         let mut f = f;
         move |k| MaybeUninit::new(f(k))

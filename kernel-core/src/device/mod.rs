@@ -62,13 +62,19 @@ pub fn each<T: Copy, const R: usize>(mut f: impl FnMut(usize) -> T) -> [T; R] {
 }
 
 /// The registers of a tile of `R` numbers, an even number of them, in another type.
+///
+/// An odd number does not compile:
+/// ```compile_fail,E0080
+/// let halves: [f32; 3] = kernel_core::device::cast_each::<i32, f32, 3>(|r| r as i32);
+/// ```
 #[inline(always)]
 pub fn cast_each<A: Mem + Cast<B>, B: Mem, const R: usize>(f: impl Fn(usize) -> A) -> [B; R] {
+    const { assert!(R.is_multiple_of(2), "registers are converted in pairs") };
     let mut out = MaybeUninit::<[B; R]>::uninit();
     let mut r = 0;
     while r < R {
         let [low, high] = A::cast_pair([f(r), f(r + 1)]);
-        // SAFETY: r + 1 < R.
+        // SAFETY: r + 1 < R, as r and R are even.
         unsafe {
             out.as_mut_ptr().cast::<B>().add(r).write(low);
             out.as_mut_ptr().cast::<B>().add(r + 1).write(high);

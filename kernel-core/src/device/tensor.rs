@@ -15,7 +15,8 @@ pub use super::hw::{
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
 pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
-    hw::tma_load::<RANK, HINT>(dst, map, coordinates(at), bar, site)
+    // SAFETY: the caller's contract.
+    unsafe { hw::tma_load::<RANK, HINT>(dst, map, coordinates(at), bar, site) }
 }
 
 /// As [`copy_box`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
@@ -31,7 +32,8 @@ pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(
     ctas: u16,
     site: u32,
 ) {
-    hw::tma_load_multicast::<RANK, HINT>(dst, map, coordinates(at), bar, ctas, site)
+    // SAFETY: the caller's contract.
+    unsafe { hw::tma_load_multicast::<RANK, HINT>(dst, map, coordinates(at), bar, ctas, site) }
 }
 
 /// This thread block's number in its cluster.
@@ -58,7 +60,8 @@ pub fn num_clusters(axis: u32) -> u64 {
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
 pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
-    hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site)
+    // SAFETY: the caller's contract.
+    unsafe { hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site) }
 }
 
 /// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it. Extents are below
@@ -145,19 +148,22 @@ pub unsafe fn wgmma<
 ) -> [D; R] {
     let (a, b) = (of_a.steps(a), of_b.steps(b));
     issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
-        hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site)
+        // SAFETY: `issue` gives `N / 2` accumulators; the operands are as this function's contract says.
+        unsafe { hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site) }
     })
 }
 
-/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain.
+/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain. The `N / 2` accumulators
+/// of a block may be read and written during that call.
 #[inline(always)]
-unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize>(
+fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize>(
     mut acc: [D; R],
     chain: Chain,
     add: bool,
     site: u32,
     product: impl Fn(*mut D, usize, usize, usize, bool),
 ) -> [D; R] {
+    const { assert!(MB * NB * N / 2 <= R, "every block has its accumulators") };
     hw::accumulators_accessed();
     if chain.first {
         hw::wgmma_fence(site);
@@ -167,7 +173,8 @@ unsafe fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const N
         let mut i = 0;
         while i < MB * NB {
             let (m, n) = (i / NB, i % NB);
-            let block = acc.as_mut_ptr().add(i * N / 2);
+            // SAFETY: block `i < MB * NB` begins within the R accumulators, by the assertion above.
+            let block = unsafe { acc.as_mut_ptr().add(i * N / 2) };
             product(block, m, n, k, add || k > 0);
             i += 1;
         }
@@ -211,7 +218,8 @@ pub unsafe fn wgmma_ra<
     });
     let b = of_b.steps(b);
     issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
-        hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site)
+        // SAFETY: `issue` gives `N / 2` accumulators; the operand is as this function's contract says.
+        unsafe { hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site) }
     })
 }
 

@@ -123,8 +123,9 @@ impl Machine {
         *times += 1;
         if *times == MOST_ASKED {
             let message = format!(
-                "thread {} has loaded {addr:#x} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
-                self.name(self.current)
+                "thread {} has loaded {} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                self.name(self.current),
+                self.global.describe(addr)
             );
             self.fail_at(Kind::EndlessWait, site, None, vec![self.current], message);
             return false;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::access::Asynchronous;
 use super::known::Agent;
 use super::machine::Machine;
+use super::memory::{read, write};
 use super::report::Kind;
 use super::shadow::Touch;
 
@@ -47,7 +48,7 @@ impl Machine {
     /// The current thread copies from global to shared memory, or zeros if there is no source; whether it may.
     ///
     /// # Safety
-    /// A source in a known region can be read.
+    /// As [`global_load`](super::step::global_load), of a source. `bytes` is 16 at most.
     pub unsafe fn copy_async(&mut self, dst: u32, src: Option<u64>, bytes: usize, site: u32) -> bool {
         let thread = self.current;
         if let Some(src) = src {
@@ -60,10 +61,10 @@ impl Machine {
         let step =
             Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
         let Some(place) = self.shared_async(&step, Touch::Write, self.here(dst), bytes) else { return false };
-        match src {
-            Some(src) => std::ptr::copy_nonoverlapping(src as *const u8, place, bytes),
-            None => place.write_bytes(0, bytes),
-        }
+        // SAFETY: the source was checked above, or can be read by the caller's contract.
+        let value = src.map_or(0, |src| unsafe { read(src as *const u8, bytes) });
+        // SAFETY: `place` has that many bytes in the CTA's shared memory.
+        unsafe { write(place, bytes, value) };
         self.tensor.threads[thread as usize].copies.add(site);
         true
     }

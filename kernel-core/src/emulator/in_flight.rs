@@ -97,7 +97,7 @@ impl Flights {
     /// The flight of a product's accumulators, or the first thread where some are of an earlier one, and its line.
     ///
     /// # Safety
-    /// Each thread's accumulators can be read and written.
+    /// The `n / 2` accumulators of each of these threads' operands can be read and written.
     unsafe fn of(
         &mut self,
         operands: &[Operands],
@@ -105,11 +105,13 @@ impl Flights {
         Product { kind, n, .. }: Product,
     ) -> Result<usize, (u32, u32)> {
         let registers = |t: u32| (0..n / 2).map(move |i| operands[t as usize].acc.wrapping_add(i));
-        let leads = *operands[threads.start as usize].acc;
+        // SAFETY: of the first thread's accumulators the first.
+        let leads = unsafe { *operands[threads.start as usize].acc };
         let known =
             self.list.iter().position(|f| f.concerns(threads.start) && (f.kind, f.n, f.first) == (kind, n, leads));
         let wrong = threads.clone().find_map(|t| {
-            let mut words = registers(t).map(|register| *register).zip(0..);
+            // SAFETY: the thread's `n / 2` accumulators can be read.
+            let mut words = registers(t).map(|register| unsafe { *register }).zip(0..);
             match known.map(|at| &self.list[at]) {
                 Some(f) => words.any(|(word, i)| word != f.first + i || !f.concerns(t)).then_some((t, f.site)),
                 None if self.list.is_empty() => None,
@@ -125,7 +127,8 @@ impl Flights {
             for t in threads {
                 for (register, i) in registers(t).zip(0..) {
                     let place = f.place(t, i as usize);
-                    f.sums[place] = register.replace(f.first + i);
+                    // SAFETY: the thread's `n / 2` accumulators can be read and written.
+                    f.sums[place] = unsafe { register.replace(f.first + i) };
                 }
             }
             at
@@ -138,7 +141,7 @@ impl Machine {
     /// flight, else what is in them. None if some of the registers are in flight otherwise.
     ///
     /// # Safety
-    /// Each thread's accumulators can be read and written.
+    /// The accumulators of each of these threads' operands, one for each two columns, can be read and written.
     pub unsafe fn take_off(
         &mut self,
         threads: Range<u32>,
@@ -147,7 +150,8 @@ impl Machine {
         site: u32,
     ) -> Option<&mut Vec<u32>> {
         let add = self.tensor.operands[self.current as usize].add;
-        let flight = match self.tensor.flights.of(&self.tensor.operands, threads, product) {
+        // SAFETY: the caller's contract.
+        let flight = match unsafe { self.tensor.flights.of(&self.tensor.operands, threads, product) } {
             Ok(at) => &mut self.tensor.flights.list[at],
             Err((t, earlier)) => {
                 let message = format!(

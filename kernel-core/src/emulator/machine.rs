@@ -76,7 +76,8 @@ impl Drop for Installed {
 pub fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
     let machine = CURRENT.get();
     assert!(!machine.is_null(), "lowered code runs only inside emulator::launch");
-    // SAFETY: set by `run`, which does not touch the machine while a fiber runs; `f` cannot suspend.
+    // SAFETY: set by `run`, which does not touch the machine while a fiber runs; `f` does not suspend, and does not call
+    // `with` again, so that this reference is the only one.
     f(unsafe { &mut *machine })
 }
 
@@ -84,7 +85,8 @@ pub fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
 #[inline]
 pub fn suspend() {
     let suspend = with(|m| m.suspends[m.current as usize]);
-    // SAFETY: the fiber that runs is this one, and its yielder lives as long.
+    // SAFETY: a fiber of the launch has entered its yielder before it ran lowered code. The fiber that runs is this one,
+    // and its yielder lives as long as its stack.
     unsafe { (*suspend).suspend(()) };
 }
 
@@ -134,7 +136,8 @@ impl Machine {
         let (slots, Program { name, run, .. }): (*const [u64], _) = (slots, self.code);
         let body = move |thread: u32, suspend: *const Suspend| {
             with(|m| m.suspends[thread as usize] = suspend);
-            // SAFETY: the caller of `launch` vouches for the code; the slots outlive the launch.
+            // SAFETY: the caller of `launch` vouches for the code with these slots, which outlive the fibers: `run` drops
+            // them before it returns.
             unsafe { run(&*slots) };
             with(|m| {
                 m.finish_work();

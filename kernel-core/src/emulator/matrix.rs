@@ -43,7 +43,7 @@ impl Machine {
         self.report.shared_loads += 1;
         self.banks.access(self.current, call, 0, off, 16);
         let Some(place) = self.shared(Touch::Read, off, 16, 0, site) else { return false };
-        // SAFETY: in the program's shared memory.
+        // SAFETY: the machine gives the place of 16 bytes in the CTA's shared memory.
         self.tensor.operands[self.current as usize].row = unsafe { super::memory::read(place, 16) };
         true
     }

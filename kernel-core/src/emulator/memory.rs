@@ -102,6 +102,8 @@ struct Span {
 pub struct Global {
     /// Known regions, and the span that each lies in: regions that overlap share one.
     regions: Vec<(Region, usize)>,
+    /// Regions of unknown extent: their names appear in reports.
+    unbounded: Vec<Region>,
     spans: Vec<Span>,
     /// Whether addresses elsewhere may be read and written.
     elsewhere: (bool, bool),
@@ -133,6 +135,7 @@ impl Global {
                 .iter()
                 .map(|&(start, end)| Span { start, end, shadow: Shadow::new((end - start) as usize, options.races) })
                 .collect(),
+            unbounded: unknown().cloned().collect(),
             elsewhere: (unknown().next().is_some(), unknown().any(|r| r.mutable)),
             last: 0,
             uninitialised: options.uninitialised,
@@ -156,7 +159,7 @@ impl Global {
         let check = r.check(1, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
-            // SAFETY: the address was found in a region.
+            // SAFETY: `find` has found all of the bytes in a region, which is memory that the launch may read.
             let same = !forbid && unsafe { r.value == Some(read(addr as *const u8, r.bytes)) };
             *benign += same as u64;
             same
@@ -210,13 +213,26 @@ impl Global {
         }
     }
 
-    /// The nearest parameter and the distance from its start.
+    /// An address as an element of the nearest parameter, and how many elements that has: `` `x[61]` (61 elements) ``.
     pub fn describe(&self, addr: u64) -> String {
-        let distance = |g: &Region| g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + g.bytes.max(1) - 1));
-        match self.regions.iter().map(|(g, _)| g).min_by_key(|g| distance(g)) {
-            Some(g) => format!("byte {} of `{}` ({} bytes)", addr as i128 - g.start as i128, g.name, g.bytes),
-            None => format!("address {addr:#x}"),
-        }
+        let distance = |g: &Region| match g.bytes {
+            Region::UNKNOWN => g.start.abs_diff(addr),
+            bytes => g.start.saturating_sub(addr).max(addr.saturating_sub(g.start + bytes.max(1) - 1)),
+        };
+        let known = self.regions.iter().map(|(g, _)| g);
+        let Some(g) = known.chain(&self.unbounded).min_by_key(|g| distance(g)) else {
+            return "an address outside every parameter".into();
+        };
+        let (bytes, element) = (i128::from(addr) - i128::from(g.start), i128::from(g.element.max(1)));
+        let inside = match bytes.rem_euclid(element) {
+            0 => String::new(),
+            byte => format!("byte {byte} of "),
+        };
+        let extent = match g.bytes {
+            Region::UNKNOWN => String::new(),
+            bytes => format!(" ({} elements)", i128::from(bytes) / element),
+        };
+        format!("{inside}`{}[{}]`{extent}", g.name, bytes.div_euclid(element))
     }
 }
 
@@ -226,26 +242,21 @@ impl Global {
 /// They can be read.
 #[inline]
 pub unsafe fn read(p: *const u8, bytes: usize) -> u128 {
-    match bytes {
-        1 => p.read() as u128,
-        2 => p.cast::<u16>().read_unaligned() as u128,
-        4 => p.cast::<u32>().read_unaligned() as u128,
-        8 => p.cast::<u64>().read_unaligned() as u128,
-        _ => p.cast::<u128>().read_unaligned(),
-    }
+    let mut v = [0; 16];
+    // SAFETY: the caller lets `bytes` be read, and `v` has room for the 16 that the range takes at most.
+    unsafe { p.copy_to_nonoverlapping(v[..bytes].as_mut_ptr(), bytes) };
+    u128::from_le_bytes(v)
 }
 
+/// Writes the low bytes of `v`, up to 16, little-endian.
+///
 /// # Safety
 /// They can be written.
 #[inline]
 pub unsafe fn write(p: *mut u8, bytes: usize, v: u128) {
-    match bytes {
-        1 => p.write(v as u8),
-        2 => p.cast::<u16>().write_unaligned(v as u16),
-        4 => p.cast::<u32>().write_unaligned(v as u32),
-        8 => p.cast::<u64>().write_unaligned(v as u64),
-        _ => p.cast::<u128>().write_unaligned(v),
-    }
+    let v = v.to_le_bytes();
+    // SAFETY: the caller lets `bytes` be written, and `v` has the 16 that the range takes at most.
+    unsafe { p.copy_from_nonoverlapping(v[..bytes].as_ptr(), bytes) };
 }
 
 /// The dynamic shared memory of a CTA, of one program at a time. What a program leaves there stays, as on hardware.
@@ -290,13 +301,13 @@ impl Shared {
         if !at.is_multiple_of(r.bytes) {
             return Err(Fault::new(Kind::Misaligned, what()));
         }
-        // SAFETY: in bounds.
+        // SAFETY: `at + r.bytes` is at most `self.bytes`, which `data` has, by the check above.
         let place = unsafe { self.data.as_mut_ptr().cast::<u8>().add(at) };
         let written_since = self.uninitialised.then_some(program_start);
         let check = r.check(program_start, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
-            // SAFETY: in bounds.
+            // SAFETY: `place` has `r.bytes` bytes in `data`, which nothing else borrows.
             let same = !forbid && unsafe { r.value == Some(read(place, r.bytes)) };
             *benign += same as u64;
             same

@@ -15,6 +15,8 @@ pub struct Region {
     pub early: bool,
     /// The parameter's name.
     pub name: String,
+    /// Bytes of an element: reports name elements, not addresses.
+    pub element: u32,
 }
 
 impl Region {
@@ -36,7 +38,9 @@ pub struct Options {
     pub banks: bool,
     /// Fail the launch on any bank conflict.
     pub forbid_bank_conflicts: bool,
-    /// Also report unordered stores of equal values to the same place.
+    /// Also report unordered stores of equal values to the same place. Lowered code stores each element once, by one
+    /// thread: a second store is a thread too many even where it does no harm, and one of two programs that store an
+    /// element races with the other on the CPU backend.
     pub forbid_same_value_stores: bool,
     /// Let shuffles order the memory accesses of their warp. PTX does not promise that: only `warp_barrier` does.
     pub shuffles_order_memory: bool,
@@ -55,7 +59,7 @@ impl Default for Options {
             uninitialised: true,
             banks: true,
             forbid_bank_conflicts: false,
-            forbid_same_value_stores: false,
+            forbid_same_value_stores: true,
             shuffles_order_memory: false,
             max_programs: 1 << 22,
             stack_bytes: 16 << 20,

@@ -93,6 +93,8 @@ fn stop() -> ! {
     }
 }
 
+/// # Safety
+/// An address outside of the known regions, where the launch allows those, can be read as lowered code says.
 #[inline]
 pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
     let allowed = with(|m| {
@@ -102,9 +104,12 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
     if !allowed {
         stop();
     }
-    read(addr as *const u8, bytes)
+    // SAFETY: the machine allows the access: it lies in a region of the launch, or elsewhere by the caller's contract.
+    unsafe { read(addr as *const u8, bytes) }
 }
 
+/// # Safety
+/// As [`global_load`], of memory that is written.
 #[inline]
 pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     let allowed = with(|m| {
@@ -114,9 +119,12 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     if !allowed {
         stop();
     }
-    write(addr as *mut u8, bytes, value);
+    // SAFETY: the machine allows the access: in a mutable region of the launch, or elsewhere by the caller's contract.
+    unsafe { write(addr as *mut u8, bytes, value) };
 }
 
+/// # Safety
+/// As [`global_load`] and [`global_store`].
 pub unsafe fn atomic(
     touch: Touch,
     addr: u64,
@@ -136,13 +144,15 @@ pub unsafe fn atomic(
     if !allowed {
         stop();
     }
-    let old = read(addr as *const u8, bytes) as u64;
+    // SAFETY: as in `global_load`.
+    let old = unsafe { read(addr as *const u8, bytes) as u64 };
     let new = if touch.writes() { replace(old) } else { old };
     if !with(|m| m.may_give(new as u128, bytes, site) && m.may_ask(touch, addr, old != new, site)) {
         stop();
     }
     if touch.writes() {
-        write(addr as *mut u8, bytes, new as u128);
+        // SAFETY: as in `global_store`.
+        unsafe { write(addr as *mut u8, bytes, new as u128) };
     }
     old
 }
@@ -160,7 +170,7 @@ pub fn shared_load(off: u32, bytes: usize, call: Access, r: usize) -> u128 {
         m.shared(Touch::Read, off, bytes, 0, call.site)
     });
     match place {
-        // SAFETY: in the CTA's shared memory.
+        // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
         Some(place) => unsafe { read(place, bytes) },
         None => stop(),
     }
@@ -177,7 +187,7 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
         m.shared(Touch::Write, off, bytes, value, call.site)
     });
     match place {
-        // SAFETY: in the CTA's shared memory.
+        // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
         Some(place) => unsafe { write(place, bytes, value) },
         None => stop(),
     }

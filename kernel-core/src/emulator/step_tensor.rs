@@ -43,16 +43,25 @@ pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
     take(|m| m.mbarrier_wait(m.here(bar), parity, site));
 }
 
+/// # Safety
+/// As [`Machine::tma_load`].
 pub unsafe fn tma_load(dst: u32, map: u64, at: &[i32], bar: u32, site: u32) {
-    take(|m| !m.tma_load(dst, map, at, bar, 1 << m.rank, site));
+    // SAFETY: the caller's contract.
+    take(|m| unsafe { !m.tma_load(dst, map, at, bar, 1 << m.rank, site) });
 }
 
+/// # Safety
+/// As [`Machine::tma_load`].
 pub unsafe fn tma_load_multicast(dst: u32, map: u64, at: &[i32], bar: u32, ctas: u16, site: u32) {
-    take(|m| !m.tma_load(dst, map, at, bar, ctas, site));
+    // SAFETY: the caller's contract.
+    take(|m| unsafe { !m.tma_load(dst, map, at, bar, ctas, site) });
 }
 
+/// # Safety
+/// As [`Machine::tma_store`].
 pub unsafe fn tma_store(src: u32, map: u64, at: &[i32], site: u32) {
-    take(|m| !m.tma_store(src, map, at, site));
+    // SAFETY: the caller's contract.
+    take(|m| unsafe { !m.tma_store(src, map, at, site) });
 }
 
 pub fn tma_store_commit() {
@@ -97,7 +106,7 @@ pub fn wgmma_wait(pending: u32, acc: &mut [u32], site: u32) {
 }
 
 /// # Safety
-/// The accumulators can be read and written until the thread goes on, and the descriptors are of shared memory.
+/// The `product.n / 2` accumulators can be read and written until the thread goes on.
 pub unsafe fn wgmma(
     product: Product,
     acc: *mut u32,
@@ -107,8 +116,10 @@ pub unsafe fn wgmma(
     site: u32,
 ) {
     take(|m| {
-        m.tensor.operands[m.current as usize] = Operands { acc, a, a_written, descriptors, add, ..Operands::default() };
-        m.wgmma(product, site)
+        m.tensor.operands[m.current as usize] =
+            Operands { acc, n: product.n, a, a_written, descriptors, add, ..Operands::default() };
+        // SAFETY: the accumulators are the caller's, for as long as the thread waits here.
+        unsafe { m.wgmma(product, site) }
     });
 }
 
@@ -140,9 +151,10 @@ fn result() -> [u32; 4] {
 }
 
 /// # Safety
-/// A source in a known region can be read.
+/// As [`global_load`](super::step::global_load), of a source.
 pub unsafe fn cp_async(dst: u32, src: Option<u64>, bytes: usize, site: u32) {
-    take(|m| !m.copy_async(dst, src, bytes, site));
+    // SAFETY: the caller's contract.
+    take(|m| unsafe { !m.copy_async(dst, src, bytes, site) });
 }
 
 pub fn cp_async_commit() {

@@ -34,8 +34,10 @@ pub struct Fences {
 /// What a thread brings to a step of tensor cores, and what it gets.
 #[derive(Clone, Copy)]
 pub struct Operands {
-    /// Accumulators of a warpgroup's product, on the thread's stack; descriptors of its operands.
+    /// Accumulators of a warpgroup's product, on the thread's stack: one for each two of its `n` columns.
     pub acc: *mut u32,
+    pub n: usize,
+    /// Descriptors of its operands.
     pub descriptors: [u64; 2],
     /// Whether what is in the accumulators counts.
     pub add: bool,
@@ -53,6 +55,7 @@ impl Default for Operands {
     fn default() -> Self {
         Operands {
             acc: ptr::null_mut(),
+            n: 0,
             descriptors: [0; 2],
             add: true,
             a: [0; 4],

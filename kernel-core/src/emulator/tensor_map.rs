@@ -67,14 +67,15 @@ impl TensorMap {
     /// The map at an address, if there is one of that rank.
     ///
     /// # Safety
-    /// An address that is not zero and a multiple of 64 can be read.
+    /// 128 bytes can be read from an address that is not zero and a multiple of 64.
     pub(super) unsafe fn at(address: u64, rank: usize) -> Result<TensorMap, String> {
         if address == 0 || address % 64 != 0 {
-            return Err(format!("no tensor map can be at {address:#x}"));
+            return Err("the address of its tensor map is zero or no multiple of 64".into());
         }
-        let map = *(address as *const TensorMap);
+        // SAFETY: the caller's contract. The address is aligned as the type is, of which all bit patterns are valid.
+        let map = unsafe { *(address as *const TensorMap) };
         if map.mark != MARK {
-            return Err(format!("no tensor map is at {address:#x}"));
+            return Err("no tensor map lies at the address that it was given".into());
         }
         if map.rank as usize != rank {
             return Err(format!("a tensor map of rank {}, coordinates of rank {rank}", map.rank));

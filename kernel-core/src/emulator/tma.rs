@@ -3,6 +3,7 @@
 use super::cluster::Place;
 use super::known::Agent;
 use super::machine::Machine;
+use super::memory::{read, write};
 use super::report::Kind;
 use super::shadow::Touch;
 use super::tensor_map::{TensorMap, swizzled};
@@ -52,8 +53,12 @@ fn pieces(addr: u64, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
 
 impl Machine {
     /// The map, if a box at `off` in shared memory lies as hardware takes it.
+    ///
+    /// # Safety
+    /// As [`TensorMap::at`].
     unsafe fn tensor_map(&mut self, address: u64, rank: usize, off: u32, site: u32) -> Option<TensorMap> {
-        match TensorMap::at(address, rank) {
+        // SAFETY: the caller's contract.
+        match unsafe { TensorMap::at(address, rank) } {
             Ok(map) => {
                 let align = if map.swizzle == 0 { 128 } else { 8 * map.swizzle };
                 if off % align == 0 {
@@ -73,7 +78,8 @@ impl Machine {
     /// Loads a box to the same place in each CTA of a mask, whose bytes count at that CTA's mbarrier; whether it may.
     ///
     /// # Safety
-    /// `map` can be read as [`TensorMap::at`] does, and its tensor in known regions.
+    /// `map` can be read as [`TensorMap::at`] does, and its tensor outside of known regions as
+    /// [`global_load`](super::step::global_load) says.
     pub unsafe fn tma_load(&mut self, dst: u32, map: u64, at: &[i32], bar: u32, ctas: u16, site: u32) -> bool {
         if ctas == 0 || ctas >> self.cluster.ctas != 0 {
             let message =
@@ -85,7 +91,8 @@ impl Machine {
         if !targets.iter().all(|&cta| self.mbarrier_begin_load(Place { cta, off: bar }, site)) {
             return false;
         }
-        let Some(map) = self.tensor_map(map, at.len(), dst, site) else { return false };
+        // SAFETY: the caller's contract.
+        let Some(map) = (unsafe { self.tensor_map(map, at.len(), dst, site) }) else { return false };
         let mut steps = Vec::with_capacity(targets.len());
         for &cta in &targets {
             let step =
@@ -103,7 +110,9 @@ impl Machine {
                 if !self.global_async(&steps, Touch::Read, addr, n) {
                     return false;
                 }
-                std::ptr::copy_nonoverlapping(addr as *const u8, bytes[row.inside.start + from..].as_mut_ptr(), n);
+                // SAFETY: the access has been checked, or the address can be read by the caller's contract.
+                let piece = unsafe { read(addr as *const u8, n) };
+                bytes[row.inside.start + from..][..n].copy_from_slice(&piece.to_le_bytes()[..n]);
             }
             for (i, chunk) in bytes.chunks(16).enumerate() {
                 let off = swizzled(dst + row.off + 16 * i as u32, map.swizzle);
@@ -111,7 +120,8 @@ impl Machine {
                     let Some(place) = self.shared_async(step, Touch::Write, Place { cta, off }, 16) else {
                         return false;
                     };
-                    std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, 16);
+                    // SAFETY: the place of 16 bytes in that CTA's shared memory.
+                    unsafe { write(place, 16, le(chunk)) };
                 }
             }
         }
@@ -124,7 +134,8 @@ impl Machine {
     /// # Safety
     /// As [`tma_load`](Self::tma_load), and the tensor may be written.
     pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
-        let Some(map) = self.tensor_map(map, at.len(), src, site) else { return false };
+        // SAFETY: the caller's contract.
+        let Some(map) = (unsafe { self.tensor_map(map, at.len(), src, site) }) else { return false };
         // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or not.
         if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {
             self.fail(
@@ -145,14 +156,17 @@ impl Machine {
                 }
                 let off = swizzled(src + row.off + 16 * i as u32, map.swizzle);
                 let Some(place) = self.shared_async(&reads, Touch::Read, self.here(off), 16) else { return false };
-                std::ptr::copy_nonoverlapping(place, chunk.as_mut_ptr(), 16);
+                // SAFETY: the place of 16 bytes in the CTA's shared memory.
+                chunk.copy_from_slice(&unsafe { read(place, 16) }.to_le_bytes());
             }
             for (from, n) in pieces(row.addr, row.inside.len()) {
                 let addr = row.addr + from as u64;
                 if !self.global_async(std::slice::from_ref(&writes), Touch::Write, addr, n) {
                     return false;
                 }
-                std::ptr::copy_nonoverlapping(bytes[row.inside.start + from..].as_ptr(), addr as *mut u8, n);
+                let piece = le(&bytes[row.inside.start + from..][..n]);
+                // SAFETY: the access has been checked, or the address can be written by the caller's contract.
+                unsafe { write(addr as *mut u8, n, piece) };
             }
         }
         self.tensor.threads[thread as usize].stores.add(site);
@@ -170,6 +184,13 @@ impl Machine {
             self.order.complete(self.current, agent, before);
         }
     }
+}
+
+/// Up to 16 bytes as a number, little-endian.
+fn le(bytes: &[u8]) -> u128 {
+    let mut all = [0; 16];
+    all[..bytes.len()].copy_from_slice(bytes);
+    u128::from_le_bytes(all)
 }
 
 fn padded(at: &[i32]) -> [i32; 5] {

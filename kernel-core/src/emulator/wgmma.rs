@@ -89,14 +89,15 @@ impl Machine {
     /// The current thread comes with its operands; whether it must wait.
     ///
     /// # Safety
-    /// Each thread's accumulators can be read and written until it goes on.
+    /// The `n / 2` accumulators of the current thread's operands can be read and written until it goes on.
     pub unsafe fn wgmma(&mut self, product: Product, site: u32) -> bool {
         let work = &mut self.tensor.threads[self.current as usize];
         work.products.add(site);
         let fences = work.fences;
         let Operands { acc, a_written, .. } = self.tensor.operands[self.current as usize];
         // Accumulators that further products of the same shape take need no fence of their own.
-        let begins = !self.tensor.flights.holds(self.current, *acc);
+        // SAFETY: the first of this thread's accumulators, by the caller's contract.
+        let begins = !self.tensor.flights.holds(self.current, unsafe { *acc });
         let missing = if fences.made == fences.waited {
             Some("since the last wgmma_wait")
         } else if begins && fences.made == fences.accessed {
@@ -113,13 +114,16 @@ impl Machine {
         }
         let Some(threads) = self.meet(State::AtMatrix { name: "wgmma", site }, WARPGROUP) else { return true };
         let first = threads.start as usize;
-        let Operands { descriptors, add, .. } = self.tensor.operands[self.current as usize];
-        let differs = |o: &Operands| (o.descriptors, o.add) != (descriptors, add);
+        let Operands { descriptors, add, n, .. } = self.tensor.operands[self.current as usize];
+        let differs = |o: &Operands| (o.descriptors, o.add, o.n) != (descriptors, add, n);
         if let Some(other) = threads.clone().find(|&t| differs(&self.tensor.operands[t as usize])) {
-            let what = if self.tensor.operands[other as usize].add == add {
-                "descriptors"
-            } else {
+            let other_operands = &self.tensor.operands[other as usize];
+            let what = if other_operands.n != n {
+                "numbers of columns"
+            } else if other_operands.add != add {
                 "scales of the accumulators"
+            } else {
+                "descriptors"
             };
             let message =
                 format!("threads {} and {} come with different {what}", self.name(self.current), self.name(other));
@@ -142,7 +146,10 @@ impl Machine {
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
             return true;
         }
-        let Some(sums) = self.take_off(threads.clone(), product, step.now.time(), site) else { return true };
+        // SAFETY: every thread of the group waits in this step, with `n / 2` accumulators of its own: all have come with
+        // the same `n`, and each came through this function's contract.
+        let sums = unsafe { self.take_off(threads.clone(), product, step.now.time(), site) };
+        let Some(sums) = sums else { return true };
         multiply(kind, n, k, &a, &b, sums);
         self.report.warp_steps += 4;
         self.leave(threads);
@@ -172,7 +179,7 @@ impl Machine {
             for k in (0..k).step_by(k_step) {
                 let off = descriptor.chunk(kind, row, k, transposed);
                 let Some(place) = self.shared_async(step, Touch::Read, self.here(off), 16) else { return false };
-                // SAFETY: in the program's shared memory.
+                // SAFETY: the machine gives the place of 16 bytes in the CTA's shared memory.
                 let bytes = unsafe { super::memory::read(place, 16) };
                 for e in 0..per_chunk {
                     let (row, k) = if transposed { (row + e, k) } else { (row, k + e) };

@@ -44,8 +44,39 @@ pub mod atomic_op {
     pub const STORE: u32 = 8;
 }
 
+/// Seals [`Scalar`]: `unsafe` code relies on the sizes and the bit patterns of its types.
+mod sealed {
+    pub trait Sealed {}
+    macro_rules! seal { ($($t:ty)+) => { $(
+        impl Sealed for $t {}
+        const _: () = assert!(size_of::<$t>() == <$t as super::Scalar>::BYTES && align_of::<$t>() <= size_of::<$t>());
+    )+ } }
+    seal! { f32 f64 super::F16 super::BF16 super::F8E4M3 super::F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 bool }
+}
+
 /// An element of a tile: `f32 f64 F16 BF16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 bool`.
-pub trait Scalar: Copy + PartialEq + PartialOrd + core::fmt::Debug + Send + Sync + 'static {
+///
+/// These are all: [`BYTES`](Scalar::BYTES) is the size of the type, which has no padding, and whose bit patterns are all
+/// valid, of `bool` 0 and 1. Other crates cannot add one:
+/// ```compile_fail,E0277
+/// # #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+/// struct Short(u8);
+/// impl kernel_core::scalar::Scalar for Short {
+///     const ZERO: Self = Short(0);
+///     const ONE: Self = Short(1);
+///     const LOWEST: Self = Short(0);
+///     const HIGHEST: Self = Short(255);
+///     const NAME: &'static str = "f32";
+///     const BYTES: usize = 4; // It is 1: a wait for accumulators would write beyond them.
+///     const IS_FLOAT: bool = false;
+///     fn min(a: Self, _: Self) -> Self { a }
+///     fn max(a: Self, _: Self) -> Self { a }
+///     fn to_bits64(self) -> u64 { self.0.into() }
+///     fn from_bits64(bits: u64) -> Self { Short(bits as u8) }
+///     fn atomic_add(a: Self, _: Self) -> Self { a }
+/// }
+/// ```
+pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::Debug + Send + Sync + 'static {
     const ZERO: Self;
     const ONE: Self;
     /// Nothing is less: the identity of `max`.

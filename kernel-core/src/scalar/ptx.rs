@@ -8,7 +8,7 @@ macro_rules! instructions {
         #[inline(always)]
         pub fn $f($($a: $t),+) -> $r {
             let r: $r;
-            // SAFETY: computes a value from values.
+            // SAFETY: it computes a value from values.
             unsafe { asm!($text, r = out($reg_out) r, $($a = in($reg) $a),+, options(pure, nomem, nostack)) };
             r
         }

@@ -3,6 +3,8 @@
 use kernel_macros::tile_kernel;
 use tile_language_tests::everywhere::{Number, everywhere, same};
 
+mod announced;
+
 /// Of numbers. Three programs have 64 elements each for 16 places; the last 16 of them are masked.
 #[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [2]), grid = [3])]
 fn numbers<T: Num>(

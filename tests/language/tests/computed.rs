@@ -176,6 +176,25 @@ fn in_turn<const B: usize, const WAY: usize>(
     z.store([0, 0], acc);
 }
 
+/// Two products of computed left operands that follow each other on the same sums: one chain, of which each link has words of
+/// its own in registers.
+#[tile_kernel(tune(B = [64], K = [32, 64], warps = [4], arch = [90]), grid = [1], emulate = [0, 1])]
+fn chain_of_computed<const B: usize, const K: usize>(
+    x: View<f16, 2>,
+    y: View<f16, 2>,
+    mut z: ViewMut<f32, 2>,
+    k: usize,
+) {
+    let mut acc = zeros::<f32>([B, B]);
+    for at in range(0, k, K) {
+        let first = (x.tile([0, at], [B, K]).to::<f32>() * 2.0).to::<f16>();
+        let second = (x.tile([B, at], [B, K]).to::<f32>() + 1.0).to::<f16>();
+        acc = dot(first, y.tile([at, 0], [K, B]), acc);
+        acc = dot(second, y.tile([at, B], [K, B]), acc);
+    }
+    z.store([0, 0], acc);
+}
+
 /// A tile that is an operand and, with another one, part of what is stored.
 #[tile_kernel(tune(B = [64], warps = [4], arch = [90]), grid = [1])]
 fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>, mut z: ViewMut<f16, 2>) {
@@ -318,4 +337,22 @@ fn operands_that_are_stored() {
     };
     let wanted = run(&Runtime::cpu());
     seeds().iter().for_each(|rt| near("stored", &run(rt), &wanted));
+}
+
+#[test]
+fn products_of_computed_operands_in_a_chain() {
+    let k = 192;
+    let whole = |v: f32| f16::from_f32((v * 4.0).round());
+    let (x, y) = (Matrix::new([128, k], k, 1, whole), Matrix::new([k, 128], 128, 2, whole));
+    for config in chain_of_computed::DESCS[0].configs {
+        let run = |rt: &Runtime| {
+            let mut z = Matrix::new([64, 64], 64, 3, |_| f32::NAN);
+            let call = chain_of_computed(view!(x), view!(y), view_mut!(z), k);
+            assert_eq!(tile_language_tests::run::taken(&call, config.id), "tma");
+            rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            z.data
+        };
+        let wanted = run(&Runtime::cpu());
+        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{}", config.id));
+    }
 }

@@ -286,8 +286,8 @@ fn bytes<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
 
 /// A slice of numbers that any bits are, as another such.
 fn as_type<A: kernel_core::Element, const N: usize>(bytes: &[[u8; N]]) -> Vec<A> {
-    assert_eq!(size_of::<A>(), N);
-    // SAFETY: A is a number of N bytes, and any bits are one.
+    assert!(size_of::<A>() == N && A::DTYPE != kernel_core::DType::Bool);
+    // SAFETY: A is an element of N bytes, and of all but `bool` any bits are one.
     bytes.iter().map(|b| unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<A>()) }).collect()
 }
 

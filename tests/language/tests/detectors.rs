@@ -64,11 +64,12 @@ fn accesses_past_a_buffer() {
         // SAFETY: the emulator checks what the kernel does not.
         rt.launch(unsafe { doubled(x.raw(), y.raw()) })
     };
-    found(|rt| run(rt, [61, 64]), outside, "a load past a buffer", &["of `x` (244 bytes)"]);
-    found(|rt| run(rt, [64, 61]), outside, "a store past a buffer", &["of `y` (244 bytes)"]);
+    found(|rt| run(rt, [61, 64]), outside, "a load past a buffer", &["`x[", "]` (61 elements)"]);
+    found(|rt| run(rt, [64, 61]), outside, "a store past a buffer", &["`y[", "]` (61 elements)"]);
     run(&Runtime::emulator(0), [64, 64]).expect("both are long enough");
     // Of plain addresses nothing is known.
     let (x, mut y) = (vec![1.0f32; 64], vec![0.0f32; 64]);
+    // SAFETY: 64 elements each, as many as the kernel touches.
     unsafe { Runtime::emulator(0).launch(doubled(x.as_ptr(), y.as_mut_ptr())) }.expect("as before");
 }
 
@@ -88,15 +89,17 @@ fn accesses_past_the_end() {
         |rt| unsafe { rt.launch(loads_unchecked(&x, &mut y.clone())) },
         outside,
         "a load past the end",
-        &["of `x` (244 bytes)"],
+        &["`x[", "]` (61 elements)"],
     );
+    // SAFETY: as above.
     found(
         |rt| unsafe { rt.launch(stores_unchecked(&y, &mut x.clone())) },
         outside,
         "a store past the end",
-        &["of `y` (244 bytes)"],
+        &["`y[", "]` (61 elements)"],
     );
     // With the bound, nothing is wrong.
+    // SAFETY: 64 elements are loaded and 61 stored.
     unsafe { Runtime::emulator(0).launch(loads_unchecked(&y, &mut x.clone())) }.expect("x is long enough");
 }
 
@@ -114,10 +117,10 @@ fn pointers_without_a_bound() {
         let mut all = vec![0.0f32; 64];
         // What is to be written, and right behind it what is only read.
         let (front, back) = all.split_at_mut(32);
-        // SAFETY: as above; the emulator stops the store that is meant.
+        // SAFETY: the emulator stops the store past the elements that the kernel may write.
         unsafe { rt.launch(through_pointers(&*back, front.as_mut_ptr(), n)) }
     };
-    found(|rt| run(rt, 32), "store to read-only memory", "a store through a pointer", &["`x`"]);
+    found(|rt| run(rt, 32), "store to read-only memory", "a store through a pointer", &["`x[0]` (32 elements)"]);
     run(&Runtime::emulator(0), 31).expect("31 elements are in front");
 }
 
@@ -139,6 +142,34 @@ fn reads_the_neighbour(x: &mut [f32], y: &mut [f32]) {
 fn stores_of_all_threads(y: &mut [u32]) {
     let i = arange(64);
     store(y, i % 16, i.to::<u32>()); // [stores of several threads]
+}
+
+#[tile_kernel(tune(warps = [2]), grid = [1])]
+fn equal_stores_of_all_threads(y: &mut [u32]) {
+    store(y, arange(64) % 16, 7); // [equal stores of several threads]
+}
+
+#[tile_kernel(tune(warps = [1]), grid = [3])]
+fn equal_stores_of_all_programs(y: &mut [u32]) {
+    store(y, 0, 7); // [equal stores of several programs]
+}
+
+/// Whoever stores last, the value is the same; but each of these is a store too many.
+#[test]
+fn equal_values_in_one_place() {
+    let race = "data race in global memory";
+    found(
+        |rt| rt.launch(equal_stores_of_all_threads(&mut vec![0; 16])),
+        race,
+        "equal stores of several threads",
+        &["`y["],
+    );
+    found(
+        |rt| rt.launch(equal_stores_of_all_programs(&mut vec![0; 16])),
+        race,
+        "equal stores of several programs",
+        &["`y[0]`"],
+    );
 }
 
 #[test]
@@ -174,7 +205,12 @@ fn scratch_that_nobody_wrote() {
         let mut scratch = rt.stream().scratch::<f32>(64)?;
         rt.launch(half_written(&mut scratch, &mut vec![0.0; 64], n))
     };
-    found(|rt| run(rt, 63), "read of uninitialised global memory", "a read of scratch", &["of `scratch` (256 bytes)"]);
+    found(
+        |rt| run(rt, 63),
+        "read of uninitialised global memory",
+        "a read of scratch",
+        &["`scratch[62]` (64 elements)"],
+    );
     run(&Runtime::emulator(0), 64).expect("all of it is written");
 }
 
@@ -196,6 +232,7 @@ fn waits_for_later_programs() {
         rt.launch_with(rt.stream(), in_a_row(&mut vec![0; 4]), &options)
     };
     let found = run(&Runtime::emulator(0), "LATER=1,warps=1").expect_err("the first waits for the second").to_string();
+    assert!(found.contains("has loaded `flags[1]` (4 elements) "), "{found}");
     assert!(found.contains(&format!("line {}: wait without end:", line("a wait for a later program"))), "{found}");
     // In ascending order each comes after the one that it waits for.
     run(&Runtime::emulator(0), "LATER=0,warps=1").expect("it runs");
@@ -244,11 +281,38 @@ mod helped {
 #[test]
 fn lines_of_helpers() {
     let x = vec![1.0f32; 32];
-    // SAFETY: as above.
+    // SAFETY: the emulator checks what the kernel does not.
     found(
         |rt| unsafe { rt.launch(helped::helped_load(&x, &mut vec![0.0; 32])) },
         "global memory access out of bounds",
         "an access of a helper",
-        &["`x`"],
+        &["`x[3", "]` (32 elements)"],
     );
+}
+
+#[tile_kernel(tune(BLOCK = [64, 1, 16], warps = [1]), grid = [cdiv(y.len(), BLOCK)], emulate = [1, 2])]
+fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
+    store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
+}
+
+/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller one.
+#[test]
+fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
+    let options = kernel_core::emulator::Options { max_programs: 8, ..Default::default() };
+    let run = |n: usize, config: Option<&'static str>| {
+        let (rt, mut y) = (Runtime::emulator_with(options.clone()), vec![0u8; n]);
+        let options = tile_host::LaunchOptions { config, ..Default::default() };
+        rt.launch_with(rt.stream(), in_parts(&mut y), &options).map(|()| assert!(y.iter().all(|&y| y == 1)))
+    };
+    // The first configuration that was emulated has a grid that fits, then the second one, then only one that was not.
+    run(8, None).expect("8 programs of 1");
+    run(128, None).expect("8 programs of 16");
+    for config in [None, Some("BLOCK=64,warps=1")] {
+        let error = run(512, config).expect_err("8 programs of 64, not emulated");
+        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=64,warps=1", .. }), "{error}");
+        assert!(!error.to_string().contains("grid"), "{error}");
+    }
+    let error = run(512, Some("BLOCK=16,warps=1")).expect_err("32 programs");
+    let Error::CannotLaunch { config: "BLOCK=16,warps=1", why, .. } = &error else { panic!("{error}") };
+    assert!(why.contains("at most 8 programs") && why.contains("which a GPU takes"), "{error}");
 }

@@ -10,7 +10,9 @@ mod ahead;
 mod batched;
 mod branches;
 mod cluster;
+mod deep;
 mod epilogue;
+mod tf32;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

@@ -9,6 +9,8 @@ mod copied;
 mod detectors;
 mod dot;
 mod early_launch;
+mod exchanges;
+mod indices;
 mod language;
 mod ranges;
 mod reductions;

@@ -4,6 +4,8 @@ use kernel_core::{AsSlice, AsSliceMut, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_language_tests::everywhere::{Number, everywhere, same};
 
+mod padded;
+
 #[tile_kernel(
     types(T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]),
     tune(M = [16], N = [32], warps = [4]),

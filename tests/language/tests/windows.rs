@@ -3,8 +3,9 @@
 use kernel_core::{Call, Element, RawArg, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Buffer, Runtime};
-use tile_language_tests::matrix::{near, values};
+use tile_language_tests::matrix::{Matrix, near, values};
 use tile_language_tests::run::{seeds, taken, with};
+use tile_language_tests::{view, view_mut};
 
 /// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices computed anew for every step.
 #[tile_kernel(
@@ -321,5 +322,103 @@ fn below_the_matrix() {
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             z.to_vec().unwrap()
         });
+    }
+}
+
+/// Tiles that begin beyond 2^31 rows and columns, where there is nothing: of pointers and of views, loaded and stored.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [1])]
+unsafe fn far<const BM: usize, const BN: usize, const BK: usize>(
+    a: *const f16,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    mut d: ViewMut<f16, 2>,
+    m: usize,
+    k: usize,
+    stride: usize,
+    from: usize,
+) {
+    let (rows, columns) = (arange(BM), arange(BK));
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in range(0, k, BK) {
+        let depth = at + columns;
+        let x =
+            load(a.add(rows.expand(1) * stride + depth.expand(0))).mask((rows.expand(1) < m) & (depth.expand(0) < k));
+        acc = dot(x, b.tile([at, 0], [BK, BN]), acc);
+        let lower = from + rows;
+        let y =
+            load(a.add(lower.expand(1) * stride + depth.expand(0))).mask((lower.expand(1) < m) & (depth.expand(0) < k));
+        acc = dot(y, b.tile([at, 0], [BK, BN]), acc);
+        acc = dot(x, b.tile([at, from], [BK, BN]), acc);
+        acc = dot(x, b.tile([at + from, 0], [BK, BN]), acc);
+    }
+    c.store([0, 0], acc.to::<f16>());
+    d.store([from, 0], acc.to::<f16>());
+    d.store([0, from], acc.to::<f16>());
+}
+
+#[test]
+fn beyond_what_a_coordinate_holds() {
+    let [m, n, k] = [64usize, 64, 128];
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (values(m * k, 1, whole), Matrix::new([k, n], n, 2, whole));
+    for from in
+        [1u64 << 20, 1 << 31, (1 << 31) + 64, (1 << 32) - 64, 1 << 32, (1 << 32) + 8, 1 << 33, 1 << 40, (1 << 62) + 32]
+    {
+        let run = |rt: &Runtime| {
+            let x = Buffer::from_slice(rt, &a).unwrap();
+            let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([m, n], n, seed, whole));
+            // SAFETY: the matrix is as large as is said.
+            let call = unsafe { far(x.raw(), view!(b), view_mut!(c), view_mut!(d), m, k, k, from) };
+            assert_eq!(taken(&call, "BM=64,BN=64,BK=64,warps=4,arch=90"), "tma", "{from}");
+            rt.launch(call).unwrap_or_else(|e| panic!("{from}: {e}"));
+            [c.data, d.data]
+        };
+        let wanted = run(&Runtime::cpu());
+        assert!(wanted[0].iter().any(|x| x.to_f32() != 0.0));
+        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{from}"));
+    }
+}
+
+/// Rows so far apart that the last of them is beyond what 64 bits count.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1])]
+fn far_apart<const BM: usize, const BN: usize, const BK: usize>(
+    a: &[f16],
+    b: View<f16, 2>,
+    c: &mut [f32],
+    m: usize,
+    k: usize,
+    stride: usize,
+) {
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in range(0, k, BK) {
+        let (rows, depth) = (arange(BM), at + arange(BK));
+        let x = load(a, rows.expand(1) * stride + depth.expand(0)).mask((rows.expand(1) < m) & (depth.expand(0) < k));
+        acc = dot(x, b.tile([at, 0], [BK, BN]), acc);
+    }
+    store(c, arange(BM).expand(1) * BN + arange(BN).expand(0), acc);
+}
+
+#[test]
+fn a_guard_is_not_fooled_by_products_that_wrap_around() {
+    let [n, k] = [64usize, 128];
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (values(64 * k, 1, whole), Matrix::new([k, n], n, 2, whole));
+    // Rows times stride is 2^64, or a little more, in all but the first.
+    for (m, stride, copied) in [
+        (64u64, k as u64, true),
+        (1 << 30, 1 << 34, false),
+        (1 << 28, (1 << 36) + 8, false),
+        ((1 << 30) + 1, 1 << 34, false),
+    ] {
+        let run = |rt: &Runtime| {
+            let mut c = vec![f32::NAN; 64 * n];
+            let call = far_apart(&a[..], view!(b), &mut c[..], m, k, stride);
+            assert_eq!(taken(&call, "BM=64,BN=64,BK=64,warps=4").starts_with("tma"), copied, "{m} {stride}");
+            rt.launch(call).unwrap_or_else(|e| panic!("{m} {stride}: {e}"));
+            c
+        };
+        let wanted = run(&Runtime::cpu());
+        assert!(wanted.iter().any(|x| *x != 0.0));
+        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{m} {stride}"));
     }
 }

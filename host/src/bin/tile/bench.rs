@@ -2,6 +2,7 @@
 
 use crate::choose::{self, Backend, Size};
 use crate::measure::{Bench, ms, tflops};
+use crate::out::outln;
 use crate::table::Table;
 use anyhow::{Result, bail};
 use kernel_core::DType;
@@ -74,7 +75,7 @@ pub fn main(args: Args) -> Result<bool> {
         }
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        outln!("{}", serde_json::to_string_pretty(&rows)?);
         return Ok(true);
     }
     let mut table = Table::new(&[

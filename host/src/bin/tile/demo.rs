@@ -2,6 +2,7 @@
 
 use crate::choose::{Backend, size_text};
 use crate::measure::{Bench, ms, tflops};
+use crate::out::outln;
 use crate::table::Table;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -17,9 +18,9 @@ pub struct Args {
 pub fn main(args: Args) -> Result<bool> {
     let rt = args.backend.open()?;
     let on_gpu = rt.device().compute_capability.is_some();
-    println!("{} operations on {}, each checked against a reference", OPERATIONS.len(), rt.device().name);
+    outln!("{} operations on {}, each checked against a reference", OPERATIONS.len(), rt.device().name);
     if !on_gpu {
-        println!("(the CPU backend; with an NVIDIA GPU and its driver the same kernels run there)");
+        outln!("(the CPU backend; with an NVIDIA GPU and its driver the same kernels run there)");
     }
     let bar = ProgressBar::new(OPERATIONS.len() as u64);
     bar.set_style(

@@ -2,6 +2,7 @@
 
 use crate::choose::Backend;
 use crate::disassembler;
+use crate::out::outln;
 use anyhow::Result;
 use kernel_build::{cache::Cache, ptxas, toolchain};
 use kernel_core::bundle::Bundle;
@@ -34,15 +35,15 @@ pub fn main(args: Args) -> Result<bool> {
     let opened = args.backend.open();
     let known = !opened.as_ref().is_err_and(|e| matches!(e.downcast_ref(), Some(Error::UnknownBackend { .. })));
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&findings)?);
+        outln!("{}", serde_json::to_string_pretty(&findings)?);
         return Ok(known);
     }
     for f in &findings {
-        println!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
-        f.how.lines().for_each(|l| println!("                          {l}"));
+        outln!("{} {:17} {}", if f.ok { "ok     " } else { "missing" }, f.what, f.found);
+        f.how.lines().for_each(|l| outln!("                          {l}"));
     }
     let taken = opened.map_or_else(|e| format!("nothing: {e}"), |rt| rt.device().name.clone());
-    println!("\n{} takes: {taken}", args.backend.name());
+    outln!("\n{} takes: {taken}", args.backend.name());
     Ok(known)
 }
 

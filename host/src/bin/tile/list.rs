@@ -1,5 +1,6 @@
 //! `tile list`
 
+use crate::out::outln;
 use crate::table::Table;
 use anyhow::Result;
 use kernel_core::KernelDesc;
@@ -60,7 +61,7 @@ pub fn main(args: Args) -> Result<bool> {
         })
         .collect();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&operations)?);
+        outln!("{}", serde_json::to_string_pretty(&operations)?);
         return Ok(true);
     }
     let mut table = Table::new(&["operation", "size", "dtypes", "configurations", "what it does"]);

@@ -8,6 +8,7 @@ mod disassembler;
 mod doctor;
 mod list;
 mod measure;
+mod out;
 mod run;
 mod show;
 mod table;
@@ -46,7 +47,18 @@ enum Command {
 /// 0: all is well. 1: something is wrong, and said. 2: the command line is wrong (by clap).
 fn main() -> ExitCode {
     die_with_the_pipe();
-    let command = Cli::parse().command;
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        // Help and the version, too.
+        Err(said) => {
+            let printed = said.print();
+            if !said.use_stderr() {
+                printed.unwrap_or_else(|e| out::fail(&e));
+            }
+            out::finish();
+            return ExitCode::from(said.exit_code() as u8);
+        }
+    };
     tile_host::warnings_to_stderr();
     let done = match command {
         Command::Doctor(a) => doctor::main(a),
@@ -58,18 +70,19 @@ fn main() -> ExitCode {
         Command::Show(a) => show::main(a),
         Command::Demo(a) => demo::main(a),
     };
+    out::finish();
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("error: {e:#}");
+            out::error(format_args!("{e:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Ends quietly, as other commands do, when what reads the output has seen enough (`| head`): Rust ignores the signal,
-/// and `println!` would panic.
+/// and the write would fail.
 fn die_with_the_pipe() {
     #[cfg(unix)]
     // SAFETY: at the start, before there is another thread.

@@ -1,6 +1,7 @@
 //! `tile run OP`
 
 use crate::choose::{self, Backend, Size};
+use crate::out::outln;
 use anyhow::{Result, anyhow};
 use std::time::{Duration, Instant};
 use tile_host::Runtime;
@@ -44,11 +45,11 @@ pub fn main(args: Args) -> Result<bool> {
         rt.name()
     );
     let (took, verdict) = attempt(&rt, problem.as_mut(), config).map_err(|e| anyhow!("{e}\nagain: {again}"))?;
-    println!("{} {} {size} on {}: {:.3} ms", op.name, dtype.name(), rt.device().name, took.as_secs_f64() * 1e3);
-    println!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);
+    outln!("{} {} {size} on {}: {:.3} ms", op.name, dtype.name(), rt.device().name, took.as_secs_f64() * 1e3);
+    outln!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);
     if let Some((i, found, wanted)) = verdict.first {
-        println!("WRONG: element {i} is {found:?}, wanted {wanted:?}");
-        println!("again: {again}");
+        outln!("WRONG: element {i} is {found:?}, wanted {wanted:?}");
+        outln!("again: {again}");
     }
     Ok(verdict.passed())
 }

@@ -1,9 +1,8 @@
 //! `tile show OP`
 
-use crate::{choose, disassembler};
+use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
-use kernel_compiler::lower::{Variant, Way};
+use kernel_compiler::{MmaPath, Variant};
 use kernel_core::bundle::Bundle;
 use kernel_core::{ConfigDesc, KernelDesc};
 use std::process::Command;
@@ -13,51 +12,67 @@ use tile_host::conformance::Operation;
 pub struct Args {
     /// The operation, or one of its kernels (see `tile list --json`)
     op: String,
-    #[arg(long, value_enum, default_value_t = Stage::Rust)]
+    /// Where the compiler stops: ast, ir, the IR after a pass (induction, copy_prop, dce, block_pointers, cluster,
+    /// pipeline_dots), axis_info, layout, plan, rust, cpu, ptx or sass
+    #[arg(long, default_value = "rust")]
     stage: Stage,
     #[arg(long)]
     dtype: Option<String>,
     /// A configuration; the first by default
     #[arg(long)]
     config: Option<String>,
-    /// The variant that asks least of its arguments, instead of the one that asks most (ptx and sass show all)
+    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, general; by default the one that asks most
+    /// of its arguments (ptx and sass show all)
+    #[arg(long, conflicts_with = "general")]
+    variant: Option<String>,
+    /// The variant that asks least of its arguments
     #[arg(long)]
     general: bool,
     /// For ptx and sass; by default the newest that was built
     #[arg(long)]
     target: Option<String>,
+    /// Instead: what the compiler could not do well, at the kernel's own lines, and what would change that
+    #[arg(long, conflicts_with_all = ["stage", "variant", "general", "target"])]
+    why: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// What was parsed
-    Ast,
-    /// Typed tile operations of one instance
-    Ir,
-    /// Which thread holds which element
-    Layout,
-    /// The thread-level Rust that is compiled for the device
-    Rust,
-    /// The block-level Rust of the CPU backend
-    Cpu,
-    /// What rustc made of the thread-level Rust
+    Compiler(kernel_compiler::Stage),
+    /// What rustc made of the thread-level Rust.
     Ptx,
-    /// What ptxas made of that
+    /// What ptxas made of that.
     Sass,
+}
+
+impl std::str::FromStr for Stage {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Stage, String> {
+        let all = kernel_compiler::Stage::ALL;
+        let names = || all.iter().map(|s| s.name()).chain(["ptx", "sass"]).collect::<Vec<_>>().join(", ");
+        match (name, all.iter().find(|s| s.name() == name)) {
+            ("ptx", _) => Ok(Stage::Ptx),
+            ("sass", _) => Ok(Stage::Sass),
+            (_, Some(&s)) => Ok(Stage::Compiler(s)),
+            _ => Err(format!("the stages are {}", names())),
+        }
+    }
 }
 
 pub fn main(args: Args) -> Result<bool> {
     let (desc, config) = find(&args)?;
+    if args.why {
+        let all = args.config.is_none();
+        why(desc, (!all).then_some(config))?;
+        return Ok(true);
+    }
     let text = match args.stage {
         Stage::Ptx => ptx(desc, config, args.target.as_deref())?,
         Stage::Sass => sass(desc, config, args.target.as_deref())?,
-        Stage::Ast => compiled(desc, config, args.general, kernel_compiler::Stage::Ast)?,
-        Stage::Ir => compiled(desc, config, args.general, kernel_compiler::Stage::Ir)?,
-        Stage::Layout => compiled(desc, config, args.general, kernel_compiler::Stage::Layout)?,
-        Stage::Rust => compiled(desc, config, args.general, kernel_compiler::Stage::Rust)?,
-        Stage::Cpu => compiled(desc, config, args.general, kernel_compiler::Stage::Cpu)?,
+        Stage::Compiler(stage) => compiled(desc, config, variant(config, &args)?, stage)?,
     };
-    print!("{text}");
+    out::write(format_args!("{text}"));
     Ok(true)
 }
 
@@ -78,20 +93,66 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
 }
 
-fn compiled(desc: &KernelDesc, config: &ConfigDesc, general: bool, stage: kernel_compiler::Stage) -> Result<String> {
+/// The remarks on a kernel: of one configuration, or of all.
+fn why(desc: &KernelDesc, config: Option<&ConfigDesc>) -> Result<()> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
+    let config = config.map(|c| c.id);
+    let found = kernel_compiler::remarks::of_kernel(source(desc)?, &libraries(), desc.name, types, config);
+    let found = found.map_err(anyhow::Error::msg)?;
+    let spills = desc.bundle.map(|_| slow(desc)).transpose()?.unwrap_or_default();
+    for r in &found {
+        println!("{}", r.in_file(desc.file));
+    }
+    spills.iter().for_each(|s| println!("{s}"));
+    if found.is_empty() && spills.is_empty() {
+        println!("nothing was missed");
+    }
+    Ok(())
+}
+
+/// The entries that ptxas spills.
+fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
+    let bundle = bundle(desc)?;
+    let mut out = vec![];
+    for entry in bundle.entries() {
+        for target in entry.targets() {
+            let usage = bundle.image_of(entry, target)?.and_then(|i| i.usage);
+            if let Some(u) = usage.filter(|u| u.spill_bytes > 0) {
+                out.push(format!(
+                    "{}: kernel `{}`, not in registers: {} spills {} bytes for {target}: use smaller tiles or more warps",
+                    desc.file, desc.name, entry.name, u.spill_bytes
+                ));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn libraries() -> kernel_compiler::Libraries {
     let mut libraries = kernel_compiler::Libraries::default();
     device_kernels::SOURCES.iter().for_each(|(name, text)| {
         libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
     });
-    kernel_compiler::show(source(desc)?, &libraries, desc.name, types, Some(config.id), variant(config, general), stage)
+    libraries
+}
+
+fn compiled(desc: &KernelDesc, config: &ConfigDesc, variant: Variant, stage: kernel_compiler::Stage) -> Result<String> {
+    let types = (!desc.types.is_empty()).then_some(desc.types);
+    kernel_compiler::show(source(desc)?, &libraries(), desc.name, types, Some(config.id), variant, stage)
         .map_err(anyhow::Error::msg)
 }
 
 /// By the end of the entry's name.
-fn variant(config: &ConfigDesc, general: bool) -> Variant {
-    let chosen = if general { config.variants.last() } else { config.variants.first() };
-    chosen.and_then(|v| kernel_compiler::named_variant(v.entry)).unwrap_or(Variant { aligned: false, way: Way::Warps })
+fn variant(config: &ConfigDesc, args: &Args) -> Result<Variant> {
+    if let Some(name) = &args.variant {
+        let all = || Variant::all().map(Variant::name).collect::<Vec<_>>().join(", ");
+        return Variant::all()
+            .find(|v| v.name() == *name)
+            .with_context(|| format!("no variant `{name}`: there are {}", all()));
+    }
+    let chosen = if args.general { config.variants.last() } else { config.variants.first() };
+    let of_entry = chosen.and_then(|v| Variant::of_entry(v.entry));
+    Ok(of_entry.unwrap_or(Variant { aligned: false, mma: MmaPath::MmaSync }))
 }
 
 fn source(desc: &KernelDesc) -> Result<&'static str> {

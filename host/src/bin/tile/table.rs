@@ -1,5 +1,7 @@
 //! Plain tables: columns as wide as their widest cell, numbers to the right.
 
+use crate::out::outln;
+
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -27,7 +29,7 @@ impl Table {
                 .iter()
                 .zip(&shape)
                 .map(|(s, &(w, right))| if right { format!("{s:>w$}") } else { format!("{s:<w$}") });
-            println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+            outln!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::choose::{self, Backend, Size};
 use crate::measure::ms;
+use crate::out::outln;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel_core::KernelDesc;
@@ -53,7 +54,7 @@ pub fn main(args: Args) -> Result<bool> {
         None => vec![op.moderate()],
     };
     let lines = Lines::of(dtypes.iter().flat_map(|&d| op.descs(d)), &sizes);
-    println!("{}", lines.line(["kernel", "size", "configuration", "ms", ""]));
+    outln!("{}", lines.line(["kernel", "size", "configuration", "ms", ""]));
     let bar = ProgressBar::new((dtypes.len() * sizes.len()) as u64);
     bar.set_style(
         ProgressStyle::with_template("{pos}/{len} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -82,7 +83,7 @@ pub fn main(args: Args) -> Result<bool> {
     if let Some(path) = args.export {
         std::fs::write(&path, rt.export_defaults()).with_context(|| format!("writing {}", path.display()))?;
     }
-    slow.iter().for_each(|s| println!("{s}"));
+    slow.iter().for_each(|s| outln!("{s}"));
     Ok(!args.check || slow.is_empty())
 }
 
@@ -102,7 +103,7 @@ fn print(lines: &Lines, kernel: &KernelDesc, size: &[u64], report: &Report) {
         };
         let notes = [(i == report.winner).then_some("chosen"), (Some(i) == report.shipped).then_some("shipped")];
         let note = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        println!("{}", lines.line([&label(kernel), &choose::size_text(size), &c.id, &time, &note]));
+        outln!("{}", lines.line([&label(kernel), &choose::size_text(size), &c.id, &time, &note]));
     }
 }
 

@@ -12,6 +12,7 @@ struct Attention<T> {
     host: [Vec<f32>; 3],
     /// Heads, those of K for several of Q, queries, keys, elements.
     extents: [usize; 5],
+    scale: f32,
     causal: bool,
     q: Matrix<T>,
     k: Matrix<T>,
@@ -35,7 +36,7 @@ impl<T: Attend + Entry> Attention<T> {
             let seen = if self.causal { (query + 1 + keys).saturating_sub(queries) } else { keys };
             let first = head * keys * d;
             let seen = first..first + seen * d;
-            reference::attention(&q[r * d..(r + 1) * d], &k[seen.clone()], &v[seen], scale(d) as f64)
+            reference::attention(&q[r * d..(r + 1) * d], &k[seen.clone()], &v[seen], self.scale as f64)
         };
         let wanted: Vec<(f64, f64)> = rows.par_iter().flat_map_iter(one).collect();
         // Weights are rounded before they multiply; their exponents are sums of f32.
@@ -46,14 +47,18 @@ impl<T: Attend + Entry> Attention<T> {
 pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: Attend + Entry>(rt: &Runtime, s: &Setup) -> Boxed {
         let [heads, queries, keys, d] = [s.size[0], s.size[1], s.size[2], s.size[3]].map(|n| n as usize);
-        let causal = s.seed.is_multiple_of(2);
+        let causal = s.scalar("causal", i32::from(s.seed.is_multiple_of(2)))? != 0;
+        let scale = s.scalar("scale", scale(d))?;
         // As many share keys as there are, up to 8, or none.
-        let shared = if s.seed / 2 % 2 == 0 && heads > 0 { heads >> heads.trailing_zeros().min(3) } else { heads };
+        let share = s.seed / 2 % 2 == 0 && heads > 0 && s.given.is_none();
+        let shared = if share { heads >> heads.trailing_zeros().min(3) } else { heads };
         let mut rng = data::Rng::new(s.seed);
-        let [mut q, mut k, v] =
-            [heads * queries, shared * keys, shared * keys].map(|rows| entries::<T>(&mut rng, rows * d));
-        // Of numbers within 1 all weights would be nearly the same.
-        q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
+        let mut input = |name, rows| s.input(name, rows * d, || entries::<T>(&mut rng, rows * d));
+        let (mut q, mut k, v) = (input("q", heads * queries)?, input("k", shared * keys)?, input("v", shared * keys)?);
+        if s.given.is_none() {
+            // Of numbers within 1 all weights would be nearly the same.
+            q.iter_mut().for_each(|x| *x = T::of(4.0 * x.value()));
+        }
         if s.awkward && d > 0 {
             // Queries of the last head: one with a NaN, one with an infinity.
             for (row, special) in [(1, f64::NAN), (queries, f64::INFINITY)].into_iter().take(queries) {
@@ -80,12 +85,13 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
                 bytes: (2 * (heads * queries + shared * keys) * d * size_of::<T>()) as u64,
                 flops: 4 * (heads * queries * keys * d / seen) as u64,
             },
-            state: Attention { host, extents: [heads, shared, queries, keys, d], causal, q, k, v, o },
+            state: Attention { host, extents: [heads, shared, queries, keys, d], scale, causal, q, k, v, o },
             launch: |s: &mut Attention<T>, on| {
-                let scale = scale(s.extents[4]);
-                ops::attention::<T>(on, s.q.batch()?, s.k.batch()?, s.v.batch()?, s.o.batch_mut()?, scale, s.causal)
+                let Attention { q, k, v, o, scale, causal, .. } = s;
+                ops::attention::<T>(on, q.batch()?, k.batch()?, v.batch()?, o.batch_mut()?, *scale, *causal)
             },
             check: Attention::check,
+            outputs: |s| Ok(vec![Output::of("o", &s.o.read()?)]),
         }))
     }
     match setup.dtype {

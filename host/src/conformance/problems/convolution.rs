@@ -13,7 +13,10 @@ struct Convolution {
 pub fn convolution_1d(rt: &Runtime, s: &Setup) -> Boxed {
     let (n, taps) = (s.size[0] as usize, s.size[1] as usize);
     let mut rng = data::Rng::new(s.seed);
-    let mut host = (data::floats(&mut rng, n, -1.0, 1.0), data::floats(&mut rng, taps, -1.0, 1.0));
+    let mut host = (
+        s.input("x", n, || data::floats(&mut rng, n, -1.0, 1.0))?,
+        s.input("w", taps, || data::floats(&mut rng, taps, -1.0, 1.0))?,
+    );
     if s.awkward && n > 0 {
         // Every output that a tap of its own reaches is infinite; no other is.
         let at = rng.below(n as u64) as usize;
@@ -23,7 +26,7 @@ pub fn convolution_1d(rt: &Runtime, s: &Setup) -> Boxed {
     let outputs = if taps == 0 || n < taps { 0 } else { n - taps + 1 };
     let x = Guarded::new(rt, &host.0, f32::INFINITY, s.odd)?;
     let w = Guarded::new(rt, &host.1, f32::NAN, s.odd)?;
-    let y = Guarded::poisoned(rt, outputs, f32::NAN, s.odd)?;
+    let y = Guarded::new(rt, &vec![s.unwritten(f32::NAN); outputs], f32::NAN, s.odd)?;
     Ok(Box::new(Prepared {
         work: Work { bytes: 4 * (n + taps + outputs) as u64, flops: 2 * (outputs * taps) as u64 },
         state: Convolution { host, x, w, y },
@@ -32,5 +35,6 @@ pub fn convolution_1d(rt: &Runtime, s: &Setup) -> Boxed {
             let wanted = reference::convolution(&s.host.0, &s.host.1);
             Ok(verdict::scaled(&widen(&s.y.read()?), wanted.into_iter(), 2e-6))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }

@@ -8,7 +8,7 @@ use kernel_core::{DType, bf16, f16};
 pub const SLOPE: f32 = 0.01;
 
 /// f32, f16 and bf16 as numbers.
-trait Number: Float + PartialEq + Into<f64> {
+trait Number: Float + Pattern + PartialEq + Into<f64> {
     fn of(v: f32) -> Self;
     const NAN: Self;
     /// Half an ulp, relative.
@@ -35,9 +35,9 @@ macro_rules! by_dtype { ($setup:expr, $f:ident($($a:expr),*)) => { match $setup.
     _ => $f::<f32>($($a),*),
 } } }
 
-fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, n: usize) -> Vec<T> {
+fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, name: &str, n: usize) -> Result<Vec<T>> {
     let make = if setup.awkward { data::awkward_floats } else { data::floats };
-    make(rng, n, -6.0, 6.0).into_iter().map(T::of).collect()
+    setup.input(name, n, || make(rng, n, -6.0, 6.0).into_iter().map(T::of).collect())
 }
 
 /// Wanted in f64, found rounded to `T`: half an ulp, plus `extra` for an operation that approximates.
@@ -57,9 +57,9 @@ struct Unary<T> {
 
 fn unary_state<T: Number>(rt: &Runtime, s: &Setup) -> Result<(Work, Unary<T>)> {
     let n = s.size[0] as usize;
-    let host = input::<T>(&mut data::Rng::new(s.seed), s, n);
+    let host = input::<T>(&mut data::Rng::new(s.seed), s, "x", n)?;
     let x = Guarded::new(rt, &host, T::NAN, s.odd)?;
-    let y = Guarded::poisoned(rt, n, T::NAN, s.odd)?;
+    let y = Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd)?;
     Ok((Work { bytes: 2 * (n * size_of::<T>()) as u64, flops: 0 }, Unary { host, x, y }))
 }
 
@@ -76,6 +76,7 @@ macro_rules! unary {
                         let wanted: Vec<f64> = s.host.iter().map(|&v| $reference(v.into())).collect();
                         Ok(judge(&s.y.read()?, &wanted, $extra))
                     },
+                    outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
                 }))
             }
             by_dtype!(setup, $generic(rt, setup))
@@ -105,10 +106,10 @@ pub fn vector_add(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: Number>(rt: &Runtime, s: &Setup) -> Boxed {
         let n = s.size[0] as usize;
         let mut rng = data::Rng::new(s.seed);
-        let host = (input::<T>(&mut rng, s, n), input::<T>(&mut rng, s, n));
+        let host = (input::<T>(&mut rng, s, "a", n)?, input::<T>(&mut rng, s, "b", n)?);
         let a = Guarded::new(rt, &host.0, T::NAN, s.odd)?;
         let b = Guarded::new(rt, &host.1, T::NAN, s.odd)?;
-        let c = Guarded::poisoned(rt, n, T::NAN, s.odd)?;
+        let c = Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd)?;
         Ok(Box::new(Prepared {
             work: Work { bytes: 3 * (n * size_of::<T>()) as u64, flops: n as u64 },
             state: Binary { host, a, b, c },
@@ -117,6 +118,7 @@ pub fn vector_add(rt: &Runtime, setup: &Setup) -> Boxed {
                 let wanted: Vec<f64> = s.host.0.iter().zip(&s.host.1).map(|(&a, &b)| a.into() + b.into()).collect();
                 Ok(judge(&s.c.read()?, &wanted, 0.0))
             },
+            outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
         }))
     }
     by_dtype!(setup, of(rt, setup))
@@ -124,7 +126,7 @@ pub fn vector_add(rt: &Runtime, setup: &Setup) -> Boxed {
 
 pub fn matrix_copy(rt: &Runtime, s: &Setup) -> Boxed {
     let n = (s.size[0] * s.size[1]) as usize;
-    let host = input::<f32>(&mut data::Rng::new(s.seed), s, n);
+    let host = input::<f32>(&mut data::Rng::new(s.seed), s, "x", n)?;
     let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
     let y = Guarded::poisoned(rt, n, 7.25, s.odd)?;
     Ok(Box::new(Prepared {
@@ -135,6 +137,7 @@ pub fn matrix_copy(rt: &Runtime, s: &Setup) -> Boxed {
             let bits = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             Ok(verdict::exact(&bits(&s.y.read()?), &bits(&s.host)))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }
 
@@ -147,7 +150,7 @@ struct Rainbow {
 
 pub fn rainbow_table(rt: &Runtime, s: &Setup) -> Boxed {
     let (n, rounds) = (s.size[0] as usize, s.size[1] as u32);
-    let host = data::ints(&mut data::Rng::new(s.seed), n);
+    let host = s.input("x", n, || data::ints(&mut data::Rng::new(s.seed), n))?;
     let x = Guarded::new(rt, &host, -1, s.odd)?;
     let y = Guarded::poisoned(rt, n, 0xDEAD_BEEF, s.odd)?;
     Ok(Box::new(Prepared {
@@ -158,5 +161,6 @@ pub fn rainbow_table(rt: &Runtime, s: &Setup) -> Boxed {
             let wanted: Vec<u32> = s.host.iter().map(|&v| reference::rainbow(v, s.rounds)).collect();
             Ok(verdict::exact(&s.y.read()?, &wanted))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }

@@ -1,7 +1,7 @@
 //! gemm, batched_matmul, matmul_int8, dot_product, repack.
 
 use super::matmul::{accumulation, int_products, judge, sampled};
-use super::matrix::{Entry, Matrix, entries, floats_of, operands, specials};
+use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use crate::ops::{self, BatchMultiply, Quantisation};
 use kernel_core::{DType, bf16, f16};
@@ -23,9 +23,11 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
     let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
     let [m, n, k] = extents;
     let (alpha, beta) = SCALES[(s.seed / 2 % 4) as usize];
+    let (alpha, beta) = (s.scalar("alpha", alpha)?, s.scalar("beta", beta)?);
     let mut rng = data::Rng::new(s.seed);
-    let (a, b) = operands::<f16>(&mut rng, extents, s.awkward);
-    let old = if beta == 0.0 { vec![f16::NAN; m * n] } else { entries::<f16>(&mut rng, m * n) };
+    let (a, b) = operands::<f16>(&mut rng, s, extents)?;
+    let old =
+        s.input("c", m * n, || if beta == 0.0 { vec![f16::NAN; m * n] } else { entries::<f16>(&mut rng, m * n) })?;
     let host = [floats_of(&a), floats_of(&b), floats_of(&old)];
     let (a, b) = (Matrix::new(rt, s, &a, [1, m, k])?, Matrix::new(rt, s, &b, [1, k, n])?);
     let c = Matrix::new(rt, s, &old, [1, m, n])?;
@@ -50,6 +52,7 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
             });
             Ok(judge(&found, wanted, accumulation(DType::F16, k)))
         },
+        outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
     }))
 }
 
@@ -66,8 +69,14 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
         let extents = [s.size[0], s.size[1], s.size[2], s.size[3]].map(|n| n as usize);
         let [batch, m, n, k] = extents;
         let mut rng = data::Rng::new(s.seed);
-        let (a, b): (Vec<_>, Vec<_>) = (0..batch).map(|_| operands::<T>(&mut rng, [m, n, k], s.awkward)).unzip();
-        let (a, b) = (a.concat(), b.concat());
+        let (a, b) = match s.given {
+            Some(row) => (row.input("a", batch * m * k)?, row.input("b", batch * k * n)?),
+            None => {
+                let one = |_| random_operands::<T>(&mut rng, [m, n, k], s.awkward);
+                let (a, b): (Vec<_>, Vec<_>) = (0..batch).map(one).unzip();
+                (a.concat(), b.concat())
+            }
+        };
         let host = (floats_of(&a), floats_of(&b));
         let (a, b) = (Matrix::new(rt, s, &a, [batch, m, k])?, Matrix::new(rt, s, &b, [batch, k, n])?);
         let c = Matrix::poisoned(rt, s, [batch, m, n])?;
@@ -86,6 +95,7 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
                 };
                 Ok(judge(&s.c.read()?, (0..batch).flat_map(one), accumulation(T::DTYPE, k)))
             },
+            outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
         }))
     }
     match setup.dtype {
@@ -108,7 +118,7 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
     let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
     let [m, n, k] = extents;
     let mut rng = data::Rng::new(s.seed);
-    let host = (entries::<i8>(&mut rng, m * k), entries::<i8>(&mut rng, k * n));
+    let host = operands::<i8>(&mut rng, s, extents)?;
     let zero = |rng: &mut data::Rng| (rng.below(41) as i32 - 20) as i8;
     // Most results within the range; every other time a zero point is none, and ties are as frequent as can be.
     let mut q = Quantisation {
@@ -125,6 +135,16 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
     if s.awkward {
         // Odd sums are ties, and each order of the factors rounds them its own way.
         q = Quantisation { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, ..q };
+    }
+    if let Some(row) = s.given {
+        q = Quantisation {
+            scale_a: row.scalar("scale_a")?,
+            scale_b: row.scalar("scale_b")?,
+            scale_c: row.scalar("scale_c")?,
+            zero_a: row.scalar("zero_a")?,
+            zero_b: row.scalar("zero_b")?,
+            zero_c: row.scalar("zero_c")?,
+        };
     }
     let (a, b) = (Matrix::new(rt, s, &host.0, [1, m, k])?, Matrix::new(rt, s, &host.1, [1, k, n])?);
     let c = Matrix::poisoned(rt, s, [1, m, n])?;
@@ -147,6 +167,7 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
             let found: Vec<i8> = rows.iter().flat_map(|&r| all[r * n..(r + 1) * n].iter().copied()).collect();
             Ok(verdict::exact(&found, &wanted))
         },
+        outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
     }))
 }
 
@@ -160,14 +181,14 @@ struct Dot {
 pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
     let mut rng = data::Rng::new(s.seed);
-    let mut host = (entries::<f16>(&mut rng, n), entries::<f16>(&mut rng, n));
+    let mut host = (s.input("a", n, || entries::<f16>(&mut rng, n))?, s.input("b", n, || entries::<f16>(&mut rng, n))?);
     if s.awkward && n > 0 {
         // One of them: of several the sum is NaN.
         let at = rng.below(n as u64) as usize;
         specials(&mut rng, &mut host.0[at..][..1]);
     }
     let (a, b) = (Guarded::new(rt, &host.0, f16::NAN, s.odd)?, Guarded::new(rt, &host.1, f16::NAN, s.odd)?);
-    let y = Guarded::poisoned(rt, 1, f16::NAN, s.odd)?;
+    let y = Guarded::new(rt, &[s.unwritten(f16::NAN)], f16::NAN, s.odd)?;
     Ok(Box::new(Prepared {
         work: Work { bytes: 4 * n as u64, flops: 2 * n as u64 },
         state: Dot { host, a, b, y },
@@ -176,6 +197,7 @@ pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
             let terms: Vec<f32> = s.host.0.iter().zip(&s.host.1).map(|(a, b)| a.to_f32() * b.to_f32()).collect();
             Ok(judge(&s.y.read()?, [reference::sum(&terms)].into_iter(), 1e-6))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }
 
@@ -191,7 +213,8 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
         let mut rng = data::Rng::new(s.seed);
-        let host: Vec<T> = (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect();
+        let host: Vec<T> =
+            s.input("x", rows * cols, || (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect())?;
         let x = Matrix::new(rt, s, &host, [1, rows, cols])?;
         let (y, turned) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
         Ok(Box::new(Prepared {
@@ -206,6 +229,7 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
                 let wanted = [&s.host[..], &reference::transpose(&s.host, rows, cols)].concat();
                 Ok(verdict::exact(&[s.y.read()?, s.turned.read()?].concat(), &wanted))
             },
+            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("turned", &s.turned.read()?)]),
         }))
     }
     match setup.dtype {

@@ -180,7 +180,7 @@ where
     let extents = [s.size[0], s.size[1], s.size[2]].map(|n| n as usize);
     let [m, n, k] = extents;
     let mut rng = data::Rng::new(s.seed);
-    let (a, b) = operands::<T>(&mut rng, extents, s.awkward);
+    let (a, b) = operands::<T>(&mut rng, s, extents)?;
     let host = (floats_of(&a), floats_of(&b));
     let place = |v: Vec<T>, rows, cols, transposed| match transposed {
         true => Matrix::new(rt, s, &reference::transpose(&v, rows, cols), [1, cols, rows]),
@@ -194,6 +194,7 @@ where
         state: Product { host, extents, a, b, c, how, cut_off: rt.kind() == BackendKind::Cuda, truncated: true },
         launch,
         check: Product::check,
+        outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
     }))
 }
 

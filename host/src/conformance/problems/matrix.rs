@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::error::Error;
-use kernel_core::{DType, Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use kernel_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 
 /// An element of a matrix.
-pub(super) trait Entry: Element + PartialEq {
+pub(super) trait Entry: Pattern + PartialEq {
     fn of(v: f64) -> Self;
     fn value(self) -> f64;
     /// What outputs hold before they are written, and what is between rows.
@@ -65,7 +65,7 @@ impl<T: Entry> Matrix<T> {
     }
 
     pub fn poisoned(rt: &Runtime, s: &Setup, extents: [usize; 3]) -> Result<Self> {
-        Self::new(rt, s, &vec![T::POISON; extents.iter().product()], extents)
+        Self::new(rt, s, &vec![s.unwritten(T::POISON); extents.iter().product()], extents)
     }
 
     fn strides(&self) -> [u64; 3] {
@@ -128,8 +128,15 @@ pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize) -> Vec<T> {
     }
 }
 
-/// A, `m x k`, and B, `k x n`; if `awkward`, both with special values.
-pub(super) fn operands<T: Entry>(rng: &mut data::Rng, [m, n, k]: [usize; 3], awkward: bool) -> (Vec<T>, Vec<T>) {
+/// A, `m x k`, and B, `k x n`: the given ones, or random ones, if `awkward` both with special values.
+pub(super) fn operands<T: Entry>(rng: &mut data::Rng, s: &Setup, [m, n, k]: [usize; 3]) -> Result<(Vec<T>, Vec<T>)> {
+    match s.given {
+        Some(row) => Ok((row.input("a", m * k)?, row.input("b", k * n)?)),
+        None => Ok(random_operands(rng, [m, n, k], s.awkward)),
+    }
+}
+
+pub(super) fn random_operands<T: Entry>(rng: &mut data::Rng, [m, n, k]: [usize; 3], awkward: bool) -> (Vec<T>, Vec<T>) {
     let (mut a, mut b) = (entries::<T>(rng, m * k), entries::<T>(rng, k * n));
     if !awkward || m * n * k == 0 || T::ROUNDING == 0.0 {
         return (a, b);

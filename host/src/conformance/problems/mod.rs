@@ -10,6 +10,7 @@ pub(super) mod reduce;
 pub(super) mod reorder;
 pub(super) mod softmax;
 
+use super::pattern::{Output, Pattern};
 use super::problem::{Prepared, Problem, Setup, Work};
 use super::{data, reference, verdict};
 use crate::conformance::guarded::Guarded;

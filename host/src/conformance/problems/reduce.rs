@@ -11,9 +11,9 @@ struct Sum {
 
 pub fn reduction(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
-    let host = data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0);
+    let host = s.input("x", n, || data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0))?;
     let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
-    let y = Guarded::poisoned(rt, 1, f32::NAN, s.odd)?;
+    let y = Guarded::new(rt, &[s.unwritten(f32::NAN)], f32::NAN, s.odd)?;
     Ok(Box::new(Prepared {
         work: Work { bytes: 4 * n as u64, flops: n as u64 },
         state: Sum { host, x, y },
@@ -23,6 +23,7 @@ pub fn reduction(rt: &Runtime, s: &Setup) -> Boxed {
             // A lane adds its share one by one; rounding errors of either sign add up to far less than their bound.
             Ok(verdict::scaled(&widen(&s.y.read()?), [(sum, magnitude)].into_iter(), 1e-6))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }
 
@@ -39,8 +40,8 @@ struct Count {
 
 pub fn count_array_element(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
-    let host = data::small_ints(&mut data::Rng::new(s.seed), n, 100);
-    let k = WANTED[(s.seed % 2) as usize];
+    let host = s.input("x", n, || data::small_ints(&mut data::Rng::new(s.seed), n, 100))?;
+    let k = s.scalar("k", WANTED[(s.seed % 2) as usize])?;
     let x = Guarded::new(rt, &host, k, s.odd)?;
     let y = Guarded::poisoned(rt, 1, -7, s.odd)?;
     Ok(Box::new(Prepared {
@@ -51,6 +52,7 @@ pub fn count_array_element(rt: &Runtime, s: &Setup) -> Boxed {
             let wanted = s.host.iter().filter(|&&v| v == s.k).count() as i32;
             Ok(verdict::exact(&s.y.read()?, &[wanted]))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }
 
@@ -58,8 +60,16 @@ pub fn count_array_element(rt: &Runtime, s: &Setup) -> Boxed {
 pub fn count_2d_array_element(rt: &Runtime, s: &Setup) -> Boxed {
     let (rows, cols) = (s.size[0], s.size[1]);
     let pitch = if s.odd { 2 * cols + 1 } else { cols };
-    let host = data::small_ints(&mut data::Rng::new(s.seed), (rows * pitch) as usize, 100);
-    let k = WANTED[(s.seed % 2) as usize];
+    let k = s.scalar("k", WANTED[(s.seed % 2) as usize])?;
+    let mut host = data::small_ints(&mut data::Rng::new(s.seed), (rows * pitch) as usize, 100);
+    if let Some(row) = s.given {
+        // Beside the matrix everything is the number that is counted.
+        host.fill(k);
+        let matrix = row.input::<i32>("x", (rows * cols) as usize)?;
+        for (to, from) in host.chunks_mut(pitch.max(1) as usize).zip(matrix.chunks(cols.max(1) as usize)) {
+            to[..cols as usize].copy_from_slice(from);
+        }
+    }
     let x = Guarded::new(rt, &host, k, s.odd)?;
     let y = Guarded::poisoned(rt, 1, -7, s.odd)?;
     Ok(Box::new(Prepared {
@@ -76,5 +86,6 @@ pub fn count_2d_array_element(rt: &Runtime, s: &Setup) -> Boxed {
             let wanted = rows.flat_map(|r| &r[..cols as usize]).filter(|&&v| v == s.k).count() as i32;
             Ok(verdict::exact(&s.y.read()?, &[wanted]))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }

@@ -12,7 +12,7 @@ struct InPlace<T> {
 
 pub fn reverse_array(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
-    let mut host = data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0);
+    let mut host = s.input("x", n, || data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0))?;
     let x = Guarded::new(rt, &host, 7.25, s.odd)?;
     host.reverse();
     Ok(Box::new(Prepared {
@@ -20,12 +20,14 @@ pub fn reverse_array(rt: &Runtime, s: &Setup) -> Boxed {
         state: InPlace { wanted: host, x, width: 0, height: 0 },
         launch: |s: &mut InPlace<f32>, on| ops::reverse_array(on, s.x.get_mut()?),
         check: |s| Ok(verdict::exact(&s.x.read()?, &s.wanted)),
+        outputs: |s| Ok(vec![Output::of("x", &s.x.read()?)]),
     }))
 }
 
 pub fn color_inversion(rt: &Runtime, s: &Setup) -> Boxed {
     let (width, height) = (s.size[0], s.size[1]);
-    let mut host = data::bytes(&mut data::Rng::new(s.seed), (4 * width * height) as usize);
+    let bytes = (4 * width * height) as usize;
+    let mut host = s.input("x", bytes, || data::bytes(&mut data::Rng::new(s.seed), bytes))?;
     let x = Guarded::new(rt, &host, 0xA5, s.odd)?;
     for pixel in host.chunks_exact_mut(4) {
         pixel[..3].iter_mut().for_each(|c| *c = 255 - *c);
@@ -35,6 +37,7 @@ pub fn color_inversion(rt: &Runtime, s: &Setup) -> Boxed {
         state: InPlace { wanted: host, x, width, height },
         launch: |s: &mut InPlace<u8>, on| ops::color_inversion(on, s.x.get_mut()?, s.width, s.height),
         check: |s| Ok(verdict::exact(&s.x.read()?, &s.wanted)),
+        outputs: |s| Ok(vec![Output::of("x", &s.x.read()?)]),
     }))
 }
 
@@ -49,9 +52,9 @@ struct Transpose {
 pub fn matrix_transpose(rt: &Runtime, s: &Setup) -> Boxed {
     let (rows, cols) = (s.size[0], s.size[1]);
     let n = (rows * cols) as usize;
-    let host = data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0);
+    let host = s.input("x", n, || data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0))?;
     let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
-    let y = Guarded::poisoned(rt, n, f32::NAN, s.odd)?;
+    let y = Guarded::new(rt, &vec![s.unwritten(f32::NAN); n], f32::NAN, s.odd)?;
     Ok(Box::new(Prepared {
         work: Work { bytes: 8 * n as u64, flops: 0 },
         state: Transpose { host, rows, cols, x, y },
@@ -60,5 +63,6 @@ pub fn matrix_transpose(rt: &Runtime, s: &Setup) -> Boxed {
             let wanted = reference::transpose(&s.host, s.rows as usize, s.cols as usize);
             Ok(verdict::exact(&s.y.read()?, &wanted))
         },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
 }

@@ -10,12 +10,17 @@ const BLOCK: usize = 4096;
 
 macro_rules! kernel {
     ($name:ident, $body:ident, |$start:ident, $s:ident| $e:expr) => {
+        /// # Safety
+        /// The slots are the addresses of three arrays, of which the last is mutable, and how many elements each has.
         #[inline(always)]
         unsafe fn $body(program: &Program, $s: &[u64]) {
             let $start = program.id[0].wrapping_mul(BLOCK as u64);
             $e
         }
+        /// # Safety
+        /// As of the body.
         unsafe fn $name(program: &Program, slots: &[u64]) {
+            // SAFETY: the caller's contract.
             unsafe { cpu_dispatch!($body, program, slots) }
         }
     };
@@ -28,8 +33,11 @@ macro_rules! elementwise {
             let (x, y, z, n) = (s[0], s[1], s[2], s[3]);
             let i = |k: usize| start.wrapping_add(k as u64);
             let at = |p: u64, k: usize| p.wrapping_add(i(k).wrapping_mul(4));
+            // SAFETY: elements below `n`, which `x` has.
             let a = unsafe { $load::<f32>(&[BLOCK], BLOCK, |k| at(x, k), |k| i(k) < n, |_| 0.0) };
+            // SAFETY: elements below `n`, which `y` has.
             let b = unsafe { $load::<f32>(&[BLOCK], BLOCK, |k| at(y, k), |k| i(k) < n, |_| 0.0) };
+            // SAFETY: elements below `n`, which `z` has; both tiles have BLOCK elements.
             unsafe { $store(&[BLOCK], BLOCK, |k| at(z, k), |k| i(k) < n, |k| $f(a.at(k), b.at(k))) };
         } }
     };
@@ -45,21 +53,30 @@ elementwise! { gelu, gelu_body, load_clipped, store_clipped, |v: f32, _| {
 kernel! { sum, sum_body, |start, s| {
     let (x, z, n) = (s[0], s[2], s[3]);
     let i = |k: usize| start.wrapping_add(k as u64);
+    // SAFETY: elements below `n`, which `x` has.
     let t = unsafe { load_clipped::<f32>(&[BLOCK], BLOCK, |k| x.wrapping_add(i(k).wrapping_mul(4)), |k| i(k) < n, |_| 0.0) };
     let r = reduce_all(&t, scalar::add);
+    // SAFETY: one element for each program, of which there are fewer than elements.
     unsafe { store(&[], 1, |_| z.wrapping_add(start / BLOCK as u64 * 4), |_| true, |_| r) };
 } }
 
 /// What one thread does without tiles.
+///
+/// # Safety
+/// The slots are as of the kernels above.
 unsafe fn plain_add(_: &Program, s: &[u64]) {
     let (x, y, z) = (s[0] as *const f32, s[1] as *const f32, s[2] as *mut f32);
+    // SAFETY: `i` is less than the number of elements.
     (0..s[3] as usize).for_each(|i| unsafe { *z.add(i) = *x.add(i) + *y.add(i) });
 }
 
-fn measure(name: &str, f: crate::CpuFn, slots: &[u64], programs: usize, bytes: f64) {
+/// # Safety
+/// The slots are as `f` takes them on that many programs.
+unsafe fn measure(name: &str, f: crate::CpuFn, slots: &[u64], programs: usize, bytes: f64) {
     let best = (0..7)
         .map(|_| {
             let start = Instant::now();
+            // SAFETY: the caller's contract.
             unsafe { launch(f, [programs as u64, 1, 1], slots) };
             start.elapsed()
         })
@@ -75,16 +92,21 @@ fn bandwidth() {
     let (x, y, mut z) = (vec![1f32; n], vec![2f32; n], vec![0f32; n]);
     let slots = [x.as_ptr() as u64, y.as_ptr() as u64, z.as_mut_ptr() as u64, n as u64];
     let (programs, bytes) = (n.div_ceil(BLOCK), n as f64 * 4.0);
-    measure("vector add", add, &slots, programs, 3.0 * bytes);
-    assert!(z.iter().all(|&v| v == 3.0));
-    measure("vector add, masks checked", add_masked, &slots, programs, 3.0 * bytes);
-    measure("sum", sum, &slots, programs, bytes);
-    measure("gelu", gelu, &slots, programs, 3.0 * bytes);
-    measure("vector add in a plain loop", plain_add, &slots, 1, 3.0 * bytes);
+    // SAFETY: three arrays of `n` elements, the last mutable; every program of the grids keeps below `n`.
+    unsafe {
+        measure("vector add", add, &slots, programs, 3.0 * bytes);
+        assert!(z.iter().all(|&v| v == 3.0));
+        measure("vector add, masks checked", add_masked, &slots, programs, 3.0 * bytes);
+        measure("sum", sum, &slots, programs, bytes);
+        measure("gelu", gelu, &slots, programs, 3.0 * bytes);
+        measure("vector add in a plain loop", plain_add, &slots, 1, 3.0 * bytes);
+    }
     let start = Instant::now();
+    // SAFETY: as above.
     (0..1000).for_each(|_| unsafe { launch(add, [1, 1, 1], &slots) });
     println!("launch of one program: {:?}", start.elapsed() / 1000);
     let start = Instant::now();
+    // SAFETY: as above.
     (0..1000).for_each(|_| unsafe { launch(add, [16, 1, 1], &slots) });
     println!("launch of 16 programs: {:?}", start.elapsed() / 1000);
 }

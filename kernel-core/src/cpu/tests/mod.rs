@@ -4,6 +4,10 @@ mod programs;
 mod tiles;
 
 /// Code that has no numbers.
+///
+/// # Safety
+/// The slots are addresses and numbers as `run` takes them in every program of the grid.
 unsafe fn launch(run: crate::CpuFn, grid: [u64; 3], slots: &[u64]) {
+    // SAFETY: the caller's contract.
     unsafe { super::launch(crate::CpuCode::alone(run), grid, slots) }
 }

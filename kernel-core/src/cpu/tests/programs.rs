@@ -6,9 +6,12 @@ use crate::scalar::{self, BF16, F16, atomic_op};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// # Safety
+/// The slot is the address of a counter for each program.
 unsafe fn count(program: &Program, slots: &[u64]) {
     let [x, y, z] = program.id;
     let i = x + program.grid[0] * (y + program.grid[1] * z);
+    // SAFETY: the counter of program `i`.
     let counter = unsafe { &*((slots[0] + 4 * i) as *const AtomicU32) };
     counter.fetch_add(1, Ordering::Relaxed);
 }
@@ -17,17 +20,21 @@ unsafe fn count(program: &Program, slots: &[u64]) {
 fn every_program_runs_once() {
     for grid in [[1, 1, 1], [7, 1, 1], [300, 20, 3], [1, 1, 5000], [0, 5, 5]] {
         let counts: Vec<AtomicU32> = (0..grid.iter().product()).map(|_| AtomicU32::new(0)).collect();
+        // SAFETY: as many counters as programs.
         unsafe { launch(count, grid, &[counts.as_ptr() as u64]) };
         assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{grid:?}");
     }
 }
 
+/// # Safety
+/// The slot is the address of a counter.
 unsafe fn fail_at_1000(program: &Program, slots: &[u64]) {
+    // SAFETY: the counter.
     unsafe { &*(slots[0] as *const AtomicU32) }.fetch_add(1, Ordering::Relaxed);
     if program.id[0] > 2 {
         std::thread::sleep(std::time::Duration::from_micros(1));
     }
-    assert(program.id[0] != 1000, "one thousand", 42);
+    assert(program.id[0] != 1000, "one thousand", 42, program);
 }
 
 #[test]
@@ -35,10 +42,14 @@ fn a_failed_assertion_ends_the_launch() {
     let ran = AtomicU32::new(0);
     let slots = [&raw const ran as u64];
     let grid = [1 << 31, 1, 1];
+    // SAFETY: the slot is the counter's address.
     let error = catch_unwind(|| unsafe { launch(fail_at_1000, grid, &slots) }).unwrap_err();
-    assert_eq!(error.downcast_ref::<String>().unwrap(), "device_assert at line 42 failed: one thousand");
+    let failed = error.downcast_ref::<Assertion>().expect("what failed");
+    assert_eq!(failed.to_string(), "line 42: assertion failed: one thousand [program (1000, 0, 0)]");
     assert!(ran.load(Ordering::Relaxed) < 1 << 24);
-    unsafe { launch(count, [1, 1, 1], &slots) }; // the pool lives on
+    // The pool lives on.
+    // SAFETY: a counter for one program.
+    unsafe { launch(count, [1, 1, 1], &slots) };
 }
 
 #[test]
@@ -48,10 +59,11 @@ fn printing() {
     assert_eq!(line, "program (1, 2, 3) x: 0.0 1.0");
 }
 
-unsafe fn atomics<T: Mem, const OP: u32>(start: T, values: &[T]) -> (T, Vec<T>) {
+fn atomics<T: Mem, const OP: u32>(start: T, values: &[T]) -> (T, Vec<T>) {
     let mut cell = [start; 2]; // a 16-bit float has a neighbour that must stay
     let addr = cell.as_mut_ptr() as u64 + T::BYTES as u64;
-    let old = atomic::<T, OP>(&[values.len()], |_| addr, |_| true, |i| values[i]);
+    // SAFETY: the second of the cells.
+    let old = unsafe { atomic::<T, OP>(&[values.len()], |_| addr, |_| true, |i| values[i]) };
     assert_eq!(cell[0], start);
     (cell[1], old.as_slice().to_vec())
 }
@@ -59,53 +71,59 @@ unsafe fn atomics<T: Mem, const OP: u32>(start: T, values: &[T]) -> (T, Vec<T>) 
 #[test]
 fn atomics_on_every_kind() {
     use atomic_op::*;
-    unsafe {
-        assert_eq!(atomics::<i32, ADD>(5, &[1, -7]), (-1, vec![5, 6]));
-        assert_eq!(atomics::<u8, ADD>(250, &[10]), (4, vec![250]));
-        assert_eq!(atomics::<f64, ADD>(0.5, &[1.0, 2.0]), (3.5, vec![0.5, 1.5]));
-        assert_eq!(atomics::<i64, MAX>(-5, &[-7, 3]), (3, vec![-5, -5]));
-        assert_eq!(atomics::<u32, MIN>(9, &[u32::MAX, 3]), (3, vec![9, 9]));
-        assert_eq!(atomics::<f32, MAX>(-1.0, &[-2.0, f32::NAN]), (-1.0, vec![-1.0, -1.0]));
-        assert_eq!(atomics::<u16, AND>(6, &[3]), (2, vec![6]));
-        assert_eq!(atomics::<i8, OR>(-128, &[1]), (-127, vec![-128]));
-        assert_eq!(atomics::<bool, XOR>(true, &[true]), (false, vec![true]));
-        assert_eq!(atomics::<f32, XCHG>(1.0, &[2.0, 3.0]), (3.0, vec![1.0, 2.0]));
-        assert_eq!(atomics::<u64, LOAD>(1 << 40, &[2, 3]), (1 << 40, vec![1 << 40, 1 << 40]));
-        assert_eq!(atomics::<u8, LOAD>(200, &[1]), (200, vec![200]));
-        assert_eq!(atomics::<u16, STORE>(9, &[2, 3]), (3, vec![0, 0]));
-        assert_eq!(atomics::<f64, STORE>(9.0, &[-1.5]), (-1.5, vec![0.0]));
-        let h = |x| F16::from_f32(x);
-        assert_eq!(atomics::<F16, ADD>(h(1.0), &[h(0.5), h(2.0)]), (h(3.5), vec![h(1.0), h(1.5)]));
-        let b = |x| BF16::from_f32(x);
-        assert_eq!(atomics::<BF16, MIN>(b(1.0), &[b(2.0), b(-3.0)]), (b(-3.0), vec![b(1.0), b(1.0)]));
-    }
+    assert_eq!(atomics::<i32, ADD>(5, &[1, -7]), (-1, vec![5, 6]));
+    assert_eq!(atomics::<u8, ADD>(250, &[10]), (4, vec![250]));
+    assert_eq!(atomics::<f64, ADD>(0.5, &[1.0, 2.0]), (3.5, vec![0.5, 1.5]));
+    assert_eq!(atomics::<i64, MAX>(-5, &[-7, 3]), (3, vec![-5, -5]));
+    assert_eq!(atomics::<u32, MIN>(9, &[u32::MAX, 3]), (3, vec![9, 9]));
+    assert_eq!(atomics::<f32, MAX>(-1.0, &[-2.0, f32::NAN]), (-1.0, vec![-1.0, -1.0]));
+    assert_eq!(atomics::<u16, AND>(6, &[3]), (2, vec![6]));
+    assert_eq!(atomics::<i8, OR>(-128, &[1]), (-127, vec![-128]));
+    assert_eq!(atomics::<bool, XOR>(true, &[true]), (false, vec![true]));
+    assert_eq!(atomics::<f32, XCHG>(1.0, &[2.0, 3.0]), (3.0, vec![1.0, 2.0]));
+    assert_eq!(atomics::<u64, LOAD>(1 << 40, &[2, 3]), (1 << 40, vec![1 << 40, 1 << 40]));
+    assert_eq!(atomics::<u8, LOAD>(200, &[1]), (200, vec![200]));
+    assert_eq!(atomics::<u16, STORE>(9, &[2, 3]), (3, vec![0, 0]));
+    assert_eq!(atomics::<f64, STORE>(9.0, &[-1.5]), (-1.5, vec![0.0]));
+    let h = |x| F16::from_f32(x);
+    assert_eq!(atomics::<F16, ADD>(h(1.0), &[h(0.5), h(2.0)]), (h(3.5), vec![h(1.0), h(1.5)]));
+    let b = |x| BF16::from_f32(x);
+    assert_eq!(atomics::<BF16, MIN>(b(1.0), &[b(2.0), b(-3.0)]), (b(-3.0), vec![b(1.0), b(1.0)]));
 }
 
 #[test]
 fn compare_and_swap() {
     let mut cell = [3i32];
     let addr = cell.as_mut_ptr() as u64;
+    // SAFETY: the cell, for every element.
     let old = unsafe { atomic_cas::<i32>(&[3], |_| addr, |i| i != 1, |i| [3, 3, 4][i], |i| 4 + i as i32) };
     assert_eq!((old.as_slice(), cell[0]), (&[3, 0, 4][..], 6));
 }
 
+/// # Safety
+/// The slot is the address of four sums.
 unsafe fn add_up(program: &Program, slots: &[u64]) {
     let x = program.id[0] as f32;
+    // SAFETY: sum `i` of four.
     unsafe { atomic::<f32, { atomic_op::ADD }>(&[4], |i| slots[0] + 4 * i as u64, |i| i != 2, |_| x) };
 }
 
 #[test]
 fn atomics_of_many_programs() {
-    let sums = [0f32; 4];
-    unsafe { launch(add_up, [1000, 1, 1], &[sums.as_ptr() as u64]) };
-    let read = |i: usize| unsafe { (sums.as_ptr().add(i)).read_volatile() };
-    assert_eq!([read(0), read(1), read(2), read(3)], [499_500.0, 499_500.0, 0.0, 499_500.0]);
+    let mut sums = [0f32; 4];
+    // SAFETY: the slot is the address of the sums, which are mutable.
+    unsafe { launch(add_up, [1000, 1, 1], &[sums.as_mut_ptr() as u64]) };
+    assert_eq!(sums, [499_500.0, 499_500.0, 0.0, 499_500.0]);
 }
 
 /// Each program leaves its number; the one that began last waits for all.
+///
+/// # Safety
+/// The slots are the addresses of a counter, of a word for each program, and of a sum.
 unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
     let [ticket, words, sum] = *slots else { unreachable!() };
     let n = program.grid[0];
+    // SAFETY: the counter, words of programs of the grid, the sum.
     unsafe {
         let order = atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0);
         if order % 3 == 0 {
@@ -127,21 +145,21 @@ unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
 #[test]
 fn a_program_may_wait_for_those_that_began_before_it() {
     for _ in 0..20 {
-        let (ticket, words, sum) = ([0u64; 1], vec![0u64; 500], [0u64; 1]);
-        unsafe {
-            launch(
-                wait_for_the_others,
-                [500, 1, 1],
-                &[ticket.as_ptr() as u64, words.as_ptr() as u64, sum.as_ptr() as u64],
-            )
-        };
-        assert_eq!(unsafe { sum.as_ptr().read_volatile() }, 500 * 501 / 2);
+        let (mut ticket, mut words, mut sum) = (0u64, vec![0u64; 500], 0u64);
+        let slots = [&raw mut ticket as u64, words.as_mut_ptr() as u64, &raw mut sum as u64];
+        // SAFETY: the addresses of a counter, of 500 words and of a sum, all mutable.
+        unsafe { launch(wait_for_the_others, [500, 1, 1], &slots) };
+        assert_eq!(sum, 500 * 501 / 2);
     }
 }
 
 /// The last to begin waits for a word that the one which fails does not store.
+///
+/// # Safety
+/// The slots are the addresses of a counter and of a word.
 unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
     let [ticket, word] = *slots else { unreachable!() };
+    // SAFETY: the counter.
     let order = unsafe { atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0) };
     // Long enough for the others to begin elsewhere.
     std::thread::sleep(std::time::Duration::from_millis(1));
@@ -150,7 +168,9 @@ unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
         panic!("it fails");
     }
     let begun = std::time::Instant::now();
-    while order > 1 && unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| word, |_| true, |_| 0).at(0) } == 0 {
+    // SAFETY: the word.
+    let stored = || unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| word, |_| true, |_| 0).at(0) };
+    while order > 1 && stored() == 0 {
         assert!(begun.elapsed().as_secs() < 10, "program {program:?} waits for ever");
     }
 }
@@ -158,18 +178,22 @@ unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
 #[test]
 fn nobody_waits_for_a_program_that_failed() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-    let (ticket, word) = ([0u64; 1], [0u64; 1]);
-    let slots = [ticket.as_ptr() as u64, word.as_ptr() as u64];
+    let (mut ticket, mut word) = (0u64, 0u64);
+    let slots = [&raw mut ticket as u64, &raw mut word as u64];
     let begun = std::time::Instant::now();
+    // SAFETY: the addresses of a counter and of a word, both mutable.
     let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &slots) });
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
     assert!(begun.elapsed().as_secs() < 10);
 }
 
+/// # Safety
+/// The slot is the address of four numbers.
 #[inline(always)]
 unsafe fn dispatched(program: &Program, slots: &[u64]) {
     let t = each(&[4], |i| scalar::fma(i as f32, 2.0, program.id[0] as f32));
+    // SAFETY: number `i` of four; the tile has as many elements.
     unsafe { store(&[4], 4, |i| slots[0] + 4 * i as u64, |_| true, |i| t.at(i)) };
 }
 
@@ -177,6 +201,7 @@ unsafe fn dispatched(program: &Program, slots: &[u64]) {
 fn dispatch() {
     let mut out = [0f32; 4];
     let program = Program { id: [1, 0, 0], grid: [2, 1, 1], numbers: &[] };
+    // SAFETY: the slot is the address of four numbers.
     unsafe { crate::cpu_dispatch!(dispatched, &program, &[out.as_mut_ptr() as u64]) };
     assert_eq!(out, [1.0, 3.0, 5.0, 7.0]);
 }

@@ -111,23 +111,40 @@ proptest! {
         let place = |i: usize| 1 + offset + (i / run) * (run + 3) % (900 - run) + i % run;
         let addr = |i: usize| memory.as_ptr() as u64 + 2 * place(i) as u64;
         let ok = |i: usize| mask >> (i / 3 % 64) & 1 == 1;
+        // SAFETY: `place(i)` is less than 1000, and the addresses of a run follow each other.
         let t = unsafe { load::<i16>(&[n], run, addr, ok, |i| -(i as i16)) };
         for i in 0..n {
             prop_assert_eq!(t.as_slice()[i], if ok(i) { memory[place(i)] } else { -(i as i16) });
         }
         let clip = |i: usize| place(i) >= 20 && place(i) < 300;
+        // SAFETY: as above; within a run `place` grows, so that the clip holds on an interval.
         let c = unsafe { load_clipped::<i16>(&[n], run, addr, clip, |_| 0) };
         for i in 0..n {
             prop_assert_eq!(c.as_slice()[i], if clip(i) { memory[place(i)] } else { 0 });
         }
         let (mut out, mut expected) = (vec![0i16; 1000], vec![0i16; 1000]);
         let to = out.as_mut_ptr() as u64;
+        // SAFETY: as above, of a vector that is mutable; `t` has `n` elements.
         unsafe { store(&[n], run, |i| to + 2 * place(i) as u64, ok, |i| t.at(i)) };
         for i in (0..n).filter(|&i| ok(i)) {
             expected[place(i)] = t.as_slice()[i];
         }
         prop_assert_eq!(&out, &expected);
     }
+}
+
+#[test]
+#[should_panic(expected = "tile too large")]
+fn elements_that_a_number_cannot_count_are_no_tile() {
+    // In 64 bits the product is 2: as many elements would be allocated, and others read.
+    permute(&each(&[(1 << 63) + 1, 2], |i| i as u8), &[1, 0]);
+}
+
+#[test]
+#[should_panic(expected = "tile too large")]
+fn memory_that_no_allocation_has_is_no_tile() {
+    // The next power of two is beyond 64 bits.
+    each(&[usize::MAX], |_| 0u8);
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Lane(lane), site)
 }
 
+/// # Safety
+/// As [`step::atomic`].
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
     let touch = match OP {
@@ -33,13 +35,17 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site
         atomic_op::STORE => Touch::AtomicStore,
         _ => Touch::Atomic,
     };
-    let old = step::atomic(touch, addr, T::BYTES, relaxed, site, replace);
+    // SAFETY: the caller's contract.
+    let old = unsafe { step::atomic(touch, addr, T::BYTES, relaxed, site, replace) };
     if touch == Touch::AtomicStore { T::ZERO } else { T::from_bits64(old) }
 }
 
+/// # Safety
+/// As [`step::atomic`].
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
-    T::from_bits64(step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace))
+    // SAFETY: the caller's contract.
+    T::from_bits64(unsafe { step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace) })
 }
 
 pub fn assert_failed(msg: &'static CStr, site: u32) {
@@ -75,7 +81,8 @@ impl Space for Global {
 
     #[inline]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, site: u32, _r: usize) -> Words {
-        to_words(step::global_load(addr, bytes, site), wide)
+        // SAFETY: the caller's contract, which is the trait's.
+        to_words(unsafe { step::global_load(addr, bytes, site) }, wide)
     }
 
     #[inline]
@@ -89,7 +96,8 @@ impl Space for Global {
         site: u32,
         r: usize,
     ) -> Words {
-        if ok { Self::load(addr, bytes, wide, hint, site, r) } else { other }
+        // SAFETY: the caller's contract, which is the trait's.
+        if ok { unsafe { Self::load(addr, bytes, wide, hint, site, r) } } else { other }
     }
 
     #[inline]
@@ -104,24 +112,28 @@ impl Space for Global {
         r: usize,
     ) {
         if ok {
-            Self::store(addr, bytes, wide, words, hint, site, r)
+            // SAFETY: the caller's contract, which is the trait's.
+            unsafe { Self::store(addr, bytes, wide, words, hint, site, r) }
         }
     }
 
     #[inline]
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, site: u32, _r: usize) -> u64 {
-        if ok { step::global_load(addr, bytes, site) as u64 } else { other }
+        // SAFETY: the caller's contract, which is the trait's.
+        if ok { unsafe { step::global_load(addr, bytes, site) as u64 } } else { other }
     }
 
     #[inline]
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _hint: u32, site: u32, _r: usize) {
-        step::global_store(addr, bytes, from_words(words, wide), site)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { step::global_store(addr, bytes, from_words(words, wide), site) }
     }
 
     #[inline]
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _hint: u32, site: u32, _r: usize) {
         if ok {
-            step::global_store(addr, bytes, bits as u128, site)
+            // SAFETY: the caller's contract, which is the trait's.
+            unsafe { step::global_store(addr, bytes, bits as u128, site) }
         }
     }
 }
@@ -156,7 +168,8 @@ impl Space for Shared {
         call: Access,
         r: usize,
     ) -> Words {
-        if ok { Self::load(addr, bytes, wide, hint, call, r) } else { other }
+        // SAFETY: the caller's contract, which is the trait's.
+        if ok { unsafe { Self::load(addr, bytes, wide, hint, call, r) } } else { other }
     }
 
     #[inline]
@@ -171,7 +184,8 @@ impl Space for Shared {
         r: usize,
     ) {
         if ok {
-            Self::store(addr, bytes, wide, words, hint, call, r)
+            // SAFETY: the caller's contract, which is the trait's.
+            unsafe { Self::store(addr, bytes, wide, words, hint, call, r) }
         }
     }
 

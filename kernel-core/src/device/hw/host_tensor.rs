@@ -42,12 +42,19 @@ pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {
 }
 
 /// Starts to load a box of a tensor; its bytes, with the zeros outside of the tensor, count at the mbarrier.
+///
+/// # Safety
+/// As [`step::tma_load`].
 pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, site: u32) {
-    step::tma_load(dst, map, &at, bar, site)
+    // SAFETY: the caller's contract.
+    unsafe { step::tma_load(dst, map, &at, bar, site) }
 }
 
 /// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the mbarrier
 /// at the same place in each of them.
+///
+/// # Safety
+/// As [`step::tma_load`].
 pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     dst: u32,
     map: u64,
@@ -56,13 +63,18 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     ctas: u16,
     site: u32,
 ) {
-    step::tma_load_multicast(dst, map, &at, bar, ctas, site)
+    // SAFETY: the caller's contract.
+    unsafe { step::tma_load_multicast(dst, map, &at, bar, ctas, site) }
 }
 
 /// Starts to store what of a box lies in the tensor.
+///
+/// # Safety
+/// Where `ok`, as [`step::tma_store`].
 pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
     if ok {
-        step::tma_store(src, map, &at, site);
+        // SAFETY: the caller's contract.
+        unsafe { step::tma_store(src, map, &at, site) };
         step::tma_store_commit()
     }
 }
@@ -138,13 +150,16 @@ pub fn wgmma_wait_previous(site: u32) {
 /// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are waited for are given.
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(acc: &mut [D; R], site: u32) {
     const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
-    // SAFETY: as many registers of 4 bytes, which may hold any bits.
+    // SAFETY: D is a scalar of 4 bytes, of which all bit patterns are valid. Its R registers are R words, and borrowed.
     let registers = unsafe { core::slice::from_raw_parts_mut(acc.as_mut_ptr().cast(), R) };
     step::wgmma_wait(PENDING, registers, site)
 }
 
 /// Adds a product of 64 rows and `N` columns to the accumulators of a warpgroup. Operands are given by matrix
 /// descriptors; `TA` and `TB` say that rows and columns lie side by side instead of `k`. Unless `add`, from zeros.
+///
+/// # Safety
+/// The `N / 2` accumulators at `acc` can be read and written until this function returns.
 pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool>(
     acc: *mut D,
     a: u64,
@@ -153,17 +168,15 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
     site: u32,
 ) {
     let shape = const { shape::<A, D, N>(TA || TB) };
-    step::wgmma(
-        Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] },
-        acc.cast(),
-        ([0; 4], 0),
-        [a, b],
-        add,
-        site,
-    )
+    let product = Product { kind: step::operand::<A>(), n: shape, registers: false, transposed: [TA, TB] };
+    // SAFETY: the caller's contract. D has 4 bytes, and all bit patterns are valid.
+    unsafe { step::wgmma(product, acc.cast(), ([0; 4], 0), [a, b], add, site) }
 }
 
 /// As [`wgmma`], with the left operand in registers.
+///
+/// # Safety
+/// As [`wgmma`].
 pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     acc: *mut D,
     a: Fragment,
@@ -172,14 +185,9 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     site: u32,
 ) {
     let shape = const { shape::<A, D, N>(TB) };
-    step::wgmma(
-        Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] },
-        acc.cast(),
-        (a.words, a.written),
-        [0, b],
-        add,
-        site,
-    )
+    let product = Product { kind: step::operand::<A>(), n: shape, registers: true, transposed: [false, TB] };
+    // SAFETY: the caller's contract. D has 4 bytes, and all bit patterns are valid.
+    unsafe { step::wgmma(product, acc.cast(), (a.words, a.written), [0, b], add, site) }
 }
 
 /// Columns that a warpgroup's product may have.
@@ -213,9 +221,12 @@ pub fn stmatrix(off: u32, words: [u32; 4], site: u32) {
 }
 
 /// Starts to copy from global to shared memory; zeros if not `ok`.
-pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, site: u32) {
+///
+/// # Safety
+/// Where `ok`, the source lies in memory that the launch may read, and the destination in the program's shared memory.
+pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, site: u32) {
     const { assert!(BYTES == 4 || BYTES == 8 || BYTES == 16, "copies of 4, 8 or 16 bytes") };
-    // SAFETY: lowered code names valid addresses where it allows an access.
+    // SAFETY: the caller's contract.
     unsafe { step::cp_async(dst, ok.then_some(src), BYTES as usize, site) }
 }
 

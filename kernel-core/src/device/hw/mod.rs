@@ -1,4 +1,15 @@
 //! The primitive steps, for the target at hand.
+//!
+//! # Contract
+//! Lowered code alone calls these steps, from entries that are `unsafe fn`. On the host every step panics outside
+//! [`emulator::launch`](crate::emulator::launch), and the emulated SM checks offsets into shared memory, barriers and
+//! the threads that meet. In PTX nothing checks them: the compiler that writes lowered code vouches that
+//! - offsets into shared memory, with the bytes that a step accesses there, lie in what the entry is launched with;
+//! - an mbarrier is initialised before it is used, in a thread block that has not ended;
+//! - a step of a warp, a warpgroup, a block or a cluster is reached by all of its threads.
+//!
+//! Steps that take addresses of global memory or of tensor maps, which the emulated SM cannot always check, are
+//! `unsafe fn`.
 
 use super::mem::Words;
 
@@ -39,9 +50,15 @@ pub trait Space {
     fn begin(write: bool, site: u32) -> Self::Call;
 
     /// `bytes` (1 to 16) as 64-bit words if `wide`, else as 32-bit words.
+    ///
+    /// # Safety
+    /// The bytes at `addr` may be read in this space, and `addr` is a multiple of their number.
     unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, call: Self::Call, r: usize) -> Words;
 
     /// As [`load`](Self::load) where `ok`, else `other`; without a branch.
+    ///
+    /// # Safety
+    /// Where `ok`, as [`load`](Self::load).
     unsafe fn load_words_if(
         addr: u64,
         ok: bool,
@@ -54,10 +71,17 @@ pub trait Space {
     ) -> Words;
 
     /// One element of `bytes` (1 to 8), or `other`.
+    ///
+    /// # Safety
+    /// Where `ok`, as [`load`](Self::load).
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, call: Self::Call, r: usize) -> u64;
 
+    /// # Safety
+    /// The bytes at `addr` may be written in this space, and `addr` is a multiple of their number.
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
 
+    /// # Safety
+    /// Where `ok`, as [`store`](Self::store).
     unsafe fn store_words_if(
         addr: u64,
         ok: bool,
@@ -69,6 +93,8 @@ pub trait Space {
         r: usize,
     );
 
+    /// # Safety
+    /// Where `ok`, as [`store`](Self::store).
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, call: Self::Call, r: usize);
 }
 

@@ -8,13 +8,13 @@ use crate::device::mem::Wide;
 
 #[inline(always)]
 pub fn thread() -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     unsafe { nvptx::_thread_idx_x() as u32 }
 }
 
 #[inline(always)]
 pub fn program_id(axis: u32) -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     unsafe {
         (match axis {
             0 => nvptx::_block_idx_x(),
@@ -26,7 +26,7 @@ pub fn program_id(axis: u32) -> u32 {
 
 #[inline(always)]
 pub fn num_programs(axis: u32) -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     unsafe {
         (match axis {
             0 => nvptx::_grid_dim_x(),
@@ -38,14 +38,14 @@ pub fn num_programs(axis: u32) -> u32 {
 
 #[inline(always)]
 pub fn barrier(_site: u32) {
-    // SAFETY: lowered code reaches it with every thread of the program. The intrinsic is `convergent`.
+    // SAFETY: the contract of `hw`: every thread of the block reaches it. The intrinsic is `convergent`.
     unsafe { nvptx::_syncthreads() }
 }
 
 /// What reads and writes memory before it stays before what does after it: nothing less keeps `ptxas` from moving it.
 #[inline(always)]
 pub fn in_order() {
-    // SAFETY: orders memory.
+    // SAFETY: it orders memory.
     unsafe { asm!("membar.cta;", options(nostack)) }
 }
 
@@ -73,25 +73,25 @@ const ALL_LANES: u32 = !0;
 
 #[inline(always)]
 pub fn warp_barrier(_site: u32) {
-    // SAFETY: lowered code reaches it with every lane of the warp.
+    // SAFETY: the contract of `hw`: every lane of the warp reaches it.
     unsafe { bar_warp_sync(ALL_LANES) }
 }
 
 #[inline(always)]
 pub fn fence() {
-    // SAFETY: orders memory.
+    // SAFETY: it orders memory.
     unsafe { asm!("fence.acq_rel.gpu;", options(nostack)) }
 }
 
 #[inline(always)]
 pub fn shuffle_xor(v: u32, mask: u32, _site: u32) -> u32 {
-    // SAFETY: lowered code reaches it with every lane of the warp.
+    // SAFETY: the contract of `hw`: every lane of the warp reaches it.
     unsafe { shfl_bfly(ALL_LANES, v, mask, 31) }
 }
 
 #[inline(always)]
 pub fn shuffle(v: u32, lane: u32, _site: u32) -> u32 {
-    // SAFETY: lowered code reaches it with every lane of the warp.
+    // SAFETY: the contract of `hw`: every lane of the warp reaches it.
     unsafe { shfl_idx(ALL_LANES, v, lane, 31) }
 }
 
@@ -109,7 +109,7 @@ unsafe extern "C" {
 
 #[inline(always)]
 pub fn assert_failed(msg: &'static CStr, site: u32) {
-    // SAFETY: the driver's function, given strings that end in zero.
+    // SAFETY: the driver's function, given strings that end in zero and outlive the launch.
     unsafe { __assertfail(msg.as_ptr(), c"kernel".as_ptr(), site, c"tile program".as_ptr(), 1) }
 }
 
@@ -139,6 +139,6 @@ pub fn print(msg: &'static CStr, v: Wide, site: u32) {
 /// Nothing in device code should panic; what does is a bug in the compiler that wrote it.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: ends the launch with an error.
+    // SAFETY: it ends the launch with an error.
     unsafe { asm!("trap;", options(noreturn, nostack)) }
 }

@@ -1,4 +1,8 @@
 //! Atomics in PTX, at device scope on global memory.
+//!
+//! Every function that takes an address has one contract: an element of the type may be read and written there, and the
+//! address is aligned to it. A byte is exchanged with the word around it, which every allocation of the device has as a
+//! whole; other bytes of the word keep their values.
 
 use core::arch::asm;
 
@@ -9,10 +13,13 @@ use crate::scalar::atomic_op;
 macro_rules! atom {
     ($relaxed:expr, $op:literal, $reg:ident, $word:ty, $addr:expr, $($v:expr),+) => {{
         let old: $word;
-        if $relaxed {
-            asm!(concat!("atom.relaxed.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
-        } else {
-            asm!(concat!("atom.acq_rel.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
+        // SAFETY: an element of this many bits may be read and written at the address: the contract of this module.
+        unsafe {
+            if $relaxed {
+                asm!(concat!("atom.relaxed.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
+            } else {
+                asm!(concat!("atom.acq_rel.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
+            }
         }
         old as u64
     }};
@@ -22,7 +29,10 @@ macro_rules! atom {
 macro_rules! fresh {
     ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr) => {{
         let w: $word;
-        asm!(concat!("ld.", $order, ".gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+        // SAFETY: an element of this many bits may be read at the address: the contract of this module.
+        unsafe {
+            asm!(concat!("ld.", $order, ".gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+        }
         w
     }};
 }
@@ -30,10 +40,15 @@ macro_rules! fresh {
 /// A store that others see at once.
 macro_rules! publish {
     ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr, $v:expr) => {
-        asm!(concat!("st.", $order, ".gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+        // SAFETY: an element of this many bits may be written at the address: the contract of this module.
+        unsafe {
+            asm!(concat!("st.", $order, ".gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+        }
     };
 }
 
+/// # Safety
+/// The contract of this module.
 #[inline(always)]
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _site: u32) -> T {
     let bits = v.to_bits64();
@@ -86,12 +101,16 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
         (2, atomic_op::ADD, F16) => atom!(relaxed, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
         #[cfg(target_feature = "sm_90")]
         (2, atomic_op::ADD, BF16) => atom!(relaxed, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
-        _ => return by_cas::<T, OP>(addr, v, relaxed),
+        // SAFETY: the caller's contract.
+        _ => return unsafe { by_cas::<T, OP>(addr, v, relaxed) },
     };
     T::from_bits64(old)
 }
 
 /// For what the hardware lacks. The first read need not be fresh: a stale one fails the exchange.
+///
+/// # Safety
+/// The contract of this module.
 #[inline(always)]
 unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
     let word = if T::BYTES == 1 { addr & !3 } else { addr };
@@ -104,7 +123,8 @@ unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
     loop {
         let old = T::from_bits64(seen >> shift);
         let new = place::<T>(seen, combine::<T, OP>(old, v), shift);
-        let found = cas_word::<T>(word, seen, new, relaxed);
+        // SAFETY: the caller's contract; of a byte, the word around it.
+        let found = unsafe { cas_word::<T>(word, seen, new, relaxed) };
         if found == seen {
             return old;
         }
@@ -112,10 +132,13 @@ unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
     }
 }
 
+/// # Safety
+/// The contract of this module.
 #[inline(always)]
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, _site: u32) -> T {
     if T::BYTES != 1 {
-        return T::from_bits64(cas_word::<T>(addr, expected.to_bits64(), new.to_bits64(), relaxed));
+        // SAFETY: the caller's contract.
+        return T::from_bits64(unsafe { cas_word::<T>(addr, expected.to_bits64(), new.to_bits64(), relaxed) });
     }
     let (word, shift) = (addr & !3, byte_shift::<T>(addr));
     let mut seen = fresh!("relaxed", "b32", reg32, u32, word) as u64;
@@ -123,7 +146,8 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
         let old = T::from_bits64(seen >> shift);
         // A mismatch also goes through an exchange, of the word for itself: it must order memory like one.
         let new = if old.to_bits64() == expected.to_bits64() { place::<T>(seen, new, shift) } else { seen };
-        let found = cas_word::<T>(word, seen, new, relaxed);
+        // SAFETY: the caller's contract; of a byte, the word around it.
+        let found = unsafe { cas_word::<T>(word, seen, new, relaxed) };
         if found == seen {
             return old;
         }
@@ -132,6 +156,9 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
 }
 
 /// Compare-and-swap of the type's width, of the containing word for bytes.
+///
+/// # Safety
+/// The contract of this module; of a byte, its word is at the address.
 #[inline(always)]
 unsafe fn cas_word<T: Mem>(addr: u64, expected: u64, new: u64, relaxed: bool) -> u64 {
     match T::BYTES {

@@ -8,7 +8,7 @@ use super::ptx_tensor::{load_box, policy, shared};
 #[inline(always)]
 pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
     // A release to the cluster would be a `MEMBAR`; what was read was waited for, and nothing else is told.
-    // SAFETY: the barrier was initialised, and the block has not ended.
+    // SAFETY: the contract of `hw`: the barrier was initialised, and the block has not ended.
     unsafe {
         asm!(
             "{{",
@@ -37,7 +37,10 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     _site: u32,
 ) {
     let (dst, bar) = (shared(dst), shared(bar));
-    load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
+    // SAFETY: the caller's contract.
+    unsafe {
+        load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
+    }
 }
 
 unsafe extern "C" {
@@ -56,7 +59,7 @@ unsafe extern "C" {
 /// Waits for all threads of the cluster's blocks that have not ended.
 #[inline(always)]
 pub fn cluster_sync(_site: u32) {
-    // SAFETY: every thread comes here equally often.
+    // SAFETY: the contract of `hw`: every thread of the cluster reaches it.
     unsafe {
         cluster_arrive();
         cluster_wait();
@@ -65,19 +68,19 @@ pub fn cluster_sync(_site: u32) {
 
 #[inline(always)]
 pub fn cluster_rank() -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     unsafe { ctarank() }
 }
 
 /// Clusters lie along the first axis.
 #[inline(always)]
 pub fn cluster_id(axis: u32) -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     if axis == 0 { unsafe { clusterid_x() } } else { super::ptx::program_id(axis) }
 }
 
 #[inline(always)]
 pub fn num_clusters(axis: u32) -> u32 {
-    // SAFETY: reads a special register.
+    // SAFETY: it reads a special register.
     if axis == 0 { unsafe { nclusterid_x() } } else { super::ptx::num_programs(axis) }
 }

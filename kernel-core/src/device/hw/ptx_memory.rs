@@ -172,7 +172,8 @@ impl Space for Global {
 
     #[inline(always)]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, hint: u32, _: (), _: usize) -> Words {
-        hinted!(hint, load, addr, bytes, wide, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, load, addr, bytes, wide, reg64) }
     }
 
     #[inline(always)]
@@ -186,27 +187,32 @@ impl Space for Global {
         _: (),
         _: usize,
     ) -> Words {
-        hinted!(hint, load_words_if, addr, ok, bytes, wide, other, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, load_words_if, addr, ok, bytes, wide, other, reg64) }
     }
 
     #[inline(always)]
     unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, hint: u32, _: (), _: usize) {
-        hinted!(hint, store_words_if, addr, ok, bytes, wide, words, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, store_words_if, addr, ok, bytes, wide, words, reg64) }
     }
 
     #[inline(always)]
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, _: (), _: usize) -> u64 {
-        hinted!(hint, load_if, addr, ok, bytes, other, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, load_if, addr, ok, bytes, other, reg64) }
     }
 
     #[inline(always)]
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, _: (), _: usize) {
-        hinted!(hint, store, addr, bytes, wide, words, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, store, addr, bytes, wide, words, reg64) }
     }
 
     #[inline(always)]
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, _: (), _: usize) {
-        hinted!(hint, store_if, addr, ok, bytes, bits, reg64)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { hinted!(hint, store_if, addr, ok, bytes, bits, reg64) }
     }
 }
 
@@ -229,7 +235,8 @@ impl Space for Shared {
 
     #[inline(always)]
     unsafe fn load(addr: u64, bytes: usize, wide: bool, _: u32, _: (), _: usize) -> Words {
-        load!(".shared", addr as u32, bytes, wide, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { load!(".shared", addr as u32, bytes, wide, reg32) }
     }
 
     #[inline(always)]
@@ -243,26 +250,31 @@ impl Space for Shared {
         _: (),
         _: usize,
     ) -> Words {
-        load_words_if!(".shared", addr as u32, ok, bytes, wide, other, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { load_words_if!(".shared", addr as u32, ok, bytes, wide, other, reg32) }
     }
 
     #[inline(always)]
     unsafe fn store_words_if(addr: u64, ok: bool, bytes: usize, wide: bool, words: Words, _: u32, _: (), _: usize) {
-        store_words_if!(".shared", addr as u32, ok, bytes, wide, words, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { store_words_if!(".shared", addr as u32, ok, bytes, wide, words, reg32) }
     }
 
     #[inline(always)]
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _: u32, _: (), _: usize) -> u64 {
-        load_if!(".shared", addr as u32, ok, bytes, other, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { load_if!(".shared", addr as u32, ok, bytes, other, reg32) }
     }
 
     #[inline(always)]
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _: u32, _: (), _: usize) {
-        store!(".shared", addr as u32, bytes, wide, words, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { store!(".shared", addr as u32, bytes, wide, words, reg32) }
     }
 
     #[inline(always)]
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _: u32, _: (), _: usize) {
-        store_if!(".shared", addr as u32, ok, bytes, bits, reg32)
+        // SAFETY: the caller's contract, which is the trait's.
+        unsafe { store_if!(".shared", addr as u32, ok, bytes, bits, reg32) }
     }
 }

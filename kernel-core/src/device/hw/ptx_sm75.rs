@@ -28,7 +28,7 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [
 #[inline(always)]
 fn m16n8k8(mut d: [u32; 4], [a0, a1]: [u32; 2], b: u32) -> [u32; 4] {
     let [d0, d1, d2, d3] = &mut d;
-    // SAFETY: computes values from values.
+    // SAFETY: it computes values from values; by the contract of `hw` every lane of the warp reaches it.
     unsafe {
         asm!(
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}}}, {{{6}}}, {{{0}, {1}, {2}, {3}}};",
@@ -43,7 +43,7 @@ fn m16n8k8(mut d: [u32; 4], [a0, a1]: [u32; 2], b: u32) -> [u32; 4] {
 #[inline(always)]
 fn m8n8k16(mut d: [u32; 2], a: u32, b: u32) -> [u32; 2] {
     let [d0, d1] = &mut d;
-    // SAFETY: computes values from values.
+    // SAFETY: it computes values from values; by the contract of `hw` every lane of the warp reaches it.
     unsafe {
         asm!(
             "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {{{0}, {1}}}, {{{2}}}, {{{3}}}, {{{0}, {1}}};",
@@ -55,9 +55,12 @@ fn m8n8k16(mut d: [u32; 2], a: u32, b: u32) -> [u32; 2] {
 }
 
 /// Through registers, and complete when it returns.
+///
+/// # Safety
+/// Where `ok`, `src` is valid and aligned to the bytes.
 #[inline(always)]
-pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
-    // SAFETY: lowered code allows the access where `ok`.
+pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
+    // SAFETY: the caller allows the load where `ok`; by the contract of `hw` the destination is in shared memory.
     unsafe {
         let words = Global::load_words_if(src, ok, BYTES as usize, false, [0; 4], 0, (), 0);
         Shared::store(Shared::address(dst), BYTES as usize, false, words, 0, (), 0);
@@ -67,7 +70,7 @@ pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
 /// Nothing is under way. LLVM moves no access to memory over it all the same.
 #[inline(always)]
 pub fn cp_async_commit(_site: u32) {
-    // SAFETY: does nothing.
+    // SAFETY: there is no instruction.
     unsafe { asm!("", options(nostack)) }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn shared(off: u32) -> u32 {
 
 #[inline(always)]
 pub fn mbarrier_init(bar: u32, arrivals: u32, _site: u32) {
-    // SAFETY: lowered code owns the eight bytes.
+    // SAFETY: the contract of `hw`: the barrier's eight bytes are in the program's shared memory.
     unsafe {
         asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) shared(bar), in(reg32) arrivals, options(nostack))
     }
@@ -24,13 +24,13 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, _site: u32) {
 
 #[inline(always)]
 pub fn mbarriers_ready(_site: u32) {
-    // SAFETY: orders memory.
+    // SAFETY: it orders memory.
     unsafe { asm!("fence.mbarrier_init.release.cluster;", options(nostack)) }
 }
 
 #[inline(always)]
 pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
-    // SAFETY: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialised.
     unsafe {
         asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack))
     }
@@ -39,7 +39,7 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
 /// Arrives where `ok`. Without a branch: steps of whole warps come next, which LLVM must not copy into its arms.
 #[inline(always)]
 pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
-    // SAFETY: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialised.
     unsafe {
         asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", "@ok mbarrier.arrive.shared::cta.b64 _, [{bar}];", "}}", ok = in(reg32) ok as u32, bar = in(reg32) shared(bar), options(nostack))
     }
@@ -49,7 +49,7 @@ pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
 pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
     let bar = shared(bar);
     // The loop is in PTX: seen by LLVM it could be turned, peeled or merged with another.
-    // SAFETY: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialised.
     unsafe {
         asm!(
             "{{",
@@ -73,7 +73,7 @@ unsafe extern "C" {
 
 #[inline(always)]
 pub fn group_barrier(id: u32, threads: u32, _site: u32) {
-    // SAFETY: lowered code reaches it with all of these threads.
+    // SAFETY: the contract of `hw`: all of these threads reach it.
     unsafe { barrier_of(id, threads) }
 }
 
@@ -86,7 +86,7 @@ pub fn opaque(condition: bool) -> bool {
 /// The same of a word: what is computed from it is not computed before, and kept in registers until here.
 #[inline(always)]
 pub fn opaque_word(mut word: u32) -> u32 {
-    // SAFETY: does nothing.
+    // SAFETY: there is no instruction, only a comment.
     unsafe { asm!("// {}", inout(reg32) word, options(nomem, nostack)) };
     word
 }
@@ -104,13 +104,13 @@ pub fn any_word() -> u32 {
 /// Stores of this thread before it are seen by asynchronous copies and tensor cores after it.
 #[inline(always)]
 pub fn proxy_fence(_site: u32) {
-    // SAFETY: orders memory.
+    // SAFETY: it orders memory.
     unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
 }
 
 #[inline(always)]
 pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {
-    // SAFETY: every warp of the warpgroup reaches it.
+    // SAFETY: the contract of `hw`: every warp of the warpgroup reaches it.
     unsafe {
         if INCREASE {
             asm!("setmaxnreg.inc.sync.aligned.u32 {};", const N, options(nostack))
@@ -125,7 +125,7 @@ pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {
 /// Fetches a tensor map before it is needed.
 #[inline(always)]
 pub fn prefetch_map(map: u64) {
-    // SAFETY: lowered code gives the address of one.
+    // SAFETY: a prefetch has no effect but on caches; of an address that is no map it is a fault of the launch, not an access.
     unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
 }
 
@@ -169,7 +169,8 @@ pub(super) use load_box;
 #[inline(always)]
 pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
     let (dst, bar) = (shared(dst), shared(bar));
-    load_box!(HINT, at, "", "", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar,)
+    // SAFETY: the caller's contract.
+    unsafe { load_box!(HINT, at, "", "", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar,) }
 }
 
 /// Copies a box out where `ok`, without a branch, and commits it as a group; `HINT` as of [`tma_load`].
@@ -196,32 +197,40 @@ pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, 
             }
         };
     }
-    match RANK {
-        1 => copy!(1, "{0}", 0),
-        2 => copy!(2, "{0}, {1}", 0 1),
-        _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+    // SAFETY: the caller's contract.
+    unsafe {
+        match RANK {
+            1 => copy!(1, "{0}", 0),
+            2 => copy!(2, "{0}, {1}", 0 1),
+            _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+        }
     }
 }
 
 /// Waits, of all threads, for those that copied; to the others it is nothing.
 #[inline(always)]
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
-    // SAFETY: orders this thread's copies.
+    // SAFETY: it orders this thread's copies.
     unsafe { asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack)) }
 }
 
 /// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
 #[inline(always)]
 pub fn tma_store_wait(_site: u32) {
-    // SAFETY: orders this thread's copies.
+    // SAFETY: it orders this thread's copies.
     unsafe { asm!("cp.async.bulk.wait_group 0;", options(nostack)) }
 }
 
+/// Starts to copy from global to shared memory; zeros if not `ok`.
+///
+/// # Safety
+/// Where `ok`, `src` is valid and aligned to the bytes.
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
-pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
+pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     let (dst, taken) = (shared(dst), if ok { BYTES } else { 0 });
-    // SAFETY: lowered code allows the access, and `taken` is 0 where it does not.
+    // SAFETY: the caller allows the access where `ok`, and `taken` is 0 elsewhere; by the contract of `hw` the destination is
+    // in the program's shared memory.
     unsafe {
         match BYTES {
             16 => {
@@ -240,14 +249,14 @@ pub fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async_commit(_site: u32) {
-    // SAFETY: orders this thread's copies.
+    // SAFETY: it orders this thread's copies.
     unsafe { asm!("cp.async.commit_group;", options(nostack)) }
 }
 
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn cp_async_wait<const PENDING: u32>(_site: u32) {
-    // SAFETY: orders this thread's copies.
+    // SAFETY: it orders this thread's copies.
     unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
 }
 
@@ -269,13 +278,13 @@ pub fn accumulators_accessed() {}
 
 #[inline(always)]
 pub fn wgmma_fence(_site: u32) {
-    // SAFETY: orders registers.
+    // SAFETY: it orders registers; by the contract of `hw` every warp of the warpgroup reaches it.
     unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
 }
 
 #[inline(always)]
 pub fn wgmma_commit(_site: u32) {
-    // SAFETY: orders products.
+    // SAFETY: it orders products; by the contract of `hw` every warp of the warpgroup reaches it.
     unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }
 }
 
@@ -296,17 +305,20 @@ macro_rules! columns {
 /// Waits for all products but those committed last, of which the accumulators stay as they are.
 #[inline(always)]
 pub fn wgmma_wait_previous(_site: u32) {
-    // SAFETY: orders products.
+    // SAFETY: it orders products; by the contract of `hw` every warp of the warpgroup reaches it.
     unsafe { asm!("wgmma.wait_group.sync.aligned 1;", options(nostack)) }
 }
 
 /// The accumulators of products of N columns pass through it, so that nothing that reads them moves before it.
 #[inline(always)]
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(acc: &mut [D; R], _site: u32) {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
+    const { assert!(N.is_power_of_two() || N / 2 <= R, "the registers are those of N columns") };
     let acc = acc.as_mut_ptr().cast::<u32>();
     macro_rules! wait {
         ([$($i:literal)*], $n:literal,) => {
-            // SAFETY: at most R registers of 32 bits.
+            // SAFETY: at most R registers of 32 bits, of which all bit patterns are valid: half as many as the columns
+            // that are chosen below.
             unsafe {
                 asm!(concat!("wgmma.wait_group.sync.aligned {pending};", $("/*{", $i, "}*/",)*), $(inout(reg32) *acc.add($i),)* pending = const PENDING, options(nostack))
             }
@@ -339,6 +351,7 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
     add: bool,
     _site: u32,
 ) {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
     let acc = acc.cast::<u32>();
     macro_rules! product {
         ([$first:literal $($i:literal)*], $n:literal, $types:literal, $flags:literal $(, $name:ident = $flag:expr)*) => {
@@ -364,18 +377,21 @@ pub unsafe fn wgmma<A: Mem, D: Mem, const N: usize, const TA: bool, const TB: bo
             }
         };
     }
-    match N {
-        8 => typed!(8),
-        16 => typed!(16),
-        24 => typed!(24),
-        32 => typed!(32),
-        48 => typed!(48),
-        64 => typed!(64),
-        96 => typed!(96),
-        128 => typed!(128),
-        192 => typed!(192),
-        256 => typed!(256),
-        _ => unreachable!(),
+    // SAFETY: the caller's contract; D has 4 bytes, by the assertion above.
+    unsafe {
+        match N {
+            8 => typed!(8),
+            16 => typed!(16),
+            24 => typed!(24),
+            32 => typed!(32),
+            48 => typed!(48),
+            64 => typed!(64),
+            96 => typed!(96),
+            128 => typed!(128),
+            192 => typed!(192),
+            256 => typed!(256),
+            _ => unreachable!(),
+        }
     }
 }
 
@@ -391,6 +407,7 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
     add: bool,
     _site: u32,
 ) {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
     let acc = acc.cast::<u32>();
     let [a0, a1, a2, a3] = a;
     macro_rules! product {
@@ -418,18 +435,21 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
             }
         };
     }
-    match N {
-        8 => typed!(8),
-        16 => typed!(16),
-        24 => typed!(24),
-        32 => typed!(32),
-        48 => typed!(48),
-        64 => typed!(64),
-        96 => typed!(96),
-        128 => typed!(128),
-        192 => typed!(192),
-        256 => typed!(256),
-        _ => unreachable!(),
+    // SAFETY: the caller's contract; D has 4 bytes, by the assertion above.
+    unsafe {
+        match N {
+            8 => typed!(8),
+            16 => typed!(16),
+            24 => typed!(24),
+            32 => typed!(32),
+            48 => typed!(48),
+            64 => typed!(64),
+            96 => typed!(96),
+            128 => typed!(128),
+            192 => typed!(192),
+            256 => typed!(256),
+            _ => unreachable!(),
+        }
     }
 }
 
@@ -446,6 +466,7 @@ pub const fn multiplies<A: Mem>() -> bool {
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [D; 4] {
+    const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
     let mut d = d;
     let p = d.as_mut_ptr().cast::<u32>();
     let ([a0, a1, a2, a3], [b0, b1]) = (a, b);
@@ -459,7 +480,7 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [
             )
         };
     }
-    // SAFETY: four registers of 32 bits.
+    // SAFETY: four registers of 32 bits, by the assertion above. By the contract of `hw` every lane of the warp reaches it.
     unsafe {
         match const { repr::<A>() } {
             Repr::F16 => product!("m16n8k16.row.col.f32.f16.f16.f32"),
@@ -476,7 +497,7 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [
 pub fn ldmatrix<const TRANS: bool>(off: u32, _site: u32) -> [u32; 4] {
     let at = shared(off);
     let (a, b, c, d): (u32, u32, u32, u32);
-    // SAFETY: lowered code gives rows in the program's shared memory.
+    // SAFETY: the contract of `hw`: rows in the program's shared memory, and every lane of the warp reaches it.
     unsafe {
         if TRANS {
             asm!("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{0}, {1}, {2}, {3}}}, [{4}];", out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) at, options(nostack))
@@ -491,7 +512,7 @@ pub fn ldmatrix<const TRANS: bool>(off: u32, _site: u32) -> [u32; 4] {
 #[inline(always)]
 pub fn stmatrix(off: u32, words: [u32; 4], _site: u32) {
     let [a, b, c, d] = words;
-    // SAFETY: as `ldmatrix`.
+    // SAFETY: the contract of `hw`: rows in the program's shared memory, and every lane of the warp reaches it.
     unsafe {
         asm!("stmatrix.sync.aligned.m8n8.x4.shared.b16 [{4}], {{{0}, {1}, {2}, {3}}};", in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, in(reg32) shared(off), options(nostack))
     }

@@ -200,3 +200,23 @@ fn waits_that_leave_some_in_flight() {
         program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<false, true>, Kind::RegistersInFlight, 34);
     }
 }
+
+/// Half of a warpgroup comes with accumulators of other many columns, on the same line.
+unsafe fn two_widths(_: &[u64]) {
+    ones::<F16>();
+    let mut acc = [0f32; 32];
+    h::wgmma_fence(10);
+    if d::thread() < 64 {
+        multiply::<F16, f32, 32>(&mut acc, true, 11);
+    } else {
+        multiply::<F16, f32, 64>(&mut acc, true, 11);
+    }
+    h::wgmma_commit(12);
+    h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 13);
+}
+
+#[test]
+fn a_product_does_not_reach_beyond_the_accumulators_that_a_thread_gives() {
+    let f = program(128, 16384).fails(two_widths, Kind::Divergence, 11);
+    assert!(f.message.ends_with("come with different numbers of columns"), "{f}");
+}

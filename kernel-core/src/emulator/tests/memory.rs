@@ -17,7 +17,7 @@ fn global_bounds() {
     program(64, 0).grid(2).read(&x).fresh(&mut y).scalar(100).passes(copy::<false>);
     assert_eq!(x, y);
     let f = program(64, 0).grid(2).read(&x).fresh(&mut y).scalar(100).fails(copy::<true>, Kind::GlobalOutOfBounds, 10);
-    assert_eq!(f.message, "thread 36: load of 2 bytes at byte 200 of `p0` (200 bytes)");
+    assert_eq!(f.message, "thread 36: load of 2 bytes at `p0[100]` (100 elements)");
     let f =
         program(64, 0).grid(2).read(&x).fresh(&mut short).scalar(100).fails(copy::<false>, Kind::GlobalOutOfBounds, 11);
     assert_eq!((f.program, f.threads), ([1, 0, 0], vec![35]));
@@ -37,7 +37,8 @@ fn unknown_extents_are_not_checked() {
     };
     unknown(true)(both(&mut y)).passes(copy::<true>);
     assert_eq!(y[..64], x[..64]);
-    unknown(false)(both(&mut y)).fails(copy::<true>, Kind::GlobalOutOfBounds, 11);
+    let f = unknown(false)(both(&mut y)).fails(copy::<true>, Kind::GlobalOutOfBounds, 11);
+    assert_eq!(f.message, "thread 0: store of 2 bytes at `p1[0]`");
 }
 
 #[test]
@@ -67,7 +68,9 @@ fn alignment_of_groups() {
     let x = Aligned([0.0; 136]);
     program(32, 0).read(&x.0).scalar(0).passes(wide);
     let f = program(32, 0).read(&x.0).scalar(4).fails(wide, Kind::Misaligned, 20);
-    assert!(f.message.contains("16 bytes at byte 4"), "{f}");
+    assert!(f.message.contains("16 bytes at `p0[1]` (136 elements)"), "{f}");
+    let f = program(32, 0).read(&x.0).scalar(2).fails(wide, Kind::Misaligned, 20);
+    assert!(f.message.contains("at byte 2 of `p0[0]` (136 elements)"), "{f}");
 }
 
 /// Writes all of shared memory but what `s[0]` says, then reads it.

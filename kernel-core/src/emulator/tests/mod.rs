@@ -1,5 +1,12 @@
 //! Hand-written kernels in the style of lowered code: each detector against a kernel that has the defect, and against
 //! its twin that has not.
+//!
+//! The kernels are `unsafe fn(&[u64])`, as lowered code is. Their accesses keep to the regions of their launch, or the
+//! emulated SM stops them: `Launch::run` says why a launch is sound.
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "the body of a kernel is unsafe as a whole, as that of lowered code: steps of the device library"
+)]
 
 mod asynchronous;
 mod banks;
@@ -89,7 +96,15 @@ impl<'a> Launch<'a> {
     fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialised: bool) -> Self {
         let name = format!("p{}", self.regions.len());
         let bytes = (len * size_of::<T>()) as u64;
-        self.regions.push(Region { start: start as u64, bytes, mutable, initialised, early: false, name });
+        self.regions.push(Region {
+            start: start as u64,
+            bytes,
+            mutable,
+            initialised,
+            early: false,
+            name,
+            element: size_of::<T>() as u32,
+        });
         self
     }
 
@@ -114,7 +129,8 @@ impl<'a> Launch<'a> {
         let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
-        // SAFETY: the regions are borrowed buffers.
+        // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the machine
+        // lets a kernel reach: none has an unknown extent. The tensor maps of the slots are of the tests' own.
         unsafe { launch(program, shape, &slots, &self.regions, &self.options) }
     }
 

@@ -129,9 +129,9 @@ fn what_begins_early_waits_before_it_touches_what_others_may() {
     program(32, 0).early(&[0]).read(&x).read(&y).write(&mut z).passes(begins_early::<NONE>);
     assert_eq!(z, [3.0; 32]);
     for (defect, site, says) in [
-        (begins_early::<LATE> as Run, 51, "thread 3: reads byte 12 of `p1`"),
-        (begins_early::<STORES>, 53, "writes byte 0 of `p2`"),
-        (begins_early::<NOT_DECLARED>, 50, "reads byte 0 of `p1`"),
+        (begins_early::<LATE> as Run, 51, "thread 3: reads `p1[3]`"),
+        (begins_early::<STORES>, 53, "writes `p2[0]`"),
+        (begins_early::<NOT_DECLARED>, 50, "reads `p1[0]`"),
         (begins_early::<NEVER>, 0, "no thread has waited"),
     ] {
         let f = program(32, 0).early(&[0]).read(&x).read(&y).write(&mut z).fails(defect, Kind::TooEarly, site);

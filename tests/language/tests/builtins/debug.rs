@@ -33,9 +33,10 @@ fn assertions_name_their_line() {
             assert_eq!(run(&x).expect("nothing is wrong"), x.iter().map(|v| v + all).collect::<Vec<_>>(), "{name}");
             let fails = |x: &[i32], message: &str, line: u32| match run(x) {
                 Err(Error::Assert { kernel: "checked", message: found }) => {
+                    let start = format!("{}, line {line}: assertion failed: ", file!());
                     assert!(
-                        found.contains(message) && found.contains(&format!("line {line}")),
-                        "{name}: {found}, line {line}"
+                        found.starts_with(&start) && found.contains(message) && found.contains("[program (0, 0, 0)"),
+                        "{name}: {found}, not {start}"
                     );
                 }
                 other => panic!("{name}: {other:?}"),
@@ -46,6 +47,29 @@ fn assertions_name_their_line() {
             fails(&x, "device_assert failed", OF_SCALAR);
         }
     }
+}
+
+/// Run by the test below, which reads what is written to stderr.
+#[test]
+#[ignore = "fails an assertion of a kernel"]
+fn fails_an_assertion() {
+    let (x, mut y) = ([-1; 32], [0; 32]);
+    let error = Runtime::cpu().launch(checked(&x[..], &mut y[..])).expect_err("it is negative");
+    println!("returned: {error}");
+}
+
+/// What fails is the kernel: the panic of a thread of this process, and where that stands, tells its user nothing.
+#[test]
+fn an_assertion_on_the_cpu_prints_no_backtrace() {
+    let program = std::env::current_exe().expect("this program");
+    let out = std::process::Command::new(program)
+        .args(["builtins::debug::fails_an_assertion", "--exact", "--ignored", "--nocapture"])
+        .env("RUST_BACKTRACE", "1")
+        .output()
+        .expect("it starts");
+    let [text, errors] = [out.stdout, out.stderr].map(|t| String::from_utf8(t).expect("text"));
+    assert!(text.contains(&format!("returned: checked: {}, line {OF_TILE}: assertion failed: ", file!())), "{text}");
+    assert!(!errors.contains("panicked") && !errors.contains("backtrace"), "{errors}");
 }
 
 #[tile_kernel(types(T = [f32, i8, u64, bool]), tune(warps = [1]), grid = [2])]

@@ -57,3 +57,56 @@ fn products_that_are_left_out() {
         }
     }
 }
+
+/// A product in each arm of a branch, or in none, of a loop that counts by itself; by warps as well, and of a computed operand.
+#[tile_kernel(
+    tune(B = [64], K = [64], warps = [4], arch = [90]),
+    tune(B = [64], K = [32], warps = [8], stages = [2], arch = [90]),
+    tune(B = [32], K = [32], warps = [4], arch = [80]),
+    grid = [1],
+    emulate = [0, 1, 2],
+)]
+fn either<const B: usize, const K: usize>(
+    a: View<f16, 2>,
+    x: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+    mut d: ViewMut<f32, 2>,
+    of: usize,
+) {
+    let (mut acc, mut other) = (zeros::<f32>([B, B]), zeros::<f32>([B, B]));
+    let (mut at, mut step) = (0, 0);
+    while at < a.dim(1) {
+        if step % of == 0 {
+            acc = dot(a.tile([0, at], [B, K]), x.tile([at, 0], [K, B]), acc);
+        } else if step % of == 1 {
+            let left = (a.tile([0, at], [B, K]).to::<f32>() * 2.0).to::<f16>();
+            other = dot(left, x.tile([at, B], [K, B]), other);
+        }
+        at += K;
+        step += 1;
+    }
+    c.store([0, 0], acc);
+    d.store([0, 0], other);
+}
+
+#[test]
+fn products_of_either_arm() {
+    let k = 600;
+    let whole = |v: f32| f16::from_f32((v * 4.0).round());
+    let (a, x) = (Matrix::new([64, k], k, 1, whole), Matrix::new([k, 128], 128, 2, whole));
+    for config in either::DESCS[0].configs {
+        for of in [1usize, 2, 3, 50] {
+            let run = |rt: &Runtime| {
+                let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
+                let call = either(view!(a), view!(x), view_mut!(c), view_mut!(d), of);
+                rt.launch_with(rt.stream(), call, &tile_language_tests::run::with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {of}: {e}", config.id));
+                [c.data, d.data]
+            };
+            let wanted = run(&Runtime::cpu());
+            for seed in [0, 3, 7] {
+                assert!(run(&Runtime::emulator(seed)) == wanted, "{} {of} seed {seed}", config.id);
+            }
+        }
+    }
+}

@@ -154,3 +154,52 @@ fn thread_blocks_leave_together() {
         }
     }
 }
+
+/// Two products, and programs that are done after the first.
+#[tile_kernel(tune(BM = [128], BN = [64], BK = [64], warps = [4], ctas = [2], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
+fn returning<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    mut d: ViewMut<f16, 2>,
+    from: usize,
+    to: usize,
+) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    c.store([i, j], acc.to::<f16>());
+    if program_id(0) >= from && program_id(0) < to {
+        return;
+    }
+    let mut more = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        if k > 64 {
+            return;
+        }
+        more = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), more);
+    }
+    d.store([i, j], more.to::<f16>());
+}
+
+#[test]
+fn thread_blocks_return_together_in_the_middle() {
+    let [m, n] = [300, 72];
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    // With a depth of three tiles the second loop returns as well.
+    for (k, from, to) in [(128, 0, 0), (128, 0, 2), (128, 1, 3), (192, 2, 3), (192, 0, 0), (64, 1, 2)] {
+        let (a, b) = (Matrix::new([m, k], k, 1, whole), Matrix::new([k, n], n, 2, whole));
+        let run = |rt: &Runtime| {
+            let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([m, n], n, seed, whole));
+            let call = returning(view!(a), view!(b), view_mut!(c), view_mut!(d), from, to);
+            rt.launch(call).unwrap_or_else(|e| panic!("{k} {from} {to}: {e}"));
+            [c.data, d.data]
+        };
+        let wanted = run(&Runtime::cpu());
+        for seed in [0, 7, 8] {
+            assert!(run(&Runtime::emulator(seed)) == wanted, "{k} {from} {to} seed {seed}");
+        }
+    }
+}

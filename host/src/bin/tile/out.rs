@@ -1,0 +1,30 @@
+//! What the command prints. A line that cannot be written, as to a full disk, ends the command with a message and
+//! status 1: `println!` would panic.
+
+use std::fmt::Arguments;
+use std::io::{self, Write};
+
+/// `println!` for this command.
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::out::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(crate) use outln;
+
+pub fn write(text: Arguments) {
+    io::stdout().write_fmt(text).unwrap_or_else(|e| fail(&e));
+}
+
+/// To be called at the end: the last line may not have been written yet.
+pub fn finish() {
+    io::stdout().flush().unwrap_or_else(|e| fail(&e));
+}
+
+/// A message on stderr. Where it cannot be written there is nobody to tell.
+pub fn error(text: Arguments) {
+    let _ = writeln!(io::stderr(), "error: {text}");
+}
+
+pub fn fail(e: &io::Error) -> ! {
+    error(format_args!("the output cannot be written: {e}"));
+    std::process::exit(1)
+}

@@ -1,0 +1,129 @@
+//! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks at every call.
+
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::front::ast::ParamKind;
+use crate::ir::walk::{assigned, walk};
+use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// `learn` tells what follows from some requirements.
+pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
+    let places = places(f);
+    let smallest = places.iter().map(|p| f.params[p.param()].dtype.size()).min().unwrap_or(1);
+    let by = (VECTOR_BYTES / smallest) as u64;
+    let addresses = places.iter().map(|p| (f.params[p.param()].slot, Test::Multiple(VECTOR_BYTES as u64)));
+    let mut of = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
+    // Only what moves the addresses of tiles matters: a scalar access is never a vector.
+    places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| of.index(p.index(), true, false));
+    let sizes = of
+        .slots
+        .iter()
+        .filter(|_| by > 1)
+        .map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
+    // What is asked for already, such as another stride to be 1.
+    let fixed =
+        f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
+    let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
+    let list =
+        |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Guard::slot(slot, test)).collect::<Vec<_>>();
+    let a = learn(list(&all));
+    // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1, if any is.
+    let apart = |p: &Address| {
+        f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1)
+    };
+    (of.seen, of.scale) = Default::default();
+    places.iter().for_each(|p| of.index(p.index(), true, apart(p)));
+    for (slot, _) in of.scale.into_iter().filter(|&(_, alone)| alone && by > 1) {
+        all.insert(slot, Test::Equal(1));
+    }
+    list(&all)
+}
+
+/// The last stride of a view: 1 where a view is an array in memory, and then its last dimension makes vectors.
+fn is_last_stride(f: &Func, slot: usize) -> bool {
+    f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if slot == p.slot + 2 * rank))
+}
+
+/// Slots that reach the indices of tiles.
+struct Walk<'a> {
+    f: &'a Func,
+    seen: BTreeSet<(Value, bool, bool)>,
+    slots: BTreeSet<usize>,
+    /// What index tiles are multiplied with, and whether all of these are the last index of a matrix whose elements lie apart.
+    scale: BTreeMap<usize, bool>,
+}
+
+impl Walk<'_> {
+    /// `last`: of an index that may change along the last dimension.
+    fn index(&mut self, v: Value, last: bool, apart: bool) {
+        let f = self.f;
+        let last = last && f.shape(v).last() != Some(&1);
+        if !self.seen.insert((v, last, apart)) {
+            return;
+        }
+        match f.op(v) {
+            Op::Slot { slot } if f.ty(v).dtype.is_int() => {
+                self.slots.insert(*slot);
+            }
+            Op::Binary(Binary::Mul, a, b) => {
+                let only_last = last && f.shape(v).iter().rev().skip(1).all(|&e| e == 1);
+                for (tile, by) in [(*a, *b), (*b, *a)] {
+                    if let Some(slot) =
+                        slot_of(f, by).filter(|_| !f.shape(tile).is_empty() && !matches!(f.op(tile), Op::Splat(_)))
+                    {
+                        *self.scale.entry(slot).or_insert(true) &= only_last && apart;
+                    }
+                }
+                [*a, *b].into_iter().for_each(|o| self.index(o, last, apart));
+            }
+            Op::Binary(Binary::Add | Binary::Sub | Binary::Shl, ..)
+            | Op::Cast(_)
+            | Op::Splat(_)
+            | Op::Expand(..)
+            | Op::Broadcast(_)
+            | Op::Permute(..)
+            | Op::Fma(..) => {
+                f.op(v).operands().into_iter().for_each(|o| self.index(o, last, apart));
+            }
+            // What wraps around at a multiple of a vector divides none.
+            Op::Binary(Binary::Rem, a, b) if last => [*a, *b].into_iter().for_each(|o| self.index(o, last, apart)),
+            Op::LoopVar => loop_bounds(&f.body, v).into_iter().for_each(|o| self.index(o, last, apart)),
+            Op::ReadVar(var) => assigned(&f.body, *var).into_iter().for_each(|o| self.index(o, last, apart)),
+            _ => {}
+        }
+    }
+}
+
+/// The slot that a number, or a tile of one number, is.
+fn slot_of(f: &Func, v: Value) -> Option<usize> {
+    match f.op(v) {
+        Op::Slot { slot } if f.ty(v).dtype.is_int() => Some(*slot),
+        Op::Splat(x) | Op::Cast(x) => slot_of(f, *x),
+        _ => None,
+    }
+}
+
+fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
+    walk(body)
+        .filter_map(|s| {
+            if let StmtKind::For { iv: i, lo, step, .. } = &s.kind {
+                (*i == iv).then(|| vec![*lo, *step])
+            } else {
+                None
+            }
+        })
+        .flatten()
+        .collect()
+}
+
+fn places(f: &Func) -> Vec<Address> {
+    let of = |s: &Stmt| match &s.kind {
+        StmtKind::Store { place, .. } => Some(place.clone()),
+        StmtKind::Let(v) => match f.op(*v) {
+            Op::Load { place, .. } => Some(place.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    walk(&f.body).filter_map(of).collect()
+}

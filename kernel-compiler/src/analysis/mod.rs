@@ -1,0 +1,6 @@
+//! Facts about values of the IR.
+
+pub mod assume;
+pub mod axis_info;
+pub mod launch_guards;
+pub mod polynomial;

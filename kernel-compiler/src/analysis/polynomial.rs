@@ -1,0 +1,345 @@
+//! Indices as sums of products: what a number or a tile of numbers is made of, modulo 2^64, as indices are computed.
+
+use crate::dtype::DType;
+use crate::ir::walk::{assigned, values};
+use crate::ir::{Binary, Func, Number, Op, Stmt, StmtKind, Value, Var};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What is not taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Factor {
+    /// Of an element, in that dimension of the tile: 0, 1, ..
+    Lane(usize),
+    Slot(usize),
+    Program(u32),
+    Programs(u32),
+    /// A scalar that the program computes.
+    Scalar(Value),
+    /// Where a tile of indices that wraps around at an extent begins: see [`Wrap`].
+    Wrapped(Value),
+}
+
+impl Factor {
+    pub fn lane(self) -> Option<usize> {
+        if let Factor::Lane(d) = self { Some(d) } else { None }
+    }
+
+    pub fn slot(self) -> Option<usize> {
+        if let Factor::Slot(s) = self { Some(s) } else { None }
+    }
+
+    pub fn wrapped(self) -> Option<Value> {
+        if let Factor::Wrapped(tile) = self { Some(tile) } else { None }
+    }
+}
+
+/// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the length too, so
+/// are they from the remainder on.
+#[derive(Clone, Debug)]
+pub struct Wrap {
+    pub begin: Polynomial,
+    pub extent: usize,
+    pub length: usize,
+}
+
+/// Products, each of factors in order and a constant other than 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Polynomial(pub BTreeMap<Vec<Factor>, i128>);
+
+/// More products than this say nothing any more.
+const MAX_TERMS: usize = 32;
+
+impl Polynomial {
+    pub fn constant(n: i128) -> Polynomial {
+        Polynomial::default().plus([(vec![], n)])
+    }
+
+    pub fn factor(a: Factor) -> Polynomial {
+        Polynomial::default().plus([(vec![a], 1)])
+    }
+
+    fn plus(mut self, terms: impl IntoIterator<Item = (Vec<Factor>, i128)>) -> Polynomial {
+        for (t, n) in terms {
+            let sum = self.0.entry(t.clone()).or_insert(0);
+            *sum += n;
+            if *sum == 0 {
+                self.0.remove(&t);
+            }
+        }
+        self
+    }
+
+    pub fn add(&self, o: &Polynomial) -> Polynomial {
+        self.clone().plus(o.0.clone())
+    }
+
+    pub fn sub(&self, o: &Polynomial) -> Polynomial {
+        self.clone().plus(o.0.iter().map(|(t, n)| (t.clone(), -n)))
+    }
+
+    /// None where it gets too long, or its constants too large.
+    pub fn mul(&self, o: &Polynomial) -> Option<Polynomial> {
+        let mut out = Polynomial::default();
+        for (a, n) in &self.0 {
+            for (b, m) in &o.0 {
+                let mut t = [a.as_slice(), b].concat();
+                t.sort_unstable();
+                out = out.plus([(t, n.checked_mul(*m).filter(|n| n.abs() < 1 << 62)?)]);
+            }
+        }
+        (out.0.len() <= MAX_TERMS).then_some(out)
+    }
+
+    /// By a constant that divides all of it.
+    fn divided(&self, by: i128) -> Option<Polynomial> {
+        let each = |(t, n): (&Vec<Factor>, &i128)| (n % by == 0).then(|| (t.clone(), n / by));
+        Some(Polynomial(self.0.iter().map(each).collect::<Option<_>>()?))
+    }
+
+    /// With the lanes of other dimensions.
+    pub fn at_lanes(&self, dims: &[usize]) -> Polynomial {
+        self.mapped(|a| if let Factor::Lane(d) = a { Factor::Lane(dims[d]) } else { a })
+    }
+
+    /// Each atom as something else.
+    fn mapped(&self, of: impl Fn(Factor) -> Factor) -> Polynomial {
+        let each = |(t, n): (&Vec<Factor>, &i128)| {
+            let mut t: Vec<Factor> = t.iter().map(|&a| of(a)).collect();
+            t.sort_unstable();
+            (t, *n)
+        };
+        Polynomial::default().plus(self.0.iter().map(each))
+    }
+
+    /// With a slot that is 1.
+    pub fn with_one(&self, slot: usize) -> Polynomial {
+        let each =
+            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Slot(slot)).collect(), *n);
+        Polynomial::default().plus(self.0.iter().map(each))
+    }
+
+    pub fn factors(&self) -> impl Iterator<Item = Factor> {
+        self.0.keys().flatten().copied()
+    }
+
+    pub fn as_constant(&self) -> Option<i128> {
+        match self.0.iter().next() {
+            None => Some(0),
+            Some((t, n)) => (self.0.len() == 1 && t.is_empty()).then_some(*n),
+        }
+    }
+
+    pub fn of(n: &Number) -> Polynomial {
+        Polynomial([(n.slots.iter().map(|&s| Factor::Slot(s)).collect(), i128::from(n.times))].into())
+    }
+
+    /// What the launcher knows, if it is.
+    pub fn number(&self) -> Option<Number> {
+        let (t, n) = self.0.iter().next().filter(|_| self.0.len() == 1)?;
+        Some(Number { times: u64::try_from(*n).ok()?, slots: t.iter().map(|a| a.slot()).collect::<Option<_>>()? })
+    }
+
+    /// Of an index that counts one up from lane to lane of one dimension: which, and where it begins.
+    pub fn lane(&self) -> Option<(usize, Polynomial)> {
+        let mut lanes = self.0.iter().filter(|(t, _)| t.iter().any(|a| a.lane().is_some()));
+        let (Some((t, 1)), None) = (lanes.next(), lanes.next()) else { return None };
+        let [Factor::Lane(d)] = t[..] else { return None };
+        Some((d, self.sub(&Polynomial::factor(Factor::Lane(d)))))
+    }
+
+    /// Whether nothing is subtracted; atoms may still be negative numbers that have wrapped around.
+    pub fn counts_up(&self) -> bool {
+        self.0.values().all(|&n| n > 0)
+    }
+}
+
+/// A number that a loop adds to, once in each of its iterations.
+struct Counter {
+    before: Value,
+    step: Value,
+    iv: Value,
+    /// What reads it before the step of an iteration.
+    reads: HashSet<Value>,
+    /// What the loop computes.
+    inside: HashSet<Value>,
+}
+
+#[derive(Clone, Copy)]
+struct Loop {
+    lo: Value,
+    hi: Value,
+    step: Value,
+}
+
+/// The sums of a function's values.
+pub struct Polynomials<'a> {
+    f: &'a Func,
+    /// By their variables.
+    loops: HashMap<Value, Loop>,
+    counters: HashMap<Var, Counter>,
+    memo: RefCell<HashMap<Value, Option<Polynomial>>>,
+    wraps: RefCell<HashMap<Value, Wrap>>,
+}
+
+impl<'a> Polynomials<'a> {
+    pub fn new(f: &'a Func) -> Polynomials<'a> {
+        let mut sums = Polynomials {
+            f,
+            loops: HashMap::new(),
+            counters: HashMap::new(),
+            memo: RefCell::default(),
+            wraps: RefCell::default(),
+        };
+        sums.block(&f.body);
+        sums
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) {
+        for (i, s) in stmts.iter().enumerate() {
+            match &s.kind {
+                StmtKind::For { iv, lo, hi, step, body, .. } => {
+                    self.loops.insert(*iv, Loop { lo: *lo, hi: *hi, step: *step });
+                    if !body.iter().any(continues) {
+                        self.counters(&stmts[..i], *iv, body);
+                    }
+                    self.block(body);
+                }
+                StmtKind::If { then, other, .. } => {
+                    self.block(then);
+                    self.block(other);
+                }
+                StmtKind::Loop { body } => self.block(body),
+                _ => {}
+            }
+        }
+    }
+
+    /// The variables that are given a number before a loop, and that it adds something to.
+    fn counters(&mut self, before: &[Stmt], iv: Value, body: &[Stmt]) {
+        let f = self.f;
+        for (j, s) in body.iter().enumerate() {
+            let StmtKind::Assign(var, v) = &s.kind else { continue };
+            let is_read = |v: Value| matches!(f.op(v), Op::ReadVar(of) if of == var);
+            let step = match *f.op(*v) {
+                Op::Binary(Binary::Add, a, b) if is_read(a) => b,
+                Op::Binary(Binary::Add, a, b) if is_read(b) => a,
+                _ => continue,
+            };
+            let first = before
+                .iter()
+                .rev()
+                .find_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (to == var).then_some(*v) } else { None });
+            let (Some(before), 2) = (first, assigned(&f.body, *var).len()) else { continue };
+            let reads = values(&body[..j]).filter(|&v| is_read(v)).collect();
+            self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body).collect() });
+        }
+    }
+
+    /// How a tile wraps around that a sum names.
+    pub fn wrap(&self, tile: Value) -> Wrap {
+        self.wraps.borrow()[&tile].clone()
+    }
+
+    /// Where the loop of a variable ends.
+    pub fn end(&self, iv: Value) -> Option<Value> {
+        self.loops.get(&iv).map(|l| l.hi)
+    }
+
+    /// The sum of an index; none of another value, or of one that is none.
+    pub fn of(&self, v: Value) -> Option<Polynomial> {
+        if let Some(known) = self.memo.borrow().get(&v) {
+            return known.clone();
+        }
+        // What depends on itself, by a variable, is none while it is looked at.
+        self.memo.borrow_mut().insert(v, None);
+        let scalar = self.f.ty(v).is_scalar() && self.f.ty(v).dtype == DType::U64;
+        let sum = self
+            .make(v)
+            .filter(|s| s.0.len() <= MAX_TERMS)
+            .or_else(|| scalar.then(|| Polynomial::factor(Factor::Scalar(v))));
+        self.memo.borrow_mut().insert(v, sum.clone());
+        sum
+    }
+
+    fn make(&self, v: Value) -> Option<Polynomial> {
+        let f = self.f;
+        if f.ty(v).dtype != DType::U64 {
+            return None;
+        }
+        match *f.op(v) {
+            // With its sign: what is added beyond all numbers is subtracted.
+            Op::Int(n) => Some(Polynomial::constant(i128::from(n as u64 as i64))),
+            Op::Slot { slot } => Some(Polynomial::factor(Factor::Slot(slot))),
+            Op::ProgramId(axis) => Some(Polynomial::factor(Factor::Program(axis))),
+            Op::NumPrograms(axis) => Some(Polynomial::factor(Factor::Programs(axis))),
+            Op::Arange { start } if f.shape(v)[0] == 1 => Some(Polynomial::constant(start)),
+            Op::Arange { start } => Some(Polynomial::constant(start).add(&Polynomial::factor(Factor::Lane(0)))),
+            Op::Splat(x) | Op::Broadcast(x) => self.of(x),
+            Op::Expand(x, axis) => Some(
+                self.of(x)?
+                    .mapped(|a| if let Factor::Lane(d) = a { Factor::Lane(d + usize::from(d >= axis)) } else { a }),
+            ),
+            Op::Permute(x, ref perm) => Some(self.of(x)?.mapped(|a| {
+                if let Factor::Lane(d) = a {
+                    Factor::Lane(perm.iter().position(|&p| p == d).expect("a permutation"))
+                } else {
+                    a
+                }
+            })),
+            // An argument that is no negative number, which is asked for where it matters.
+            Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
+                if let Op::Slot { slot } = *f.op(x) { Some(Polynomial::factor(Factor::Slot(slot))) } else { None }
+            }
+            Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
+            Op::Binary(Binary::Sub, a, b) => Some(self.of(a)?.sub(&self.of(b)?)),
+            Op::Binary(Binary::Mul, a, b) => self.of(a)?.mul(&self.of(b)?),
+            Op::Binary(Binary::Shl, a, b) => {
+                let by = self.of(b)?.as_constant().filter(|n| (0..62).contains(n))?;
+                self.of(a)?.mul(&Polynomial::constant(1 << by))
+            }
+            Op::Binary(Binary::Rem, a, b) if !f.ty(v).is_scalar() => self.wrapped(v, a, b),
+            Op::ReadVar(var) => self.variable(v, var),
+            _ => None,
+        }
+    }
+
+    fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Polynomial> {
+        let (d, begin) = self.of(index)?.lane()?;
+        let (extent, length) = (self.of(extent)?.number()?.as_slot()?, self.f.shape(index)[d]);
+        if !length.is_power_of_two() || begin.0.values().any(|n| n % length as i128 != 0) {
+            return None;
+        }
+        self.wraps.borrow_mut().insert(v, Wrap { begin, extent, length });
+        Some(Polynomial::factor(Factor::Lane(d)).add(&Polynomial::factor(Factor::Wrapped(v))))
+    }
+
+    fn variable(&self, read: Value, var: Var) -> Option<Polynomial> {
+        if let [once] = assigned(&self.f.body, var)[..] {
+            return self.of(once);
+        }
+        let c = self.counters.get(&var).filter(|c| c.reads.contains(&read))?;
+        let Loop { lo, step: by, .. } = self.loops[&c.iv];
+        if self.f.ty(c.iv).dtype != DType::U64 {
+            return None;
+        }
+        let step = self.of(c.step)?;
+        if step
+            .factors()
+            .any(|a| matches!(a, Factor::Scalar(v) | Factor::Wrapped(v) if v == c.iv || c.inside.contains(&v)))
+        {
+            return None;
+        }
+        let each = step.divided(self.of(by)?.as_constant().filter(|&n| n > 0)?)?;
+        Some(self.of(c.before)?.add(&each.mul(&Polynomial::factor(Factor::Scalar(c.iv)).sub(&self.of(lo)?))?))
+    }
+}
+
+/// Whether a statement of a loop's body may begin its next iteration.
+fn continues(s: &Stmt) -> bool {
+    match &s.kind {
+        StmtKind::Continue => true,
+        StmtKind::If { then, other, .. } => then.iter().chain(other).any(continues),
+        _ => false,
+    }
+}

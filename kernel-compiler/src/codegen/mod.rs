@@ -1,0 +1,130 @@
+//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose exchanges between
+//! threads [`barriers`] then gives shared memory and barriers.
+//!
+//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel defines them;
+//! cheap ones on demand, in the layout that asks.
+
+mod affine;
+pub mod barriers;
+mod comparison;
+mod context;
+mod cp_async;
+mod deferred_wait;
+mod dot;
+mod elementwise;
+mod epilogue;
+mod gmem;
+mod indices;
+mod pdl;
+mod predicates;
+mod reduce;
+mod role;
+mod statements;
+pub mod text;
+pub mod thread_ir;
+mod tma_store;
+mod unroll;
+mod warp_specialize;
+mod wgmma_waits;
+pub use elementwise::op_text;
+
+use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
+use crate::codegen::text::thread_part;
+use crate::codegen::thread_ir::{Lowered, ThreadIr};
+use crate::ir::Func;
+use crate::ir::walk::uses;
+use crate::missed::Missed;
+use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
+use crate::variant::Variant;
+use std::collections::{BTreeSet, HashMap};
+
+/// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
+pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
+    let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async } = plan;
+    let lower = |role: Role| {
+        let mut cx = Codegen {
+            f,
+            a,
+            layouts: assignment,
+            ahead: cp_async,
+            fused: if matches!(role, Role::Consumer(_)) { fused } else { &[] },
+            role,
+            sites,
+            blocks: vec![vec![]],
+            memo: vec![HashMap::new()],
+            affine_memo: vec![HashMap::new()],
+            comparisons: HashMap::new(),
+            thread_layouts: vec![],
+            consts: vec![],
+            temporaries: 0,
+            uses: uses(f),
+            vectors: false,
+            boxes: variant.aligned,
+            maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
+            staging: 0,
+            pending: vec![],
+            late: None,
+            advanced: BTreeSet::new(),
+        };
+        cx.body();
+        let body = cx.blocks.pop().expect("the body");
+        let vars = cx.declare_vars();
+        let layouts = cx
+            .thread_layouts
+            .iter()
+            .enumerate()
+            .map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases())))
+            .collect();
+        let (body, exchanges) = barriers::schedule(body);
+        let (rings, shared_bytes) = cp_async.consts(f, exchanges);
+        Lowered {
+            consts: [rings, cx.consts].concat(),
+            prologue: [layouts, vars].concat(),
+            body,
+            shared_bytes,
+            threads: f.warps * 32,
+            guards: a.guards.clone(),
+            maps: cx.maps,
+            vectors: cx.vectors,
+            staging: cx.staging,
+            passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
+        }
+    };
+    let Some(p) = pipeline else {
+        let whole = lower(Role::Whole);
+        // By warps it needs less.
+        if cp_async.by_wgmma() && whole.shared_bytes > cp_async_pipeline::MAX_WGMMA_SHARED_BYTES {
+            return Err(Missed::new(
+                "multiplied by wgmma",
+                "its stages and exchanges take more shared memory than there is",
+            ));
+        }
+        return Ok(whole);
+    };
+    let lines = |l: &mut Lowered| {
+        std::mem::take(&mut l.prologue)
+            .into_iter()
+            .map(ThreadIr::Line)
+            .chain(std::mem::take(&mut l.body))
+            .collect::<Vec<_>>()
+    };
+    let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
+    if out.maps.len() > tma_pipeline::MAX_MAPS {
+        return Err(Missed::new(
+            "copied by TMA",
+            format!("it takes {} tensor maps, of {} at most", out.maps.len(), tma_pipeline::MAX_MAPS),
+        ));
+    }
+    let (produce, consume) = (lines(&mut producer), lines(&mut out));
+    let (consts, body, shared_bytes, threads) =
+        warp_specialize::specialize(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
+    Ok(Lowered {
+        consts: [consts, out.consts].concat(),
+        body,
+        shared_bytes,
+        threads,
+        guards: tma_pipeline::guards(f, &out.maps, out.guards),
+        ..out
+    })
+}

@@ -1,0 +1,27 @@
+//! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and where it waits.
+
+use crate::codegen::context::Codegen;
+use crate::codegen::role::Role;
+use crate::plan::pdl::first_that_waits;
+
+impl Codegen<'_> {
+    /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they begin.
+    pub(super) fn body(&mut self) {
+        let f = self.f;
+        let at =
+            f.early.as_ref().map(|early| if matches!(self.role, Role::Whole) { first_that_waits(f, early) } else { 0 });
+        for (i, s) in f.body.iter().enumerate() {
+            if at == Some(i) {
+                self.await_launch();
+            }
+            self.stmt(s);
+        }
+        if at == Some(f.body.len()) {
+            self.await_launch();
+        }
+    }
+
+    fn await_launch(&mut self) {
+        self.line("d::grid_dependency_wait();".into());
+    }
+}

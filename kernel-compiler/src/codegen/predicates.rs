@@ -1,0 +1,218 @@
+//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar, computed once,
+//! says how many indices from the first on are inside.
+
+use crate::codegen::affine::Affine;
+use crate::codegen::comparison::{Comparison, Limit};
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::text::scalar;
+use crate::dtype::DType;
+use crate::ir::{Binary, Op, StmtKind, Value};
+use crate::layout::linear::Layout;
+use std::collections::HashSet;
+
+/// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
+pub struct Mask {
+    pub all: String,
+    pub each: Regs,
+}
+
+/// Whether registers are only constants after the first index, and those have room in 32 bits.
+fn is_near(a: &Affine) -> bool {
+    a.strides.is_empty() && a.consts.iter().all(|c| (0..1 << 30).contains(c))
+}
+
+impl Codegen<'_> {
+    /// `index < end` for register `#` where the index counts up from a base that did not wrap: a comparison with a constant.
+    pub(super) fn below(&mut self, index: Value, a: &Affine, end: &str) -> Option<Regs> {
+        if !is_near(a) || !self.counts_up(index) {
+            return None;
+        }
+        Some(self.less(a, end))
+    }
+
+    /// The same of an index of which that is known.
+    fn less(&mut self, a: &Affine, end: &str) -> Regs {
+        let limit = self.fresh();
+        self.line(format!("let {limit}: u32 = d::limit({end}, {});", a.base));
+        let most = *a.consts.iter().max().expect("a register") as u32;
+        let index = match most {
+            0 => "0".into(),
+            _ => format!("{}[#]", self.const_table("u32", a.consts.iter().map(i64::to_string).collect())),
+        };
+        self.limited(Limit { index, most, limit })
+    }
+
+    fn limited(&mut self, limit: Limit) -> Regs {
+        let regs = Regs(format!("({} < {})", limit.index, limit.limit));
+        self.comparisons.insert(regs.0.clone(), Comparison::One(limit));
+        regs
+    }
+
+    /// The same comparisons with another limit.
+    fn with_limit(&mut self, x: Limit, limit: String) -> Regs {
+        let name = self.fresh();
+        self.line(format!("let {name}: u32 = {limit};"));
+        self.limited(Limit { limit: name, ..x })
+    }
+
+    /// Both of two conditions: where they compare the same constants, with the lower limit.
+    pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
+        let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
+        let lower = format!("s::min({}, {})", x.limit, y.limit);
+        (x.index == y.index).then(|| self.with_limit(x, lower))
+    }
+
+    /// A mask of comparisons with constants, of which no more is computed than is asked for; none where it is another.
+    pub(super) fn mask(&mut self, mask: Value, l: &Layout) -> Option<Mask> {
+        if let Some((x, source)) = self.operand_of_shape(mask, l) {
+            let Mask { all, each } = self.mask(x, &source.layout)?;
+            let of = self.table(&source.regs);
+            return Some(Mask { all, each: Regs(each.at(&of)) });
+        }
+        match *self.f.op(mask) {
+            Op::Binary(Binary::And, a, b) => {
+                let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
+                Some(Mask {
+                    all: format!("{} & {}", a.all, b.all),
+                    each: Regs(format!("({} & {})", a.each.0, b.each.0)),
+                })
+            }
+            Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
+            _ => {
+                let each = self.compare(mask, l)?;
+                Some(Mask { all: self.comparisons[&each.0].whole(), each })
+            }
+        }
+    }
+
+    /// A comparison of an index with a scalar, another index or what few registers differ in, as [`below`](Self::below); or of all, by a scalar, instead.
+    pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
+        let (index, end, or_equal) = match *self.f.op(v) {
+            Op::Binary(Binary::Lt, a, b) => (a, b, 0),
+            Op::Binary(Binary::Gt, a, b) => (b, a, 0),
+            Op::Binary(Binary::Le, a, b) => (a, b, 1),
+            Op::Binary(Binary::Ge, a, b) => (b, a, 1),
+            Op::Binary(Binary::Or, a, b) => return self.or_all(a, b, l).or_else(|| self.or_all(b, a, l)),
+            _ => return None,
+        };
+        if self.f.ty(index).dtype != DType::U64 || !self.counts_up(index) {
+            return None;
+        }
+        let mut a = self.affine(index, l)?;
+        if !is_near(&a) {
+            return None;
+        }
+        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || self.counts_up(end))) else {
+            return self.of_few(&a, end, or_equal, l);
+        };
+        // What differs between registers goes to one side, without going below zero there.
+        let more = b.consts.iter().zip(&a.consts).map(|(b, a)| b - a).max().expect("a register").max(0);
+        a.consts = a.consts.iter().zip(&b.consts).map(|(a, b)| a - b + more).collect();
+        let end = match more + or_equal {
+            0 => b.base,
+            n => self.bind(format!("{}.saturating_add({n})", b.base)),
+        };
+        Some(self.less(&a, &end))
+    }
+
+    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit of its own.
+    fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
+        let (mut end, mut source) = self.operand_of_shape(end, l)?;
+        while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {
+            source.regs.iter_mut().for_each(|r| *r = next.regs[*r]);
+            (end, source.layout) = (x, next.layout);
+        }
+        if 2 * source.layout.regs() > l.regs() {
+            return None;
+        }
+        let ends = self.demand(end, &source.layout).at("r");
+        let ends = if or_equal == 0 { ends } else { format!("({ends}).saturating_add({or_equal})") };
+        let limits = self.fresh();
+        self.line(format!(
+            "let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));",
+            source.layout.regs(),
+            a.base
+        ));
+        let of = self.table(&source.regs);
+        let index = self.const_table("u32", a.consts.iter().map(i64::to_string).collect());
+        let each = Regs(format!("({index}[#] < {limits}[{of}])"));
+        // The greatest index that each limit is for.
+        let most = (0..source.layout.regs())
+            .map(|i| source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i).map(|(_, c)| *c).max().unwrap_or(0));
+        let most = self.const_table("u32", most.map(|c| c.to_string()).collect());
+        let whole = format!("d::all::<{}>(|r| {most}[r] < {limits}[r])", source.layout.regs());
+        self.comparisons.insert(each.0.clone(), Comparison::Several { whole });
+        Some(each)
+    }
+
+    /// A comparison that a scalar overrules.
+    fn or_all(&mut self, all: Value, mask: Value, l: &Layout) -> Option<Regs> {
+        let Op::Splat(all) = *self.f.op(all) else { return None };
+        let each = self.compare(mask, l)?;
+        let found = &self.comparisons[&each.0];
+        let Some(x) = found.limit().cloned() else {
+            let whole = format!("({} | {})", scalar(all), found.whole());
+            let either = Regs(format!("({} | {})", scalar(all), each.0));
+            self.comparisons.insert(either.0.clone(), Comparison::Several { whole });
+            return Some(either);
+        };
+        let limit = format!("s::select({}, u32::MAX, {})", scalar(all), x.limit);
+        Some(self.with_limit(x, limit))
+    }
+
+    /// Made without signs, or subtraction but of what is no more: it wraps only where sums beyond 2^63 are claimed.
+    fn counts_up(&self, v: Value) -> bool {
+        let f = self.f;
+        let (mut todo, mut seen) = (vec![v], HashSet::new());
+        while let Some(v) = todo.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            match *f.op(v) {
+                Op::Int(n) if n >= 0 => {}
+                Op::Slot { .. } if !f.ty(v).dtype.is_signed() => {}
+                Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::Arange { .. } => {}
+                Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
+                Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
+                Op::Binary(
+                    Binary::Add
+                    | Binary::Mul
+                    | Binary::Div
+                    | Binary::Rem
+                    | Binary::Min
+                    | Binary::Max
+                    | Binary::And
+                    | Binary::Shr,
+                    a,
+                    b,
+                )
+                | Op::Select(_, a, b) => todo.extend([a, b]),
+                Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
+                    // `max(x, b) - b`
+                    Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
+                    _ => return false,
+                },
+                Op::LoopVar => match crate::ir::walk::walk(&f.body).find_map(|s| {
+                    if let StmtKind::For { iv, lo, step, .. } = &s.kind {
+                        (*iv == v).then_some([*lo, *step])
+                    } else {
+                        None
+                    }
+                }) {
+                    Some(from) => todo.extend(from),
+                    None => return false,
+                },
+                Op::ReadVar(x) => todo.extend(crate::ir::walk::walk(&f.body).filter_map(|s| {
+                    if let StmtKind::Assign(to, v) = &s.kind { (*to == x).then_some(*v) } else { None }
+                })),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether two scalars are one.
+    fn equal(&self, a: Value, b: Value) -> bool {
+        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Slot { slot: a }, Op::Slot { slot: b }) if a == b)
+    }
+}

@@ -1,0 +1,21 @@
+//! The part of a program that is generated.
+
+use crate::plan::warp_specialized::Pipeline;
+
+/// Which part of a specialised program is being lowered.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'a> {
+    /// All of a program that is not specialised.
+    Whole,
+    Producer(&'a Pipeline),
+    Consumer(&'a Pipeline),
+}
+
+impl<'a> Role<'a> {
+    pub fn pipeline(self) -> Option<&'a Pipeline> {
+        match self {
+            Role::Whole => None,
+            Role::Producer(p) | Role::Consumer(p) => Some(p),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The order of the compiler's stages: the only place that knows it.
+//!
+//! kernel → AST → IR → passes that every variant shares → for each [`Variant`]: passes of its own → axis info → layouts →
+//! plan → thread-level code.
+
+use crate::analysis::assume;
+use crate::analysis::axis_info::AxisAnalysis;
+use crate::codegen;
+use crate::codegen::thread_ir::Lowered;
+use crate::diag::{Diagnostics, Result};
+use crate::dtype::DType;
+use crate::front::ast::Config;
+use crate::front::infer;
+use crate::front::instance::Kernel;
+use crate::ir::walk::{dots, loaded};
+use crate::ir::{Func, Op, Value, print, verify};
+use crate::layout::assign::assign;
+use crate::missed::{Changed, Missed};
+use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
+use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
+use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
+use crate::variant::{MmaPath, Transposed, Variant};
+use std::collections::HashMap;
+
+/// A point in the compiler's way at which its work can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The parsed body.
+    Ast,
+    /// The typed IR of one instance, as it is inferred.
+    Ir,
+    /// The IR after each pass.
+    Induction,
+    CopyProp,
+    Dce,
+    BlockPointers,
+    Cluster,
+    PipelineDots,
+    /// The IR with the facts about its indices.
+    AxisInfo,
+    /// The IR with the layouts of its tiles.
+    Layout,
+    /// The decisions about copies, waits and stores.
+    Plan,
+    /// The thread-level Rust that is compiled for the device.
+    Rust,
+    /// The Rust of the CPU backend.
+    Cpu,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 13] = [
+        Stage::Ast,
+        Stage::Ir,
+        Stage::Induction,
+        Stage::CopyProp,
+        Stage::Dce,
+        Stage::BlockPointers,
+        Stage::Cluster,
+        Stage::PipelineDots,
+        Stage::AxisInfo,
+        Stage::Layout,
+        Stage::Plan,
+        Stage::Rust,
+        Stage::Cpu,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Ast => "ast",
+            Stage::Ir => "ir",
+            Stage::Induction => "induction",
+            Stage::CopyProp => "copy_prop",
+            Stage::Dce => "dce",
+            Stage::BlockPointers => "block_pointers",
+            Stage::Cluster => "cluster",
+            Stage::PipelineDots => "pipeline_dots",
+            Stage::AxisInfo => "axis_info",
+            Stage::Layout => "layout",
+            Stage::Plan => "plan",
+            Stage::Rust => "rust",
+            Stage::Cpu => "cpu",
+        }
+    }
+}
+
+/// Sees the compiler's work after each stage.
+pub trait Observer {
+    fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
+
+    /// Something that could not be done well, in a variant that is made all the same.
+    fn missed(&mut self, _: Missed) {}
+}
+
+/// Looks at nothing.
+impl Observer for () {}
+
+/// The typed IR of one instance.
+pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
+    observed_instance(k, types, config, d, &mut ())
+}
+
+pub fn observed_instance(
+    k: &Kernel,
+    types: &[(String, DType)],
+    config: &Config,
+    d: &Diagnostics,
+    observer: &mut dyn Observer,
+) -> Result<Func> {
+    observer.stage(Stage::Ast, &|| format!("{:#?}\n", k.ast.body));
+    let mut f = infer::infer(&k.ast, types, config, d)?;
+    after(Stage::Ir, &mut f, observer);
+    induction::run(&mut f);
+    after(Stage::Induction, &mut f, observer);
+    copy_prop::run(&mut f);
+    after(Stage::CopyProp, &mut f, observer);
+    dce::run(&mut f);
+    after(Stage::Dce, &mut f, observer);
+    if config.ctas > 1
+        && let Err(m) = spreads(&f)
+    {
+        let message = format!("`{}` cannot be spread over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
+        return Err(d.error(m.span.unwrap_or(k.ast.name.span()), message));
+    }
+    Ok(f)
+}
+
+/// Whether a cluster can run the program of a function.
+fn spreads(f: &Func) -> std::result::Result<(), Missed> {
+    let mut f = f.clone();
+    block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
+    f.number();
+    cluster::run(&mut f)?;
+    f.number();
+    let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
+    tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
+}
+
+/// Numbers the statements, verifies the function in debug builds, and shows it.
+fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
+    f.number();
+    if cfg!(debug_assertions)
+        && let Err(e) = verify::verify(f)
+    {
+        panic!("after {}: {e}\n{}", stage.name(), print::print(f));
+    }
+    let f = &*f;
+    observer.stage(stage, &|| print::print(f));
+}
+
+/// The function as a variant has it, before it is planned, and the same without pipelined dots where there are any.
+fn transform(
+    f: &Func,
+    variant: Variant,
+    observer: &mut dyn Observer,
+) -> std::result::Result<(Func, Option<Func>), Missed> {
+    let mut f = f.clone();
+    let MmaPath::WgmmaTma(transposed) = variant.mma else {
+        if f.ctas > 1 {
+            return Err(Missed::new("over a cluster", "only programs that copy by TMA are spread over thread blocks"));
+        }
+        return Ok((f, None));
+    };
+    let mut missed = vec![];
+    let changed = block_pointers::run(&mut f, transposed, &mut missed);
+    missed.into_iter().for_each(|m| observer.missed(m));
+    changed?;
+    after(Stage::BlockPointers, &mut f, observer);
+    cluster::run(&mut f)?;
+    after(Stage::Cluster, &mut f, observer);
+    let before = f.clone();
+    let changed = pipeline_dots::run(&mut f)?;
+    after(Stage::PipelineDots, &mut f, observer);
+    Ok((f, (changed == Changed::Yes).then_some(before)))
+}
+
+/// Decides everything that code generation carries out.
+fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Plan, Missed> {
+    let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
+    let fused = if tma { epilogue::fused(f) } else { vec![] };
+    let copied_ahead: &[_] = if variant.aligned { &fused } else { &[] };
+    let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
+    if !variant.aligned && epilogue::crowded(f, &fused) {
+        return Err(Missed::new(
+            "copied by TMA",
+            "without vectors, addresses of the epilogue's tiles take too many registers",
+        ));
+    }
+    let axis_info = assume::analyse(f, variant.assume());
+    observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_note(f, &axis_info, v)));
+    let products = match (&pipeline, variant.mma) {
+        (Some(p), _) => p.dots.clone(),
+        (None, MmaPath::WgmmaCpAsync) => wgmma_cp_async::products(f, &axis_info)?,
+        (None, _) => HashMap::new(),
+    };
+    let layouts = assign(f, &axis_info, &products);
+    observer.stage(Stage::Layout, &|| {
+        print::annotated(f, |v| match f.ty(v).is_scalar() {
+            true => String::new(),
+            false if layouts.is_cheap(v) => "anywhere".into(),
+            false => format!("{:?}", layouts.of(v)),
+        })
+    });
+    let mut missed = vec![];
+    let cp_async = match pipeline {
+        Some(_) => CpAsyncPipeline::default(),
+        None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
+    };
+    if variant.aligned {
+        let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
+        missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
+    }
+    missed.into_iter().for_each(|m| observer.missed(m));
+    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async };
+    observer.stage(Stage::Plan, &|| plan.to_string());
+    Ok(plan)
+}
+
+fn axis_note(f: &Func, a: &AxisAnalysis, v: Value) -> String {
+    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).along) } else { String::new() }
+}
+
+/// Compiles one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.
+pub fn lower(
+    f: &Func,
+    variant: Variant,
+    sites: bool,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Lowered, Missed> {
+    let (f, without_pipelined_dots) = transform(f, variant, observer)?;
+    let mut generate = |f: &Func| {
+        let plan = plan(f, variant, observer)?;
+        let lowered = codegen::generate(f, &plan, variant, sites)?;
+        observer.stage(Stage::Rust, &|| lowered.text());
+        Ok(lowered)
+    };
+    match (generate(&f), without_pipelined_dots) {
+        (Ok(mut lowered), Some(_)) => {
+            lowered.passes.push("pipelined dots");
+            Ok(lowered)
+        }
+        (Err(_), Some(before)) => {
+            let lowered = generate(&before)?;
+            observer.stage(Stage::PipelineDots, &|| print::print(&before));
+            Ok(lowered)
+        }
+        (lowered, _) => lowered,
+    }
+}
+
+/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes them, and
+/// by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
+pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
+    let lowered = |mma: MmaPath, aligned: bool| {
+        let v = Variant { aligned, mma };
+        let lowered = lower(func, v, sites, &mut ()).ok();
+        lowered.map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
+    };
+    let pair = |mma: MmaPath| [true, false].into_iter().filter_map(move |aligned| lowered(mma, aligned));
+    let mut out = vec![];
+    if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
+        let [as_written, transposed @ ..] = Transposed::ALL;
+        out.extend(pair(MmaPath::WgmmaTma(as_written)));
+        out.extend(transposed.into_iter().filter_map(|t| lowered(MmaPath::WgmmaTma(t), true)));
+        // Nor may a result's.
+        let mut found = func.clone();
+        let asks_no_more = block_pointers::run(&mut found, as_written, &mut vec![]).is_err()
+            || found.guards.len() == func.guards.len();
+        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block pointers that are found
+        // in index arithmetic may ask for more than arguments have.
+        let of_views = !out.is_empty()
+            && asks_no_more
+            && dots(func, &func.body)
+                .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { block_pointer: Some(_), .. })));
+        if !of_views {
+            out.extend(pair(MmaPath::WgmmaCpAsync));
+        }
+    }
+    if config.arch != 90 || out.is_empty() {
+        out.extend(pair(MmaPath::MmaSync));
+    }
+    out
+}
+
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those before it.
+pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
+    let has_dots = dots(func, &func.body).next().is_some();
+    let wgmma = matches!(config.arch, 0 | 90) && has_dots;
+    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
+    let mut all: Vec<Missed> = vec![];
+    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
+        let mut seen = Remarks(vec![]);
+        let done = lower(func, Variant { aligned: true, mma }, false, &mut seen);
+        let missed = seen.0.into_iter().chain(done.as_ref().err().cloned());
+        for m in missed {
+            if !all.iter().any(|a| a.same(&m)) {
+                all.push(m);
+            }
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
+    all
+}
+
+struct Remarks(Vec<Missed>);
+
+impl Observer for Remarks {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
+    }
+}
+
+/// The loads that a product's operands are, or are made of.
+fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
+    let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
+    [a, b].into_iter().flat_map(|v| loaded(f, v))
+}

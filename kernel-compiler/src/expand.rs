@@ -1,0 +1,145 @@
+//! Expansion of the macros: `#[tile_kernel]`, `#[tile_module]`, and the hand-over of a library's items.
+
+use crate::diag::{self, Diagnostics};
+use crate::emit::host::{self, Emulate, HostOptions};
+use crate::front::source::Uses;
+use crate::front::{library, module, parse};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
+use std::path::Path;
+use std::rc::Rc;
+use syn::parse::{ParseStream, Parser};
+
+/// Where the build script has put a kernel's bundle, if it has.
+pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::PathBuf {
+    dir.join(format!("{kernel}-{fingerprint}.bundle"))
+}
+
+/// Settings of an expansion, from the environment that the build script makes.
+fn options(kernel: &str, fingerprint: &str) -> HostOptions {
+    let bundle = std::env::var_os("TILE_BUNDLE_DIR")
+        .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
+        .filter(|p| p.is_file());
+    let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
+    HostOptions { bundle, emulate: Emulate::from_env(), check_only }
+}
+
+/// Whether a compiler with these arguments, in whose process the macro runs, generates code. `cargo check` and
+/// `cargo clippy` ask for metadata alone, and take a fraction of the time without the bodies of instances. Unknown
+/// arguments mean code.
+fn generates_code(arguments: impl Iterator<Item = String>) -> bool {
+    let (mut kinds, mut is_list) = (vec![], false);
+    for a in arguments {
+        match a.strip_prefix("--emit=") {
+            Some(list) => kinds.push(list.to_string()),
+            None if is_list => kinds.push(a.clone()),
+            None => {}
+        }
+        is_list = a == "--emit";
+    }
+    let is_code = |kind: &str| !matches!(kind.split('=').next(), Some("metadata" | "dep-info"));
+    kinds.is_empty() || kinds.iter().flat_map(|list| list.split(',')).any(is_code)
+}
+
+/// Expands `#[tile_kernel(attr)] item`.
+pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    match syn::parse2::<syn::ItemFn>(item.clone()) {
+        Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
+        // What rustc does not parse either.
+        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => {
+            e.to_compile_error()
+        }
+        Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
+    }
+}
+
+/// Expands `#[tile_module(use library, ..)] mod m { .. }`.
+pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
+    match syn::parse2::<Uses>(attr) {
+        Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(vec![], item)),
+        Err(e) => {
+            let e = syn::Error::new(
+                e.span(),
+                "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]",
+            )
+            .to_compile_error();
+            quote! { #e }
+        }
+    }
+}
+
+/// Expands what a library hands on: `{ its items } { those of libraries before } { use more } module`.
+pub fn with_library(input: TokenStream) -> TokenStream {
+    let braced = |input: ParseStream| -> syn::Result<TokenStream> {
+        let braces;
+        syn::braced!(braces in input);
+        braces.parse()
+    };
+    let parts = |input: ParseStream| -> syn::Result<_> {
+        let (its, before, uses) = (braced(input)?, braced(input)?, braced(input)?);
+        let items = syn::parse2::<syn::File>(quote! { #its #before })?.items;
+        Ok((items, syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
+    };
+    match parts.parse2(input) {
+        Ok((items, uses, module)) => {
+            library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(items, module))
+        }
+        Err(e) => e.to_compile_error(),
+    }
+}
+
+/// The same with the items of its libraries.
+fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStream {
+    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) =
+        syn::parse2::<syn::ItemMod>(item.clone())
+    else {
+        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
+            .to_compile_error();
+    };
+    let d = Diagnostics::default();
+    let Ok((kernels, rest)) = module::module(items, &libraries, &d) else {
+        let errors = d.take().into_iter().map(|e| e.to_tokens());
+        return quote! { #(#errors)* };
+    };
+    // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
+    let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
+    let kernels = kernels.into_iter().map(expand_found);
+    let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
+    quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
+}
+
+fn expand_found(found: module::Found) -> TokenStream {
+    let d = Diagnostics::default();
+    let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
+    let expanded = found.parse(&d).and_then(|kernels| {
+        kernels.iter().map(|k| host::expand(k, &options(&k.name, &k.fingerprint), &d)).collect::<diag::Result<Vec<_>>>()
+    });
+    match expanded {
+        Ok(kernels) if d.is_empty() => {
+            // Cargo must know what the expansion read.
+            quote! { #(#kernels)* const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
+        }
+        _ => {
+            let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
+            let stubs = names.iter().map(|(name, types)| host::stub(&item, name, types));
+            quote! { #(#errors)* #(#stubs)* }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generates_code;
+
+    #[test]
+    fn only_a_compiler_that_is_asked_for_metadata_alone_gets_no_bodies() {
+        let of = |line: &str| generates_code(line.split(' ').map(String::from));
+        assert!(!of("clippy-driver rustc --crate-name k --emit=dep-info,metadata -C opt-level=1"));
+        assert!(!of("rustc --emit metadata=k.rmeta src/lib.rs"));
+        assert!(of("rustc --crate-name k --emit=dep-info,metadata,link"));
+        assert!(of("rustc --emit dep-info --emit obj"));
+        assert!(of("rustc src/lib.rs"));
+        assert!(of("rustc @arguments"));
+        assert!(of("phases --exact expansion::slices"));
+    }
+}

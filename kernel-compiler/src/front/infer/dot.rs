@@ -1,0 +1,117 @@
+//! `dot`: products of tiles.
+
+use crate::diag::{Reported, Result};
+use crate::dtype::DType;
+use crate::front::infer::builtins::Call;
+use crate::front::infer::{Infer, Val};
+use crate::ir::{Op, Precision, Type, Value, matrices};
+use proc_macro2::Span;
+
+impl Infer<'_> {
+    /// `dot(a, b, acc)`: `acc + a·b`, for each index of the first dimension where there are three.
+    pub(super) fn dot(&mut self, c: &Call) -> Result<Val> {
+        let [a, b, acc] = self.args(c)?;
+        let [at_a, at_b, at_acc] = [0, 1, 2].map(|i| c.args[i].span);
+        let (a, b) = (self.run(a, at_a), self.run(b, at_b));
+        let (a, b) = (a?, b?);
+        let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
+        for (t, at) in [(&ta, at_a), (&tb, at_b)] {
+            if !(2..=3).contains(&t.shape.len()) {
+                return self
+                    .error(at, format!("`dot` multiplies tiles of rank 2, and batches of them of rank 3, found {t}"));
+            }
+        }
+        if ta.shape.len() != tb.shape.len() {
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; spread one over a batch with `.expand(0)` and `.broadcast(..)`"));
+        }
+        if ta.dtype != tb.dtype {
+            return self
+                .error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
+        }
+        let dtype = match ta.dtype {
+            DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
+            DType::I8 => DType::I32,
+            d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32, i8, f8e4m3 and f8e5m2, found {d}")),
+        };
+        let ((of_a, [m, k]), (of_b, [l, n])) = (matrices(&ta.shape), matrices(&tb.shape));
+        if of_a != of_b {
+            return self.error(
+                at_b,
+                format!("`dot` of {ta} and {tb}: a batch of {} meets one of {}", ta.shape[0], tb.shape[0]),
+            );
+        }
+        if k != l {
+            return self.error(
+                at_b,
+                format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"),
+            );
+        }
+        let precision = match c.options.precision {
+            Some((_, at)) if ta.dtype != DType::F32 => {
+                return self.error(
+                    at,
+                    format!("this rounds operands of f32, found {}, whose products are exact: leave it out", ta.dtype),
+                );
+            }
+            Some((p, _)) => p,
+            None => Precision::Ieee,
+        };
+        if let Some(batch) = of_a.first().filter(|b| !b.is_power_of_two()) {
+            return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, what lies outside is loaded as 0"));
+        }
+        self.dot_extents([m, n, k], ta.dtype, precision, (at_a, at_b))?;
+        let ty = Type::tile(dtype, [of_a, &[m, n]].concat());
+        let acc = self.accumulator(acc, ty.clone(), at_acc)?;
+        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, ty, c.span)))
+    }
+
+    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
+    /// of f32 are made of multiply-adds, of any number of them.
+    fn dot_extents(
+        &self,
+        [m, n, k]: [usize; 3],
+        dtype: DType,
+        precision: Precision,
+        (at_a, at_b): (Span, Span),
+    ) -> Result<()> {
+        let least = match (dtype, precision) {
+            (DType::F32, Precision::Ieee) => [1, 1, 1],
+            _ => [16, 8, 32 / dtype.size()],
+        };
+        for (letter, extent, least, at) in
+            [("M", m, least[0], at_a), ("K", k, least[2], at_a), ("N", n, least[1], at_b)]
+        {
+            if extent < least {
+                let k = 32 / dtype.size();
+                return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+            }
+            let fits = extent.is_power_of_two() || letter == "N" && extent % 3 == 0 && (extent / 3).is_power_of_two();
+            if !fits {
+                return self.error(at, format!("`dot` needs M and K that are powers of two, and an N that is a power of two or three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As any operand it is spread: `0.0` and a row of biases will do.
+    fn accumulator(&mut self, acc: Val, ty: Type, at: Span) -> Result<Value> {
+        if let Val::Run(v) = acc
+            && self.ty(v).dtype != ty.dtype
+        {
+            if self.retype(v, ty.dtype) {
+                return Err(Reported);
+            }
+            let (found, name) = (self.ty(v).clone(), ty.dtype.name());
+            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}: start it with `zeros::<{name}>({:?})` and convert the result", ty.shape));
+        }
+        let acc = self.run_as(acc, ty.dtype, at)?;
+        let found = self.ty(acc).clone();
+        let fits = found.is_scalar()
+            || (found.shape.len() == ty.shape.len()
+                && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
+        if !fits {
+            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
+        }
+        Ok(self.spread(acc, &ty.shape, at))
+    }
+}

@@ -1,0 +1,499 @@
+//! Expressions: literals, names, operators, casts, tuples.
+
+use crate::diag::{Reported, Result};
+use crate::dtype::DType;
+use crate::front::ast;
+use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::front::infer::{Binding, Closure, Infer, Range, Val, builtins};
+use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
+use proc_macro2::Span;
+use std::rc::Rc;
+
+impl Infer<'_> {
+    pub(super) fn expr(&mut self, e: &Expr) -> Result<Val> {
+        let span = e.span;
+        Ok(match &e.kind {
+            ExprKind::Int(v, t) => Val::Int(*v, *t),
+            ExprKind::Float(v, t) => {
+                if let Some(t) = t {
+                    self.fits(*v, *t, span)?;
+                }
+                Val::Float(*v, *t)
+            }
+            ExprKind::Bool(b) => Val::Bool(*b),
+            ExprKind::Str(s) => Val::Str(s.clone()),
+            ExprKind::Name(n) => self.name(n, span)?,
+            ExprKind::Assoc(t, n) => self.assoc(t, n, span)?,
+            ExprKind::Unary(op, x) => self.unary_op(*op, x, span)?,
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                self.binary_op(*op, (x?, a), (y?, b), span)?
+            }
+            ExprKind::And(a, b) => self.logic(a, b, true, span)?,
+            ExprKind::Or(a, b) => self.logic(a, b, false, span)?,
+            ExprKind::Cast(x, t) => {
+                let v = self.expr(x)?;
+                let to = self.dtype(t)?;
+                self.cast(v, to, span)?
+            }
+            ExprKind::Call { name, generics, args, method } => self.call(e, name, generics, args, *method)?,
+            ExprKind::Tuple(list) if list.is_empty() => Val::Unit,
+            ExprKind::Tuple(list) => Val::Tuple(self.exprs(list)?),
+            ExprKind::Array(list) => Val::Array(self.exprs(list)?),
+            ExprKind::Repeat(x, n) => {
+                let (x, n) = (self.expr(x)?, self.expr(n)?);
+                let n = self.const_int(&n, span, "a repeat count")?;
+                Val::Array(vec![x; n.clamp(0, 64) as usize])
+            }
+            ExprKind::Field(x, i) => match self.expr(x)? {
+                Val::Tuple(list) if *i < list.len() => list[*i].clone(),
+                Val::Tuple(list) => {
+                    return self.error(span, format!("no field `.{i}`: the tuple has {} fields", list.len()));
+                }
+                other => {
+                    let found = self.describe(&other);
+                    return self.error(span, format!("only a tuple has fields, found {found}"));
+                }
+            },
+            ExprKind::Range(lo, hi) => {
+                let (lo, hi) = (self.expr(lo)?, self.expr(hi)?);
+                Val::Range(Rc::new(Range {
+                    lo,
+                    hi,
+                    step: Val::Int(1, None),
+                    unrolled: false,
+                    options: LoopOptions::default(),
+                }))
+            }
+            ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure {
+                params: params.clone(),
+                body: (**body).clone(),
+                scopes: self.scopes.clone(),
+            })),
+            ExprKind::Block(b) => self.block(b)?,
+            ExprKind::If { cond, then, other } => self.if_else(cond, then, other.as_deref())?,
+            ExprKind::For { pattern, over, body } => self.for_loop(pattern, over, body)?,
+            ExprKind::While { cond, body } => self.while_loop(Some(cond), body)?,
+            ExprKind::Loop { body } => self.while_loop(None, body)?,
+            ExprKind::Assign(to, x) => {
+                let v = self.expr(x)?;
+                self.assign(to, v, span)?
+            }
+            ExprKind::AssignOp(op, to, x) => {
+                let (a, b) = (self.expr(to)?, self.expr(x)?);
+                let v = self.binary_op(*op, (a, to), (b, x), span)?;
+                self.assign(to, v, span)?
+            }
+            ExprKind::Break => self.jump(StmtKind::Break, span)?,
+            ExprKind::Continue => self.jump(StmtKind::Continue, span)?,
+            ExprKind::Return => {
+                if self.depth > 0 {
+                    return self.error(span, "no `return` in a helper: end it with its value");
+                }
+                self.emit(StmtKind::Return);
+                Val::Unit
+            }
+        })
+    }
+
+    pub(super) fn exprs(&mut self, list: &[Expr]) -> Result<Vec<Val>> {
+        // All are inferred before the first failure is passed on, so that each mistake is reported.
+        let all: Vec<_> = list.iter().map(|e| self.expr(e)).collect();
+        all.into_iter().collect()
+    }
+
+    pub(super) fn name(&mut self, n: &str, span: Span) -> Result<Val> {
+        match self.lookup(n).cloned() {
+            Some(Binding::Val(v)) => return Ok(v),
+            Some(Binding::Var(var)) => {
+                let ty = self.vars[var.0 as usize].ty.clone();
+                return Ok(Val::Run(self.push(Op::ReadVar(var), ty, span)));
+            }
+            Some(Binding::PtrVar(p, var)) => {
+                let ty = self.vars[var.0 as usize].ty.clone();
+                let offset = self.push(Op::ReadVar(var), ty, span);
+                return Ok(Val::Ptr(p, Some(offset)));
+            }
+            None => {}
+        }
+        if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {
+            return Ok(Val::Int(*v, Some(DType::U64)));
+        }
+        if let Some((_, e)) = self.kernel.scope.consts.iter().find(|(c, _)| c == n) {
+            let e = e.clone();
+            return self.expr(&e);
+        }
+        let hint = if builtins::is_builtin(n) {
+            ": it is an operation, call it"
+        } else {
+            ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
+        };
+        self.error(span, format!("unknown name `{n}`{hint}"))
+    }
+
+    fn assoc(&mut self, t: &ast::TypeName, n: &str, span: Span) -> Result<Val> {
+        let d = self.dtype(t)?;
+        let float = |v: f64| Ok(Val::Float(v, Some(d)));
+        if d.is_float() {
+            use std::f64::consts as c;
+            let (eps, tiny) = match d {
+                DType::F64 => (f64::EPSILON, f64::MIN_POSITIVE),
+                DType::F16 => (2f64.powi(-10), 2f64.powi(-14)),
+                DType::BF16 => (2f64.powi(-7), f32::MIN_POSITIVE as f64),
+                DType::F8E4M3 => (2f64.powi(-3), 2f64.powi(-6)),
+                DType::F8E5M2 => (2f64.powi(-2), 2f64.powi(-14)),
+                _ => (f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
+            };
+            return match n {
+                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("{d} is converted to without infinities: `{}::MAX` is its greatest number", t.name)),
+                "INFINITY" => float(f64::INFINITY),
+                "NEG_INFINITY" => float(f64::NEG_INFINITY),
+                "NAN" => float(f64::NAN),
+                "MAX" => float(d.greatest()),
+                "MIN" => float(-d.greatest()),
+                "EPSILON" => float(eps),
+                "MIN_POSITIVE" => float(tiny),
+                "PI" => float(c::PI),
+                "TAU" => float(c::TAU),
+                "E" => float(c::E),
+                "LN_2" => float(c::LN_2),
+                "LN_10" => float(c::LN_10),
+                "LOG2_E" => float(c::LOG2_E),
+                "SQRT_2" => float(c::SQRT_2),
+                "FRAC_1_SQRT_2" => float(c::FRAC_1_SQRT_2),
+                _ => self.error(span, format!("unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, MIN_POSITIVE and consts::PI, ..", t.name)),
+            };
+        }
+        if d == DType::Bool {
+            return self.error(span, "bool has no constants");
+        }
+        let bits = d.size() as u32 * 8;
+        let (lo, hi) =
+            if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+        match n {
+            "MAX" => Ok(Val::Int(hi, Some(d))),
+            "MIN" => Ok(Val::Int(lo, Some(d))),
+            "BITS" => Ok(Val::Int(bits as i128, Some(DType::U32))),
+            _ => self.error(span, format!("unknown constant `{}::{n}`: integers have MAX, MIN and BITS", t.name)),
+        }
+    }
+
+    fn unary_op(&mut self, op: UnaryOp, x: &Expr, span: Span) -> Result<Val> {
+        let v = self.expr(x)?;
+        match (op, &v) {
+            (UnaryOp::Neg, Val::Int(n, t)) => return Ok(Val::Int(-n, *t)),
+            (UnaryOp::Neg, Val::Float(n, t)) => return Ok(Val::Float(-n, *t)),
+            (UnaryOp::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
+            _ => {}
+        }
+        let v = self.run(v, x.span)?;
+        let ty = self.ty(v).clone();
+        self.computes(v, if op == UnaryOp::Neg { "`-`" } else { "`!`" }, span)?;
+        let op = match op {
+            UnaryOp::Neg if ty.dtype.is_float() || ty.dtype.is_signed() => Unary::Neg,
+            UnaryOp::Neg => return self.error(span, format!("cannot negate {ty}: it is not signed")),
+            UnaryOp::Not if !ty.dtype.is_float() => Unary::Not,
+            UnaryOp::Not => return self.error(span, format!("`!` takes bool or integers, found {ty}")),
+        };
+        Ok(Val::Run(self.push(Op::Unary(op, v), ty, span)))
+    }
+
+    /// `a && b` on scalars: the right side runs only if it decides.
+    fn logic(&mut self, a: &Expr, b: &Expr, and: bool, span: Span) -> Result<Val> {
+        let x = self.expr(a)?;
+        if let Val::Bool(x) = x {
+            return if x == and { self.expr(b) } else { Ok(Val::Bool(x)) };
+        }
+        let x = self.condition(x, a.span)?;
+        let var = self.new_var("logic", Type::scalar(DType::Bool));
+        self.emit(StmtKind::Assign(var, x));
+        self.blocks.push(vec![]);
+        let y = self.expr(b).and_then(|y| self.condition(y, b.span));
+        if let Ok(y) = y {
+            self.emit(StmtKind::Assign(var, y));
+        }
+        let right = self.blocks.pop().expect("pushed");
+        y?;
+        let (then, other) = if and { (right, vec![]) } else { (vec![], right) };
+        self.emit(StmtKind::If { cond: x, then, other });
+        Ok(Val::Run(self.push(Op::ReadVar(var), Type::scalar(DType::Bool), span)))
+    }
+
+    /// A uniform bool.
+    pub(super) fn condition(&mut self, v: Val, span: Span) -> Result<Value> {
+        let v = self.run(v, span)?;
+        let ty = self.ty(v).clone();
+        if !ty.is_scalar() {
+            return self.error(span, format!("a condition is a scalar bool, the same in the whole program; found a tile {ty}: choose per element with `where_(c, a, b)`, combine masks with `&` and `|`"));
+        }
+        if ty.dtype != DType::Bool {
+            return self.error(span, format!("a condition is a bool, found {ty}"));
+        }
+        Ok(v)
+    }
+
+    pub(super) fn cast(&mut self, v: Val, to: DType, span: Span) -> Result<Val> {
+        match v {
+            Val::Int(n, _) if to.is_float() => Ok(Val::Float(n as f64, Some(to))),
+            Val::Int(n, _) if to.holds(n) => Ok(Val::Int(n, Some(to))),
+            Val::Float(x, _) if to.is_float() => Ok(Val::Float(x, Some(to))),
+            v => {
+                let v = self.run(v, span)?;
+                let ty = self.ty(v).clone();
+                if ty.dtype == to {
+                    return Ok(Val::Run(v));
+                }
+                Ok(Val::Run(self.push(Op::Cast(v), Type { dtype: to, shape: ty.shape }, span)))
+            }
+        }
+    }
+
+    /// Two operands of one dtype. An open literal takes the dtype of the other.
+    pub(super) fn unify(
+        &mut self,
+        a: Val,
+        b: Val,
+        (sa, sb): (Span, Span),
+        what: &str,
+        span: Span,
+    ) -> Result<(Value, Value)> {
+        let typed = |cx: &Self, v: &Val| match v {
+            Val::Run(v) => Some(cx.ty(*v).dtype),
+            Val::Int(_, t) | Val::Float(_, t) => *t,
+            Val::Bool(_) => Some(DType::Bool),
+            _ => None,
+        };
+        let (ta, tb) = (typed(self, &a), typed(self, &b));
+        match (ta, tb) {
+            (Some(x), Some(y)) if x != y => {
+                for (v, to) in [(&a, y), (&b, x)] {
+                    if let Val::Run(v) = v
+                        && self.retype(*v, to)
+                    {
+                        return Err(Reported);
+                    }
+                }
+                let (da, db) = (self.describe(&a), self.describe(&b));
+                self.error(
+                    span,
+                    format!(
+                        "{what} of {da} and {db}: nothing converts by itself, use `.to::<{}>()` or `as {}`",
+                        x.name(),
+                        x.name()
+                    ),
+                )
+            }
+            (Some(t), _) | (_, Some(t)) => Ok((self.run_as(a, t, sa)?, self.run_as(b, t, sb)?)),
+            (None, None) => {
+                let float = matches!(a, Val::Float(..)) || matches!(b, Val::Float(..));
+                let t = if float { DType::F32 } else { DType::I32 };
+                Ok((self.run_as(a, t, sa)?, self.run_as(b, t, sb)?))
+            }
+        }
+    }
+
+    pub(super) fn binary_op(
+        &mut self,
+        op: BinaryOp,
+        (a, ea): (Val, &Expr),
+        (b, eb): (Val, &Expr),
+        span: Span,
+    ) -> Result<Val> {
+        if let Some(v) = self.fold(op, &a, &b, span)? {
+            return Ok(v);
+        }
+        // Pointer arithmetic, in elements.
+        if let (Val::Ptr(..), BinaryOp::Add) = (&a, op) {
+            return self.pointer_add(a, b, eb.span);
+        }
+        let what = format!("`{}`", op.symbol());
+        let (x, y) = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+            // The count of a shift takes the dtype of what is shifted.
+            let x = self.run(a, ea.span)?;
+            let t = self.ty(x).dtype;
+            let y = match self.cast(b, t, eb.span)? {
+                Val::Run(y) => y,
+                literal => self.constant(&literal, t, eb.span)?,
+            };
+            (x, y)
+        } else {
+            self.unify(a, b, (ea.span, eb.span), &what, span)?
+        };
+        let dtype = self.ty(x).dtype;
+        self.computes(x, &what, span)?;
+        let allowed = match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !dtype.is_float(),
+            BinaryOp::Shl | BinaryOp::Shr => dtype.is_int(),
+            BinaryOp::Eq | BinaryOp::Ne => true,
+            _ => dtype != DType::Bool,
+        };
+        if !allowed {
+            let need = match op {
+                BinaryOp::Shl | BinaryOp::Shr => "integers",
+                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => "integers or bool",
+                _ => "numbers",
+            };
+            return self.error(span, format!("{what} takes {need}, found {dtype}"));
+        }
+        let contracted = match op {
+            BinaryOp::Add | BinaryOp::Sub if matches!(dtype, DType::F32 | DType::F64) => {
+                self.contract(op, (x, ea), (y, eb), span)?
+            }
+            _ => None,
+        };
+        match contracted {
+            Some(v) => Ok(Val::Run(v)),
+            None => self.binary(ir_op(op), x, y, span).map(Val::Run),
+        }
+    }
+
+    /// 8-bit floats are no numbers to compute with.
+    pub(super) fn computes(&self, v: Value, what: &str, span: Span) -> Result<()> {
+        match self.ty(v).dtype {
+            d if d.is_float8() => self.error(span, format!("{what} of {d}: convert with `.to::<f32>()` first; {d} is loaded, stored, converted and multiplied by `dot`")),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn binary(&mut self, op: Binary, x: Value, y: Value, span: Span) -> Result<Value> {
+        let shape = self.common_shape(&self.ty(x).shape.clone(), &self.ty(y).shape.clone(), span)?;
+        let dtype = self.ty(x).dtype;
+        let (x, y) = (self.spread(x, &shape, span), self.spread(y, &shape, span));
+        let compares = matches!(op, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
+        let dtype = if compares { DType::Bool } else { dtype };
+        Ok(self.push(Op::Binary(op, x, y), Type { dtype, shape }, span))
+    }
+
+    /// `a * b + c` is one fused multiply-add where the source writes it so.
+    fn contract(
+        &mut self,
+        op: BinaryOp,
+        (x, ex): (Value, &Expr),
+        (y, ey): (Value, &Expr),
+        span: Span,
+    ) -> Result<Option<Value>> {
+        let factors = |cx: &Self, v: Value, e: &Expr| match (&e.kind, &cx.values[v.0 as usize].op) {
+            (ExprKind::Binary(BinaryOp::Mul, ..), Op::Binary(Binary::Mul, a, b)) => Some((*a, *b)),
+            _ => None,
+        };
+        let negate = |cx: &mut Self, v: Value| {
+            let ty = cx.ty(v).clone();
+            cx.push(Op::Unary(Unary::Neg, v), ty, span)
+        };
+        let (a, b, c) = match (factors(self, x, ex), factors(self, y, ey), op) {
+            (Some((a, b)), _, BinaryOp::Add) => (a, b, y),
+            (Some((a, b)), _, _) => (a, b, negate(self, y)),
+            (None, Some((a, b)), BinaryOp::Add) => (a, b, x),
+            (None, Some((a, b)), _) => (negate(self, a), b, x),
+            (None, None, _) => return Ok(None),
+        };
+        self.fma(a, b, c, span).map(Some)
+    }
+
+    pub(super) fn fma(&mut self, a: Value, b: Value, c: Value, span: Span) -> Result<Value> {
+        let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), span)?;
+        let shape = self.common_shape(&shape, &self.ty(c).shape.clone(), span)?;
+        let [a, b, c] = [a, b, c].map(|v| self.spread(v, &shape, span));
+        let dtype = self.ty(a).dtype;
+        Ok(self.push(Op::Fma(a, b, c), Type { dtype, shape }, span))
+    }
+
+    /// Arithmetic on compile-time values.
+    fn fold(&self, op: BinaryOp, a: &Val, b: &Val, span: Span) -> Result<Option<Val>> {
+        use BinaryOp::*;
+        Ok(Some(match (a, b) {
+            (Val::Int(x, tx), Val::Int(y, ty)) => {
+                let shift = matches!(op, Shl | Shr);
+                if let (Some(tx), Some(ty), false) = (tx, ty, shift)
+                    && tx != ty
+                {
+                    return self
+                        .error(span, format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()));
+                }
+                let t = if shift { *tx } else { tx.or(*ty) };
+                if op.is_compare() {
+                    return Ok(Some(Val::Bool(match op {
+                        Eq => x == y,
+                        Ne => x != y,
+                        Lt => x < y,
+                        Le => x <= y,
+                        Gt => x > y,
+                        _ => x >= y,
+                    })));
+                }
+                let r = match op {
+                    Add => x.checked_add(*y),
+                    Sub => x.checked_sub(*y),
+                    Mul => x.checked_mul(*y),
+                    Div => x.checked_div(*y),
+                    Rem => x.checked_rem(*y),
+                    And => Some(x & y),
+                    Or => Some(x | y),
+                    Xor => Some(x ^ y),
+                    _ => {
+                        let width = t.map_or(64, |t| 8 * t.size() as u32);
+                        let Some(by) = u32::try_from(*y).ok().filter(|s| *s < width) else {
+                            return self.error(
+                                span,
+                                format!(
+                                    "`{x} {} {y}` shifts a constant of {width} bits by no number below {width}",
+                                    op.symbol()
+                                ),
+                            );
+                        };
+                        Some(if op == Shl { x << by } else { x >> by })
+                    }
+                };
+                let Some(r) = r else {
+                    return self.error(span, format!("`{x} {} {y}` cannot be computed", op.symbol()));
+                };
+                if let Some(t) = t
+                    && !t.holds(r)
+                {
+                    return self.error(span, format!("`{x} {} {y}` is {r}, which does not fit in {t}", op.symbol()));
+                }
+                Val::Int(r, t)
+            }
+            (Val::Float(x, tx), Val::Float(y, ty))
+                if !op.is_compare() && (tx.is_none() || ty.is_none() || tx == ty) =>
+            {
+                match op {
+                    Add => Val::Float(x + y, tx.or(*ty)),
+                    Sub => Val::Float(x - y, tx.or(*ty)),
+                    Mul => Val::Float(x * y, tx.or(*ty)),
+                    Div => Val::Float(x / y, tx.or(*ty)),
+                    _ => return Ok(None),
+                }
+            }
+            (Val::Bool(x), Val::Bool(y)) => match op {
+                And => Val::Bool(x & y),
+                Or => Val::Bool(x | y),
+                Xor | Ne => Val::Bool(x ^ y),
+                Eq => Val::Bool(x == y),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn ir_op(op: BinaryOp) -> Binary {
+    match op {
+        BinaryOp::Add => Binary::Add,
+        BinaryOp::Sub => Binary::Sub,
+        BinaryOp::Mul => Binary::Mul,
+        BinaryOp::Div => Binary::Div,
+        BinaryOp::Rem => Binary::Rem,
+        BinaryOp::And => Binary::And,
+        BinaryOp::Or => Binary::Or,
+        BinaryOp::Xor => Binary::Xor,
+        BinaryOp::Shl => Binary::Shl,
+        BinaryOp::Shr => Binary::Shr,
+        BinaryOp::Eq => Binary::Eq,
+        BinaryOp::Ne => Binary::Ne,
+        BinaryOp::Lt => Binary::Lt,
+        BinaryOp::Le => Binary::Le,
+        BinaryOp::Gt => Binary::Gt,
+        BinaryOp::Ge => Binary::Ge,
+    }
+}

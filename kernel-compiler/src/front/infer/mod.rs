@@ -1,0 +1,468 @@
+//! Phase 2, infer: the syntax tree with its type parameters and constants chosen → typed [`ir`](crate::ir).
+//!
+//! Compile-time values (literals, const generics, shapes) are folded here; helpers and closures are inlined; every
+//! rule about dtypes, shapes and uniformity is checked here, and nowhere later.
+
+mod builtins;
+mod call;
+mod control;
+mod dot;
+mod expr;
+mod memory;
+mod ops;
+mod programs;
+mod range;
+mod reduce;
+
+pub use builtins::BUILTINS;
+
+use crate::diag::{Diagnostics, Reported, Result};
+use crate::dtype::DType;
+use crate::front::ast;
+use crate::front::ast::{Config, Expr, Kernel, ParamKind};
+use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
+use proc_macro2::Span;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Element count of the largest tile: beyond it registers cannot hold it.
+const MAX_TILE: usize = 1 << 17;
+/// Registers of one thread that one tile may take; there are 255 in all.
+const MAX_REGISTERS: usize = 256;
+
+/// Infers one instance.
+pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
+    // A `let mut n = 0` takes its type from what it meets later: each such meeting restarts inference once.
+    let mut literal_types = HashMap::new();
+    loop {
+        let mut cx = Infer::new(kernel, types, config, d, literal_types);
+        let done = cx.kernel();
+        if cx.restart {
+            literal_types = cx.literal_types;
+            continue;
+        }
+        done?;
+        let early = kernel
+            .early
+            .as_ref()
+            .map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
+        return Ok(Func {
+            params: cx.params,
+            values: cx.values,
+            vars: cx.vars,
+            body: cx.blocks.pop().expect("the body"),
+            warps: config.warps,
+            blocks_per_sm: config.blocks_per_sm,
+            stages: config.stages,
+            ctas: config.ctas,
+            early,
+            guards: vec![],
+        });
+    }
+}
+
+/// A value during inference.
+#[derive(Clone, Debug)]
+enum Val {
+    /// Known only when the kernel runs.
+    Run(Value),
+    /// A compile-time integer; without a dtype it takes the one of what it meets.
+    Int(i128, Option<DType>),
+    Float(f64, Option<DType>),
+    Bool(bool),
+    Str(String),
+    Unit,
+    Tuple(Vec<Val>),
+    Array(Vec<Val>),
+    /// A slice or view parameter.
+    Param(usize),
+    /// A raw pointer: parameter and offset in elements.
+    Ptr(usize, Option<Value>),
+    Range(Rc<Range>),
+    Closure(Rc<Closure>),
+}
+
+#[derive(Debug)]
+struct Range {
+    lo: Val,
+    hi: Val,
+    step: Val,
+    /// Laid out in a row at compile time.
+    unrolled: bool,
+    options: LoopOptions,
+}
+
+#[derive(Debug)]
+struct Closure {
+    params: Vec<ast::Pattern>,
+    body: Expr,
+    /// What it sees: the scopes where it was written.
+    scopes: Vec<HashMap<String, Binding>>,
+}
+
+#[derive(Clone, Debug)]
+enum Binding {
+    Val(Val),
+    Var(Var),
+    /// A mutable pointer: its parameter and the cell of its offset.
+    PtrVar(usize, Var),
+}
+
+struct Infer<'a> {
+    d: &'a Diagnostics,
+    kernel: &'a Kernel,
+    consts: &'a [(String, i128)],
+    warps: u32,
+    /// Type names in reach, innermost last.
+    types: Vec<(String, DType)>,
+    params: Vec<Param>,
+    values: Vec<ValueInfo>,
+    vars: Vec<VarInfo>,
+    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets another.
+    /// (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
+    open_vars: HashMap<Var, usize>,
+    literals: usize,
+    literal_types: HashMap<usize, DType>,
+    restart: bool,
+    /// Statement lists under construction, innermost last.
+    blocks: Vec<Vec<Stmt>>,
+    scopes: Vec<HashMap<String, Binding>>,
+    loops: usize,
+    /// Depth of inlined helpers.
+    depth: usize,
+}
+
+impl<'a> Infer<'a> {
+    fn new(
+        kernel: &'a Kernel,
+        types: &[(String, DType)],
+        config: &'a Config,
+        d: &'a Diagnostics,
+        literal_types: HashMap<usize, DType>,
+    ) -> Self {
+        Infer {
+            d,
+            kernel,
+            consts: &config.consts,
+            warps: config.warps,
+            types: types.to_vec(),
+            params: vec![],
+            values: vec![],
+            vars: vec![],
+            open_vars: HashMap::new(),
+            literals: 0,
+            literal_types,
+            restart: false,
+            blocks: vec![vec![]],
+            scopes: vec![HashMap::new()],
+            loops: 0,
+            depth: 0,
+        }
+    }
+
+    fn kernel(&mut self) -> Result<()> {
+        let kernel = self.kernel;
+        let mut slot = 0;
+        for (i, p) in kernel.params.iter().enumerate() {
+            let dtype = self.dtype(&p.elem)?;
+            let name = p.name.to_string();
+            let val = match p.kind {
+                ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span())),
+                ParamKind::Ptr { .. } => Val::Ptr(i, None),
+                ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
+            };
+            self.bind(&name, Binding::Val(val));
+            self.params.push(Param { name, kind: p.kind, dtype, slot });
+            slot += p.kind.slots();
+        }
+        self.block(&kernel.body)?;
+        Ok(())
+    }
+
+    // --- names ---
+
+    fn bind(&mut self, name: &str, b: Binding) {
+        self.scopes.last_mut().expect("a scope").insert(name.to_string(), b);
+    }
+
+    fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.scopes.iter().rev().find_map(|s| s.get(name))
+    }
+
+    fn known_type(&self, t: &ast::TypeName) -> Option<DType> {
+        let bound: Vec<_> = self.types.iter().rev().cloned().collect();
+        crate::front::parse::types::resolve(t, &bound, &self.kernel.scope)
+    }
+
+    fn dtype(&self, t: &ast::TypeName) -> Result<DType> {
+        self.known_type(t).ok_or_else(|| crate::front::parse::types::unknown_type(t, self.d))
+    }
+
+    // --- making IR ---
+
+    fn emit(&mut self, s: StmtKind) {
+        self.blocks.last_mut().expect("a block").push(s.into());
+    }
+
+    fn push(&mut self, op: Op, ty: Type, span: Span) -> Value {
+        let v = self.define(op, ty, span);
+        self.emit(StmtKind::Let(v));
+        v
+    }
+
+    /// A value that some statement defines by itself.
+    fn define(&mut self, op: Op, ty: Type, span: Span) -> Value {
+        self.values.push(ValueInfo { ty, op, span });
+        Value(self.values.len() as u32 - 1)
+    }
+
+    fn new_var(&mut self, name: &str, ty: Type) -> Var {
+        self.vars.push(VarInfo { name: name.to_string(), ty });
+        Var(self.vars.len() as u32 - 1)
+    }
+
+    fn ty(&self, v: Value) -> &Type {
+        &self.values[v.0 as usize].ty
+    }
+
+    fn error<T>(&self, span: Span, message: impl Into<String>) -> Result<T> {
+        Err(self.d.error(span, message))
+    }
+
+    // --- compile-time values ---
+
+    /// A literal or constant as a value of the given dtype.
+    fn constant(&mut self, v: &Val, dtype: DType, span: Span) -> Result<Value> {
+        let op = match v {
+            Val::Int(n, t) if t.is_none() || *t == Some(dtype) => {
+                if dtype.is_float() {
+                    return self.error(span, format!("an integer literal where {dtype} is needed: write `{n}.0`"));
+                }
+                if !dtype.holds(*n) {
+                    return self.error(span, format!("{n} does not fit in {dtype}"));
+                }
+                Op::Int(*n)
+            }
+            Val::Float(x, t) if t.is_none() || *t == Some(dtype) => {
+                if !dtype.is_float() {
+                    return self.error(span, format!("a float where {dtype} is needed"));
+                }
+                if t.is_none() {
+                    self.fits(*x, dtype, span)?;
+                }
+                Op::Float(if dtype.reaches(*x) { *x } else { dtype.overflowed(*x) })
+            }
+            Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
+            _ => {
+                let found = self.describe(v);
+                return self.error(
+                    span,
+                    format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                );
+            }
+        };
+        Ok(self.push(op, Type::scalar(dtype), span))
+    }
+
+    /// Of a literal: what is computed or converted overflows as at run time.
+    fn fits(&self, x: f64, dtype: DType, span: Span) -> Result<()> {
+        if dtype.reaches(x) { Ok(()) } else { self.error(span, format!("{x:e} does not fit in {dtype}")) }
+    }
+
+    /// A number known at compile time that has the dtype or takes it, which stays one.
+    fn typed(&self, v: &Val, t: DType, span: Span) -> Result<Option<Val>> {
+        Ok(match *v {
+            Val::Int(n, None) if !t.is_float() && t.holds(n) => Some(Val::Int(n, Some(t))),
+            Val::Float(x, None) if t.is_float() => {
+                self.fits(x, t, span)?;
+                Some(Val::Float(x, Some(t)))
+            }
+            Val::Int(_, Some(found)) | Val::Float(_, Some(found)) if found == t => Some(v.clone()),
+            _ => None,
+        })
+    }
+
+    /// Any scalar or tile as a run-time value; open literals become `i32` and `f32`.
+    fn run(&mut self, v: Val, span: Span) -> Result<Value> {
+        match v {
+            Val::Run(v) => Ok(v),
+            Val::Int(_, t) => self.constant(&v, t.unwrap_or(DType::I32), span),
+            Val::Float(_, t) => self.constant(&v, t.unwrap_or(DType::F32), span),
+            Val::Bool(_) => self.constant(&v, DType::Bool, span),
+            other => {
+                let found = self.describe(&other);
+                self.error(span, format!("expected a scalar or a tile, found {found}"))
+            }
+        }
+    }
+
+    /// As [`run`](Self::run), of this dtype.
+    fn run_as(&mut self, v: Val, dtype: DType, span: Span) -> Result<Value> {
+        match v {
+            Val::Run(x) => {
+                let found = self.ty(x).clone();
+                if found.dtype != dtype {
+                    if self.retype(x, dtype) {
+                        return Err(Reported);
+                    }
+                    return self.error(
+                        span,
+                        format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                    );
+                }
+                Ok(x)
+            }
+            other => self.constant(&other, dtype, span),
+        }
+    }
+
+    /// Whether `v` reads a variable whose literal can still take another dtype; if so, inference starts again.
+    fn retype(&mut self, v: Value, dtype: DType) -> bool {
+        let Op::ReadVar(var) = self.values[v.0 as usize].op else { return false };
+        let Some(&literal) = self.open_vars.get(&var) else { return false };
+        if self.ty(v).dtype.is_float() != dtype.is_float()
+            || dtype == DType::Bool
+            || self.literal_types.contains_key(&literal)
+        {
+            return false;
+        }
+        self.restart_with(literal, dtype);
+        true
+    }
+
+    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are others.
+    fn restart_with(&mut self, literal: usize, dtype: DType) {
+        if !self.restart {
+            self.literal_types.insert(literal, dtype);
+            self.restart = true;
+        }
+    }
+
+    fn const_int(&self, v: &Val, span: Span, what: &str) -> Result<i128> {
+        match v {
+            Val::Int(n, _) => Ok(*n),
+            other => self.error(span, format!("{what} must be known at compile time (a literal, a const parameter, or arithmetic on them), found {}", self.describe(other))),
+        }
+    }
+
+    fn extent(&self, v: &Val, span: Span) -> Result<usize> {
+        let n = self.const_int(v, span, "an extent")?;
+        if !(1..=MAX_TILE as i128).contains(&n) {
+            return self.error(span, format!("an extent of {n}: a tile has 1 to {MAX_TILE} elements"));
+        }
+        self.check_size(&[n as usize], span)?;
+        Ok(n as usize)
+    }
+
+    /// The extents in `[M, N]` (or a single integer for rank 1).
+    fn shape(&self, v: &Val, span: Span) -> Result<Shape> {
+        let list = match v {
+            Val::Array(list) | Val::Tuple(list) => list.clone(),
+            one => vec![one.clone()],
+        };
+        if !(1..=3).contains(&list.len()) {
+            return self.error(span, format!("a tile has rank 1 to 3, found {}", list.len()));
+        }
+        let shape = list.iter().map(|v| self.extent(v, span)).collect::<Result<Shape>>()?;
+        self.check_size(&shape, span)?;
+        Ok(shape)
+    }
+
+    fn check_size(&self, shape: &[usize], span: Span) -> Result<()> {
+        let n: usize = shape.iter().map(|e| e.next_power_of_two()).product();
+        if n > MAX_TILE {
+            return self.error(span, format!("a tile of {shape:?} has {n} elements: at most {MAX_TILE}"));
+        }
+        let (warps, each) = (self.warps, n / (self.warps as usize * 32));
+        if each > MAX_REGISTERS {
+            return self.error(span, format!("a tile of {shape:?} over {warps} warps has {each} elements a thread: at most {MAX_REGISTERS}; use more warps or a smaller tile"));
+        }
+        Ok(())
+    }
+
+    fn describe(&self, v: &Val) -> String {
+        match v {
+            Val::Run(v) => match self.ty(*v) {
+                t if t.is_scalar() => format!("a scalar {t}"),
+                t => format!("a tile {t}"),
+            },
+            Val::Int(n, None) => format!("the integer {n}"),
+            Val::Int(n, Some(t)) => format!("the {t} constant {n}"),
+            Val::Float(x, _) => format!("the float {x}"),
+            Val::Bool(_) => "a bool".into(),
+            Val::Str(_) => "a string".into(),
+            Val::Unit => "nothing".into(),
+            Val::Tuple(vs) => format!("a tuple of {}", vs.len()),
+            Val::Array(_) => "an array".into(),
+            Val::Param(p) => match self.params[*p].kind {
+                ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
+                _ => format!("the slice `{}`", self.params[*p].name),
+            },
+            Val::Ptr(p, _) => format!("a pointer into `{}`", self.params[*p].name),
+            Val::Range(_) => "a range".into(),
+            Val::Closure(_) => "a closure".into(),
+        }
+    }
+
+    // --- shapes ---
+
+    /// The shape that both spread to, by the rules of broadcasting.
+    fn common_shape(&self, a: &[usize], b: &[usize], span: Span) -> Result<Shape> {
+        if a.is_empty() {
+            return Ok(b.to_vec());
+        }
+        if b.is_empty() {
+            return Ok(a.to_vec());
+        }
+        if a.len() != b.len() {
+            return self.error(
+                span,
+                format!("shapes {a:?} and {b:?} have different ranks: insert a dimension with `.expand(axis)`"),
+            );
+        }
+        let shape: Option<Shape> = a
+            .iter()
+            .zip(b)
+            .map(|(&x, &y)| {
+                if x == y || y == 1 {
+                    Some(x)
+                } else if x == 1 {
+                    Some(y)
+                } else {
+                    None
+                }
+            })
+            .collect();
+        match shape {
+            Some(s) => {
+                self.check_size(&s, span)?;
+                Ok(s)
+            }
+            None => self
+                .error(span, format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be spread")),
+        }
+    }
+
+    /// Spreads a scalar or extents of 1 to `shape`, which it is known to fit.
+    fn spread(&mut self, v: Value, shape: &[usize], span: Span) -> Value {
+        let ty = self.ty(v).clone();
+        if ty.shape == shape {
+            v
+        } else if ty.is_scalar() {
+            self.push(Op::Splat(v), Type::tile(ty.dtype, shape), span)
+        } else {
+            self.push(Op::Broadcast(v), Type::tile(ty.dtype, shape), span)
+        }
+    }
+
+    /// Spreads `v` to exactly `shape`, or reports that it does not fit.
+    fn spread_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
+        let found = self.ty(v).shape.clone();
+        let fits = found.is_empty()
+            || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
+        if !fits {
+            return self.error(span, format!("{what} of shape {found:?} does not fit {shape:?}"));
+        }
+        Ok(self.spread(v, shape, span))
+    }
+}

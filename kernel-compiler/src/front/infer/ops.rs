@@ -1,0 +1,399 @@
+//! The built-in operations: one arm per name. A new operation starts here.
+
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast::{Expr, Generic};
+use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
+use crate::front::infer::{Infer, Val};
+use crate::ir::{Binary, Op, Shape, StmtKind, Type, Unary, Value};
+use proc_macro2::Span;
+
+impl Infer<'_> {
+    pub(super) fn builtin(&mut self, c: &Call) -> Result<Val> {
+        let name = c.name.to_string();
+        if let Some(op) = Unary::parse(&name) {
+            return self.math(op, c);
+        }
+        match name.as_str() {
+            "program_id" | "num_programs" => self.program(&name, c),
+            "swizzle2d" => self.swizzle2d(c),
+            "cdiv" => self.cdiv(c),
+            "arange" => self.arange(c),
+            "zeros" => {
+                let [shape] = self.args(c)?;
+                let shape = self.shape(&shape, c.args[0].span)?;
+                let dtype = self.type_arg(c)?.unwrap_or(DType::F32);
+                let zero = match dtype {
+                    DType::Bool => Val::Bool(false),
+                    d if d.is_float() => Val::Float(0.0, None),
+                    _ => Val::Int(0, None),
+                };
+                let zero = self.constant(&zero, dtype, c.span)?;
+                Ok(Val::Run(self.spread(zero, &shape, c.span)))
+            }
+            "full" => {
+                let [shape, v] = self.args(c)?;
+                let shape = self.shape(&shape, c.args[0].span)?;
+                let v = match self.type_arg(c)? {
+                    Some(t) => self.run_as(v, t, c.args[1].span)?,
+                    None => self.run(v, c.args[1].span)?,
+                };
+                self.spread_to(v, &shape, c.args[1].span, "a value").map(Val::Run)
+            }
+            "where_" => {
+                let [cond, a, b] = self.args(c)?;
+                let cond = self.run_as(cond, DType::Bool, c.args[0].span)?;
+                let (a, b) = self.unify(a, b, (c.args[1].span, c.args[2].span), "`where_`", c.span)?;
+                let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), c.span)?;
+                let shape = self.common_shape(&shape, &self.ty(cond).shape.clone(), c.span)?;
+                let dtype = self.ty(a).dtype;
+                let [cond, a, b] = [cond, a, b].map(|v| self.spread(v, &shape, c.span));
+                Ok(Val::Run(self.push(Op::Select(cond, a, b), Type { dtype, shape }, c.span)))
+            }
+            "maximum" => self.extremum(Binary::Max, c),
+            "minimum" => self.extremum(Binary::Min, c),
+            "clamp" => {
+                let [x, lo, hi] = self.args(c)?;
+                let (x, lo) = self.unify(x, lo, (c.args[0].span, c.args[1].span), "`clamp`", c.span)?;
+                let dtype = self.ty(x).dtype;
+                self.numeric(x, "clamp", c.args[0].span)?;
+                let hi = self.run_as(hi, dtype, c.args[2].span)?;
+                let x = self.binary(Binary::Max, x, lo, c.span)?;
+                self.binary(Binary::Min, x, hi, c.span).map(Val::Run)
+            }
+            "to" => {
+                let [x] = self.args(c)?;
+                match self.type_arg(c)? {
+                    Some(t) => self.cast(x, t, c.span),
+                    None => self.error(c.span, format!("to which type? `.to::<T>()` with one of {}", DType::NAMES)),
+                }
+            }
+            "bitcast" => {
+                let [x] = self.args(c)?;
+                let x = self.run(x, c.args[0].span)?;
+                let from = self.ty(x).clone();
+                let Some(to) = self.type_arg(c)? else { return self.error(c.span, "to which type? `bitcast::<T>(x)`") };
+                if to.size() != from.dtype.size() || to == DType::Bool || from.dtype == DType::Bool {
+                    return self.error(
+                        c.span,
+                        format!(
+                            "bitcast keeps the size: {} has {} bytes, {to} has {}",
+                            from.dtype,
+                            from.dtype.size(),
+                            to.size()
+                        ),
+                    );
+                }
+                Ok(Val::Run(self.push(Op::Bitcast(x), Type { dtype: to, shape: from.shape }, c.span)))
+            }
+            "fma" => {
+                let [a, b, x] = self.args(c)?;
+                let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`fma`", c.span)?;
+                let dtype = self.ty(a).dtype;
+                self.computes(a, "`fma`", c.span)?;
+                if !dtype.is_float() {
+                    return self.error(c.span, format!("`fma` takes floats, found {dtype}"));
+                }
+                let x = self.run_as(x, dtype, c.args[2].span)?;
+                self.fma(a, b, x, c.span).map(Val::Run)
+            }
+            "expand" | "broadcast" | "reshape" | "trans" | "permute" => self.shape_op(&name, c),
+            "max" | "min" if !self.is_reduction(c)? => {
+                self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c)
+            }
+            "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
+            "dot" => self.dot(c),
+            n if builtins::is_access(n) => self.access(&name, c),
+            "add" => {
+                let [p, i] = self.args(c)?;
+                if !matches!(p, Val::Ptr(..)) {
+                    let found = self.describe(&p);
+                    return self.error(c.span, format!("`.add` moves a raw pointer, found {found}: use `+`"));
+                }
+                self.pointer_add(p, i, c.args[1].span)
+            }
+            "len" | "dim" | "stride" => self.extent_of(&name, c),
+            "range" | "static_range" | "step_by" => self.range(&name, c),
+            "stages" | "unroll" | "flatten" | "warp_specialise" => self.range_option(&name, c),
+            "static_assert" | "device_assert" | "device_print" => self.debug(&name, c),
+            "num_sms" => self.error(c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`"),
+            _ => self.unknown(&name, c),
+        }
+    }
+
+    fn unknown(&self, name: &str, c: &Call) -> Result<Val> {
+        // As many mistakes as a name of that length may have and still be meant.
+        let mistakes = |known: &str| strsim::osa_distance(known, name);
+        let near = BUILTINS.iter().filter(|(n, _)| 3 * mistakes(n) <= name.len()).min_by_key(|(n, _)| mistakes(n));
+        let other = match name {
+            "tl" | "relu" => Some("write `maximum(x, 0.0)`"),
+            "float" | "int" | "f32" => Some("convert with `.to::<T>()`"),
+            "println" | "print" => Some("print with `device_print!(\"label\", v)`"),
+            "cumsum" | "associative_scan" | "scan" | "sort" | "flip" | "join" | "split" | "interleave" | "cat"
+            | "rand" | "randn" | "randint" => Some("it is not offered yet"),
+            "gather" => {
+                Some("read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet")
+            }
+            "mean" => Some("divide `sum(x, axis)` by the number of elements"),
+            "all" | "any" => Some("use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`"),
+            _ => None,
+        };
+        let hint = match (near, other) {
+            (_, Some(o)) => format!(": {o}"),
+            (Some((_, usage)), _) => format!(": did you mean `{usage}`?"),
+            _ => ": see docs/language.md for all operations; helpers go into the same #[tile_module]".into(),
+        };
+        self.error(c.name.span(), format!("unknown operation `{name}`{hint}"))
+    }
+
+    /// Exactly N arguments.
+    pub(super) fn args<const N: usize>(&mut self, c: &Call) -> Result<[Val; N]> {
+        if c.args.len() != N {
+            let name = c.name.to_string();
+            let usage = usage(&name);
+            return self.error(
+                c.span,
+                format!("`{usage}` takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
+            );
+        }
+        let vals = self.exprs(c.args)?;
+        Ok(vals.try_into().expect("N of them"))
+    }
+
+    pub(super) fn type_arg(&self, c: &Call) -> Result<Option<DType>> {
+        match c.generics {
+            [] => Ok(None),
+            [Generic::Type(t)] => self.dtype(t).map(Some),
+            _ => self.error(c.span, "one type is expected: `::<T>`"),
+        }
+    }
+
+    /// A compile-time axis below `rank`.
+    pub(super) fn axis(&self, v: &Val, rank: usize, span: Span) -> Result<usize> {
+        let n = self.const_int(v, span, "an axis")?;
+        if !(0..rank as i128).contains(&n) {
+            return self.error(span, format!("no axis {n}: there are {rank}, counted from 0"));
+        }
+        Ok(n as usize)
+    }
+
+    fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
+        self.computes(v, &format!("`{what}`"), span)?;
+        if self.ty(v).dtype == DType::Bool {
+            self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v)))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn math(&mut self, op: Unary, c: &Call) -> Result<Val> {
+        let [x] = self.args(c)?;
+        let x = self.run(x, c.args[0].span)?;
+        let ty = self.ty(x).clone();
+        self.computes(x, &format!("`{}`", op.name()), c.args[0].span)?;
+        let ok = ty.dtype.is_float() || (op == Unary::Abs && ty.dtype.is_int());
+        if !ok {
+            return self.error(
+                c.args[0].span,
+                format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()),
+            );
+        }
+        Ok(Val::Run(self.push(Op::Unary(op, x), ty, c.span)))
+    }
+
+    fn cdiv(&mut self, c: &Call) -> Result<Val> {
+        let [a, b] = self.args(c)?;
+        if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
+            if *y < 1 {
+                return self.error(c.args[1].span, "the divisor of cdiv is positive");
+            }
+            return Ok(Val::Int((x + y - 1).div_euclid(*y), tx.or(*ty)));
+        }
+        let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`cdiv`", c.span)?;
+        let dtype = self.ty(a).dtype;
+        if !dtype.is_int() {
+            return self.error(c.span, format!("`cdiv` takes integers, found {dtype}"));
+        }
+        // a / b + (a % b != 0): cannot overflow, unlike (a + b - 1) / b.
+        let q = self.binary(Binary::Div, a, b, c.span)?;
+        let r = self.binary(Binary::Rem, a, b, c.span)?;
+        let zero = self.constant(&Val::Int(0, None), dtype, c.span)?;
+        let more = self.binary(Binary::Ne, r, zero, c.span)?;
+        let ty = Type { dtype, shape: self.ty(more).shape.clone() };
+        let more = self.push(Op::Cast(more), ty, c.span);
+        self.binary(Binary::Add, q, more, c.span).map(Val::Run)
+    }
+
+    fn arange(&mut self, c: &Call) -> Result<Val> {
+        let (lo, hi) = match &self.exprs(c.args)?[..] {
+            [Val::Range(r)] => (
+                self.const_int(&r.lo, c.span, "a bound of arange")?,
+                self.const_int(&r.hi, c.span, "a bound of arange")?,
+            ),
+            [n] => (0, self.const_int(n, c.args[0].span, "the length of arange")?),
+            [lo, hi] => (
+                self.const_int(lo, c.args[0].span, "a bound of arange")?,
+                self.const_int(hi, c.args[1].span, "a bound of arange")?,
+            ),
+            _ => return self.error(c.span, "`arange(N)` or `arange(A..B)`"),
+        };
+        if lo < 0 {
+            return self.error(c.span, "arange counts from 0 or more: it is a `usize`; subtract afterwards");
+        }
+        let n = self.extent(&Val::Int(hi - lo, None), c.span)?;
+        Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
+    }
+
+    fn extremum(&mut self, op: Binary, c: &Call) -> Result<Val> {
+        let [a, b] = self.args(c)?;
+        if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
+            return Ok(Val::Int(if op == Binary::Max { *x.max(y) } else { *x.min(y) }, tx.or(*ty)));
+        }
+        let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), &format!("`{}`", c.name), c.span)?;
+        self.numeric(a, &c.name.to_string(), c.span)?;
+        self.binary(op, a, b, c.span).map(Val::Run)
+    }
+
+    fn shape_op(&mut self, name: &str, c: &Call) -> Result<Val> {
+        let Some(first) = c.args.first() else { return self.error(c.span, format!("`{name}` takes a tile")) };
+        let wanted = if name == "trans" { 1 } else { 2 };
+        if c.args.len() != wanted {
+            return self.error(c.span, format!("`{name}` takes {wanted} arguments, found {}", c.args.len()));
+        }
+        let t = self.expr(first)?;
+        let t = self.run(t, first.span)?;
+        let ty = self.ty(t).clone();
+        let arg = match c.args.get(1) {
+            Some(a) => Some((self.expr(a)?, a.span)),
+            None => None,
+        };
+        let make = |cx: &mut Self, op, shape| Ok(Val::Run(cx.push(op, Type { dtype: ty.dtype, shape }, c.span)));
+        match (name, arg) {
+            ("trans", _) => {
+                let rank = ty.shape.len();
+                if rank < 2 {
+                    return self.error(c.span, format!("`trans` takes a tile of rank 2 or 3, found {ty}"));
+                }
+                let (mut perm, mut shape): (Vec<usize>, Shape) = ((0..rank).collect(), ty.shape.clone());
+                perm.swap(rank - 2, rank - 1);
+                shape.swap(rank - 2, rank - 1);
+                make(self, Op::Permute(t, perm), shape)
+            }
+            ("expand", Some((a, at))) => {
+                if ty.shape.len() >= 3 {
+                    return self.error(c.span, "a tile has at most three dimensions");
+                }
+                let axis = self.axis(&a, ty.shape.len() + 1, at)?;
+                if ty.is_scalar() {
+                    return self.error(c.span, "a scalar has no dimensions: it is spread over any tile by itself");
+                }
+                let mut shape = ty.shape.clone();
+                shape.insert(axis, 1);
+                make(self, Op::Expand(t, axis), shape)
+            }
+            ("broadcast", Some((a, at))) => {
+                let shape = self.shape(&a, at)?;
+                self.spread_to(t, &shape, c.span, "a tile").map(Val::Run)
+            }
+            ("reshape", Some((a, at))) => {
+                let shape = self.shape(&a, at)?;
+                self.reshape(t, &shape, c.span).map(Val::Run)
+            }
+            (_, Some((a, at))) => {
+                let (Val::Array(list) | Val::Tuple(list)) = &a else {
+                    return self.error(at, "a permutation is `[1, 0, 2]`");
+                };
+                let perm = list.iter().map(|v| self.axis(v, ty.shape.len(), at)).collect::<Result<Vec<_>>>()?;
+                let mut sorted = perm.clone();
+                sorted.sort_unstable();
+                if sorted != (0..ty.shape.len()).collect::<Vec<_>>() {
+                    return self.error(at, format!("{perm:?} is no permutation of the {} dimensions", ty.shape.len()));
+                }
+                let shape = perm.iter().map(|&p| ty.shape[p]).collect();
+                make(self, Op::Permute(t, perm), shape)
+            }
+            _ => unreachable!("counted above"),
+        }
+    }
+
+    pub(super) fn reshape(&mut self, t: Value, shape: &[usize], span: Span) -> Result<Value> {
+        let ty = self.ty(t).clone();
+        if ty.shape == shape {
+            return Ok(t);
+        }
+        if ty.shape.iter().product::<usize>() != shape.iter().product::<usize>() || ty.is_scalar() {
+            return self.error(
+                span,
+                format!(
+                    "reshape keeps the number of elements: {:?} has {}, {shape:?} has {}",
+                    ty.shape,
+                    ty.shape.iter().product::<usize>(),
+                    shape.iter().product::<usize>()
+                ),
+            );
+        }
+        let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
+        let padded = ty.shape.iter().chain(shape).any(|e| !e.is_power_of_two());
+        if padded && squeezed(&ty.shape) != squeezed(shape) {
+            return self.error(span, format!("reshape of {:?} to {shape:?}: extents that are not powers of two can only gain or lose dimensions of 1", ty.shape));
+        }
+        Ok(self.push(Op::Reshape(t), Type { dtype: ty.dtype, shape: shape.to_vec() }, span))
+    }
+
+    fn debug(&mut self, name: &str, c: &Call) -> Result<Val> {
+        let message = |cx: &mut Self, e: &Expr| match cx.expr(e)? {
+            Val::Str(s) => Ok(s),
+            _ => cx.error(e.span, "a string literal is expected"),
+        };
+        match (name, c.args) {
+            ("device_print", [label, v, more @ ..]) => {
+                let (span, label) = (label.span, message(self, label)?);
+                if label.contains(['{', '}']) {
+                    return self.error(
+                        span,
+                        "a label is printed as it is, without `{}`: the value follows it, as in `device_print!(\"label\", v)`",
+                    );
+                }
+                if let Some(second) = more.first() {
+                    return self
+                        .error(second.span, "a print is of one value: write `device_print!(\"label\", v)` for each");
+                }
+                let x = self.expr(v)?;
+                let x = self.run(x, v.span)?;
+                self.emit(StmtKind::Print { message: label, value: x, span: c.span });
+            }
+            ("device_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
+                let text = match rest.first() {
+                    Some(m) => message(self, m)?,
+                    None => "device_assert failed".into(),
+                };
+                let x = self.expr(cond)?;
+                let x = self.run_as(x, DType::Bool, cond.span)?;
+                self.emit(StmtKind::Assert { cond: x, message: text, span: c.span });
+            }
+            ("static_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
+                let text = match rest.first() {
+                    Some(m) => message(self, m)?,
+                    None => "it does not hold".into(),
+                };
+                match self.expr(cond)? {
+                    Val::Bool(true) => {}
+                    Val::Bool(false) => {
+                        let config =
+                            self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
+                        return self.error(c.span, format!("static_assert: {text} (with {config})"));
+                    }
+                    _ => {
+                        return self
+                            .error(cond.span, "static_assert takes what is known at compile time: use device_assert!");
+                    }
+                }
+            }
+            _ => {
+                let usage = usage(name);
+                return self.error(c.span, format!("usage: {usage}"));
+            }
+        }
+        Ok(Val::Unit)
+    }
+}

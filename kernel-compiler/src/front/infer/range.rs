@@ -1,0 +1,80 @@
+//! Ranges: what a loop runs over, and how.
+
+use crate::diag::Result;
+use crate::front::infer::builtins::Call;
+use crate::front::infer::{Infer, Range, Val, builtins, control};
+use crate::ir::LoopOptions;
+use std::rc::Rc;
+
+/// A schedule deeper than this holds no tile.
+const MAX_STAGES: i128 = 16;
+
+impl Infer<'_> {
+    pub(super) fn range(&mut self, name: &str, c: &Call) -> Result<Val> {
+        let range = |lo: &Val, hi: &Val, step: &Val, unrolled| Range {
+            lo: lo.clone(),
+            hi: hi.clone(),
+            step: step.clone(),
+            unrolled,
+            options: LoopOptions::default(),
+        };
+        let (zero, one) = (Val::Int(0, None), Val::Int(1, None));
+        let vals = self.exprs(c.args)?;
+        let r = match (name, &vals[..]) {
+            ("range", [lo, hi]) => range(lo, hi, &one, false),
+            ("range", [lo, hi, step]) => range(lo, hi, step, false),
+            ("range", _) => return self.error(c.span, "`range(a, b, step)` takes two or three arguments"),
+            ("static_range", [Val::Range(r)]) => range(&r.lo, &r.hi, &r.step, true),
+            ("static_range", [hi]) => range(&zero, hi, &one, true),
+            ("static_range", [lo, hi]) => range(lo, hi, &one, true),
+            ("static_range", [lo, hi, step]) => range(lo, hi, step, true),
+            ("static_range", _) => return self.error(c.span, "`static_range(a..b)` takes a range"),
+            (_, [Val::Range(r), step]) => Range { options: r.options, ..range(&r.lo, &r.hi, step, r.unrolled) },
+            _ => return self.error(c.span, "`.step_by` follows a range: `(a..b).step_by(s)`"),
+        };
+        Ok(Val::Range(Rc::new(r)))
+    }
+
+    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialise(b)`: how a loop is to be carried out; what it means stays.
+    pub(super) fn range_option(&mut self, name: &str, c: &Call) -> Result<Val> {
+        let vals = self.exprs(c.args)?;
+        let Some(Val::Range(r)) = vals.first() else {
+            return self.error(
+                c.name.span(),
+                format!(
+                    "`.{name}` follows the range of a loop: `for k in range(0, n, BLOCK).{name}({})`",
+                    if name == "flatten" { "" } else { ".." }
+                ),
+            );
+        };
+        if r.unrolled {
+            return self
+                .error(c.name.span(), format!("`static_range` leaves no loop for `.{name}`: use `range(a, b, step)`"));
+        }
+        let wanted = if name == "flatten" { 1 } else { 2 };
+        if vals.len() != wanted {
+            let usage = builtins::usage(name);
+            return self.error(
+                c.name.span(),
+                format!("`{usage}` takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }),
+            );
+        }
+        let mut options = r.options;
+        match (name, vals.get(1)) {
+            ("flatten", _) => options.flatten = true,
+            ("warp_specialise", Some(Val::Bool(b))) => options.warp_specialise = Some(*b),
+            ("warp_specialise", _) => return self.error(c.args[1].span, "`true` or `false` is expected"),
+            (_, v) => {
+                let at = c.args[1].span;
+                let n = self.const_int(v.expect("counted"), at, &format!("the argument of `.{name}`"))?;
+                let greatest = if name == "stages" { MAX_STAGES } else { control::MAX_UNROLL };
+                if !(1..=greatest).contains(&n) {
+                    return self.error(at, format!("{name} is 1 to {greatest}"));
+                }
+                *(if name == "stages" { &mut options.stages } else { &mut options.unroll }) = n as u32;
+            }
+        }
+        let r = Range { lo: r.lo.clone(), hi: r.hi.clone(), step: r.step.clone(), unrolled: false, options };
+        Ok(Val::Range(Rc::new(r)))
+    }
+}

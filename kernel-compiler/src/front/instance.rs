@@ -1,0 +1,84 @@
+//! A kernel with its instances: types × configurations.
+
+use crate::dtype::DType;
+use crate::front::ast::{self, Config};
+use proc_macro2::{TokenStream, TokenTree};
+
+/// A parsed kernel and its identity.
+#[derive(Debug)]
+pub struct Kernel {
+    pub ast: ast::Kernel,
+    pub name: String,
+    /// Of the source tokens: names the bundle, and ties tuning results to a kernel.
+    pub fingerprint: String,
+}
+
+/// One choice of types and constants.
+pub struct Instance<'a> {
+    pub types: Vec<(String, DType)>,
+    pub config: &'a Config,
+}
+
+impl Kernel {
+    /// The choices of type arguments, in the order of their lists.
+    pub fn type_choices(&self) -> Vec<Vec<(String, DType)>> {
+        let mut out = vec![vec![]];
+        for p in &self.ast.type_params {
+            out = out
+                .into_iter()
+                .flat_map(|c| {
+                    p.types.iter().map(move |&t| c.iter().cloned().chain([(p.name.to_string(), t)]).collect())
+                })
+                .collect();
+        }
+        out
+    }
+
+    pub fn instances(&self) -> Vec<Instance<'_>> {
+        self.type_choices()
+            .into_iter()
+            .flat_map(|types| self.ast.configs.iter().map(move |config| Instance { types: types.clone(), config }))
+            .collect()
+    }
+}
+
+/// Equal for equal tokens, whatever their layout and spans: the macro and the build script compute the same.
+pub fn fingerprint(streams: &[&TokenStream]) -> String {
+    // FNV-1a, 64 bits, twice with different starts.
+    let mut h = [0xcbf2_9ce4_8422_2325u64, 0x6c62_272e_07bb_0142];
+    let mut feed = |text: &str| {
+        for b in text.bytes().chain([0]) {
+            for (i, h) in h.iter_mut().enumerate() {
+                *h = (*h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3).rotate_left(i as u32);
+            }
+        }
+    };
+    streams.iter().for_each(|s| tokens((*s).clone(), &mut feed));
+    format!("{:016x}{:016x}", h[0], h[1])
+}
+
+/// Without doc comments: the macro and the build script see them escaped differently.
+fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
+    let mut tokens_left = s.into_iter().peekable();
+    while let Some(t) = tokens_left.next() {
+        match t {
+            TokenTree::Punct(p)
+                if p.as_char() == '#' && matches!(tokens_left.peek(), Some(TokenTree::Group(g)) if is_doc(g)) =>
+            {
+                tokens_left.next();
+            }
+            TokenTree::Group(g) => {
+                feed(&format!("{:?}", g.delimiter()));
+                tokens(g.stream(), feed);
+                feed("end");
+            }
+            TokenTree::Ident(i) => feed(&i.to_string()),
+            TokenTree::Punct(p) => feed(&p.as_char().to_string()),
+            TokenTree::Literal(l) => feed(&l.to_string()),
+        }
+    }
+}
+
+fn is_doc(g: &proc_macro2::Group) -> bool {
+    matches!(g.stream().into_iter().next(), Some(TokenTree::Ident(i)) if i == "doc")
+}

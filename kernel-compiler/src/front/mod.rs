@@ -1,0 +1,9 @@
+//! The front end: source to typed IR. Every rule of the language is checked here, and nowhere later.
+
+pub mod ast;
+pub mod infer;
+pub mod instance;
+pub mod library;
+pub mod module;
+pub mod parse;
+pub mod source;

@@ -1,0 +1,299 @@
+//! Phase 1, parse: `syn` → [`ast`](crate::front::ast). Unsupported syntax is reported here, at its token.
+
+mod attr;
+mod body;
+pub mod types;
+
+use crate::diag::{Diagnostics, Result};
+use crate::front::ast::{Helper, HelperParam, Kernel, Param, Scope, TypeName};
+use crate::front::parse::attr::{Attr, Named};
+use crate::front::parse::types::{helper_elem, resolve, said, type_name, unknown_type};
+use crate::ir::ParamKind;
+use proc_macro2::{Ident, TokenStream};
+use std::rc::Rc;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// What a `kernel_core::Call` has room for.
+const MOST_SLOTS: usize = 40;
+const MOST_ARRAYS: usize = 12;
+
+/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and for all targets alike.
+pub struct NoCfg<'d>(&'d Diagnostics, Result<()>);
+
+impl<'d> NoCfg<'d> {
+    pub fn new(d: &'d Diagnostics) -> Self {
+        NoCfg(d, Ok(()))
+    }
+
+    pub fn done(self) -> Result<()> {
+        self.1
+    }
+}
+
+impl<'a> Visit<'a> for NoCfg<'_> {
+    fn visit_attribute(&mut self, a: &'a syn::Attribute) {
+        if ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c)) {
+            self.1 = Err(self.0.error(a.span(), "`cfg` is not looked at inside of kernels and their modules: put it on a whole module, or on a kernel that stands alone"));
+        }
+    }
+}
+
+/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
+pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
+    let types: Vec<Ident> = item.sig.generics.type_params().map(|t| t.ident.clone()).collect();
+    let mut kernels = attr::kernels(attr);
+    kernels.sort_by_key(|k| k.name.to_string());
+    kernels.dedup_by_key(|k| k.name.to_string());
+    if kernels.is_empty() {
+        return vec![(item.sig.ident.clone(), types)];
+    }
+    kernels
+        .iter()
+        .map(|k| {
+            (
+                k.name.clone(),
+                types.iter().filter(|t| !k.types.iter().any(|(n, list)| n == *t && list.len() == 1)).cloned().collect(),
+            )
+        })
+        .collect()
+}
+
+/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
+pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Vec<Kernel>> {
+    let sig = &item.sig;
+    let mut no_cfg = NoCfg::new(d);
+    no_cfg.visit_signature(sig);
+    no_cfg.visit_block(&item.block);
+    no_cfg.done()?;
+    let (types, consts) = signature(sig, d)?;
+    let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
+    let named = match std::mem::take(&mut attr.kernels) {
+        none if none.is_empty() => {
+            vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![], emulate: None }]
+        }
+        some => some,
+    };
+    let params = params(sig, d);
+    let body = body::block(&item.block, d);
+    let (params, body) = (params?, body?);
+    early(&attr, &params, d)?;
+    let kernels = named.into_iter().map(|k| {
+        let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
+        // Before those of the module that have the same names.
+        for (name, list) in &k.types {
+            match &list[..] {
+                [one] => scope.aliases.insert(
+                    0,
+                    (
+                        name.to_string(),
+                        TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() },
+                    ),
+                ),
+                _ => type_params.push(attr::type_param(name, list, d)?),
+            }
+        }
+        // Bound in the order in which the function declares them.
+        type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
+        for (name, value) in &k.consts {
+            let value = syn::LitInt::new(&format!("{}usize", value.base10_digits()), value.span());
+            scope.consts.insert(0, (name.to_string(), body::expr(&syn::parse_quote!(#value), d)?));
+        }
+        for p in &params {
+            if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
+                return Err(unknown_type(&p.elem, d));
+            }
+        }
+        let configs = attr.configs(&k.name, d)?;
+        let emulate = k
+            .emulate
+            .as_ref()
+            .or(attr.emulate.as_ref())
+            .map(|list| attr::emulated(list, &k.name, &configs, d))
+            .transpose()?;
+        let mut item = item.clone();
+        if !k.docs.is_empty() {
+            // A paragraph of its own.
+            item.attrs.splice(0..0, k.docs.into_iter().chain([syn::parse_quote!(#[doc = ""])]));
+        }
+        Ok(Kernel {
+            is_unsafe: sig.unsafety.is_some(),
+            item,
+            consts: consts.iter().filter(|c| !k.consts.iter().any(|(n, _)| n == *c)).cloned().collect(),
+            name: k.name,
+            params: params.clone(),
+            type_params,
+            configs,
+            grid: attr.grid.clone(),
+            emulate,
+            early: attr.early.clone(),
+            body: body.clone(),
+            scope: Rc::new(scope),
+        })
+    });
+    kernels.collect()
+}
+
+/// The type and const parameters of a kernel's function.
+fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<Ident>)> {
+    for (there, what) in [
+        (sig.asyncness.map(|t| t.span()), "async"),
+        (sig.constness.map(|t| t.span()), "const"),
+        (sig.abi.as_ref().map(|t| t.span()), "extern"),
+    ] {
+        if let Some(span) = there {
+            return Err(d.error(span, format!("a tile kernel cannot be `{what}`")));
+        }
+    }
+    if let syn::ReturnType::Type(_, ty) = &sig.output {
+        return Err(
+            d.error(ty.span(), "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`")
+        );
+    }
+    if let Some(w) = &sig.generics.where_clause {
+        return Err(d.error(w.span(), "no where clause: the `types(..)` list in the attribute bounds a type parameter"));
+    }
+    let (mut types, mut consts) = (vec![], vec![]);
+    for g in &sig.generics.params {
+        match g {
+            syn::GenericParam::Type(t) => types.push(t.ident.clone()),
+            syn::GenericParam::Const(c) => match &c.ty {
+                syn::Type::Path(p) if p.path.is_ident("usize") => consts.push(c.ident.clone()),
+                ty => return Err(d.error(ty.span(), "a const parameter of a kernel is a `usize`")),
+            },
+            syn::GenericParam::Lifetime(l) => {
+                return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch"));
+            }
+        }
+    }
+    Ok((types, consts))
+}
+
+/// A kernel's parameters; all are looked at before the last mistake is passed on, so that each is reported.
+fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
+    let mut params: Vec<Param> = vec![];
+    let mut failed = None;
+    for input in &sig.inputs {
+        match param(input, d) {
+            Ok(p) if params.iter().any(|q| q.name == p.name) => {
+                failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name)))
+            }
+            Ok(p) if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() => {
+                failed = Some(d.error(
+                    input.span(),
+                    "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`",
+                ));
+            }
+            Ok(p) => params.push(p),
+            Err(r) => failed = Some(r),
+        }
+    }
+    if let Some(r) = failed {
+        return Err(r);
+    }
+    let (slots, arrays) = (
+        params.iter().map(|p| p.kind.slots()).sum::<usize>(),
+        params.iter().filter(|p| p.kind != ParamKind::Scalar).count(),
+    );
+    if slots > MOST_SLOTS || arrays > MOST_ARRAYS {
+        let why = format!(
+            "a kernel takes {MOST_ARRAYS} arrays and {MOST_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
+        );
+        return Err(d.error(sig.ident.span(), why));
+    }
+    Ok(params)
+}
+
+/// `early` names arrays that are only read.
+fn early(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
+    for name in attr.early.iter().flatten() {
+        match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
+            Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
+            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
+            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
+        }
+    }
+    Ok(())
+}
+
+/// Parses what a `#[tile_module]` defines beside its kernels.
+pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) -> Result<Scope> {
+    let mut scope = Scope::default();
+    for item in items {
+        match item {
+            syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d)?)),
+            syn::Item::Type(t) => scope.aliases.push((t.ident.to_string(), type_name(&t.ty, d)?)),
+            syn::Item::Fn(f) => scope.helpers.push(Rc::new(helper(f, d)?)),
+            _ => {}
+        }
+    }
+    Ok(scope)
+}
+
+fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
+    let (mut type_params, mut consts) = (vec![], vec![]);
+    for g in &f.sig.generics.params {
+        match g {
+            syn::GenericParam::Type(t) => type_params.push(t.ident.to_string()),
+            syn::GenericParam::Const(c) => consts.push(c.ident.to_string()),
+            syn::GenericParam::Lifetime(_) => {}
+        }
+    }
+    let mut params = vec![];
+    for input in &f.sig.inputs {
+        let syn::FnArg::Typed(p) = input else {
+            return Err(d.error(input.span(), "a helper is a plain function: no `self`"));
+        };
+        params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, elem: helper_elem(&p.ty, d) });
+    }
+    let returns = match &f.sig.output {
+        syn::ReturnType::Default => None,
+        syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
+    };
+    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d)? })
+}
+
+fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
+    const ALLOWED: &str =
+        "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
+    let syn::FnArg::Typed(p) = input else {
+        return Err(d.error(input.span(), "a kernel is a plain function: no `self`"));
+    };
+    let syn::Pat::Ident(name) = &*p.pat else {
+        return Err(d.error(p.pat.span(), "a kernel's parameter is a plain name"));
+    };
+    let name = name.ident.clone();
+    let (kind, elem) = match &*p.ty {
+        syn::Type::Reference(r) => match &*r.elem {
+            syn::Type::Slice(s) => (ParamKind::Slice { mutable: r.mutability.is_some() }, type_name(&s.elem, d)?),
+            other => return Err(d.error(other.span(), format!("a reference parameter is a slice; {ALLOWED}"))),
+        },
+        syn::Type::Ptr(r) => (ParamKind::Ptr { mutable: r.mutability.is_some() }, type_name(&r.elem, d)?),
+        syn::Type::Path(path) => {
+            let last = path.path.segments.last().expect("a path has a segment");
+            match &last.arguments {
+                syn::PathArguments::None => (ParamKind::Scalar, type_name(&p.ty, d)?),
+                syn::PathArguments::AngleBracketed(a) if last.ident == "View" || last.ident == "ViewMut" => {
+                    let args: Vec<_> = a.args.iter().collect();
+                    let [
+                        syn::GenericArgument::Type(t),
+                        syn::GenericArgument::Const(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(r), .. })),
+                    ] = args[..]
+                    else {
+                        return Err(
+                            d.error(a.span(), "a view is `View<T, R>` with an element type and a rank from 1 to 3")
+                        );
+                    };
+                    let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
+                    if !(1..=3).contains(&rank) {
+                        return Err(d.error(r.span(), "a view has a rank from 1 to 3"));
+                    }
+                    (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
+                }
+                _ => return Err(d.error(p.ty.span(), ALLOWED)),
+            }
+        }
+        ty => return Err(d.error(ty.span(), ALLOWED)),
+    };
+    Ok(Param { name, kind, elem })
+}

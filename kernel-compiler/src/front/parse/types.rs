@@ -1,0 +1,76 @@
+//! Types as a kernel writes them.
+
+use crate::diag::{Diagnostics, Reported, Result};
+use crate::dtype::DType;
+use crate::front::ast::{Said, Scope, TypeName};
+use syn::spanned::Spanned;
+
+/// What a type says of a value.
+pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
+    match ty {
+        syn::Type::Tuple(t) => Said::Parts(t.elems.iter().map(|t| said(t, d)).collect()),
+        ty => helper_elem(ty, d).map_or(Said::Nothing, Said::Elem),
+    }
+}
+
+/// The element type that a helper's parameter names: `T`, `&[T]`, `Tile<T, ..>`; closures and tuples name none.
+pub fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
+    match ty {
+        syn::Type::Reference(r) => match &*r.elem {
+            syn::Type::Slice(s) => type_name(&s.elem, d).ok(),
+            inner => helper_elem(inner, d),
+        },
+        syn::Type::Path(p) => {
+            let last = p.path.segments.last()?;
+            match (&*last.ident.to_string(), &last.arguments) {
+                ("Tile" | "View" | "ViewMut", syn::PathArguments::AngleBracketed(a)) => match a.args.first()? {
+                    syn::GenericArgument::Type(t) => type_name(t, d).ok(),
+                    _ => None,
+                },
+                (_, syn::PathArguments::None) if p.path.segments.len() == 1 => {
+                    Some(TypeName { name: last.ident.to_string(), span: last.ident.span() })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A dtype or the name of a type parameter.
+pub fn type_name(ty: &syn::Type, d: &Diagnostics) -> Result<TypeName> {
+    match ty {
+        syn::Type::Path(p) if p.qself.is_none() && p.path.segments.last().is_some_and(|s| s.arguments.is_none()) => {
+            let s = p.path.segments.last().expect("checked");
+            Ok(TypeName { name: s.ident.to_string(), span: s.ident.span() })
+        }
+        _ => Err(d.error(ty.span(), format!("expected an element type: {}, or a type parameter", DType::NAMES))),
+    }
+}
+
+/// Resolves a type name among bound parameters, aliases and dtypes.
+pub fn resolve(t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option<DType> {
+    bound
+        .iter()
+        .find(|(n, _)| *n == t.name)
+        .map(|b| b.1)
+        .or_else(|| {
+            scope
+                .aliases
+                .iter()
+                .find(|(n, _)| *n == t.name)
+                .and_then(|(_, to)| if to.name == t.name { None } else { resolve(to, bound, scope) })
+        })
+        .or_else(|| DType::parse(&t.name))
+}
+
+pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> Reported {
+    d.error(
+        t.span,
+        format!(
+            "unknown element type `{}`: a tile holds {}, or a type parameter listed in `types(..)`",
+            t.name,
+            DType::NAMES
+        ),
+    )
+}

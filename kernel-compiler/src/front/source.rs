@@ -1,0 +1,121 @@
+//! Source files of a package: the attributes of the compiler, and the modules that have them.
+
+use proc_macro2::TokenStream;
+use std::path::Path;
+use syn::Token;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::visit::Visit;
+
+pub const KERNEL: &str = "tile_kernel";
+pub const MODULE: &str = "tile_module";
+pub const LIBRARY: &str = "tile_library";
+
+/// A file of a package.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    pub file: &'a Path,
+    pub text: &'a str,
+}
+
+impl<'a> From<&'a str> for Source<'a> {
+    fn from(text: &'a str) -> Self {
+        Source { file: Path::new("src/lib.rs"), text }
+    }
+}
+
+impl<'a> From<&'a String> for Source<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
+    }
+}
+
+/// Where a module is: in which crate of the package, and in which modules of that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModulePath {
+    pub root: Vec<String>,
+    pub modules: Vec<String>,
+}
+
+impl ModulePath {
+    /// What is below `src` is one crate, but for `src/bin`; every other file is taken for one by itself.
+    pub fn of(file: &Path) -> ModulePath {
+        let mut root: Vec<String> = file.with_extension("").iter().map(|s| s.to_string_lossy().into_owned()).collect();
+        let Some(src) = root.iter().rposition(|s| s == "src") else { return ModulePath { root, modules: vec![] } };
+        let in_bin = root.get(src + 1).is_some_and(|s| s == "bin") && root.len() > src + 2;
+        let mut modules = root.split_off(if in_bin { src + 3 } else { src + 1 });
+        modules.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
+        ModulePath { root, modules }
+    }
+
+    pub fn within(&self, module: &str) -> ModulePath {
+        ModulePath { root: self.root.clone(), modules: [&self.modules[..], &[module.to_string()]].concat() }
+    }
+}
+
+/// What is in the parentheses of `#[tile_module(use a::b, use c)]`.
+#[derive(Default)]
+pub struct Uses(pub Vec<syn::Path>);
+
+impl Parse for Uses {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let uses = Punctuated::<_, Token![,]>::parse_terminated_with(input, |e| {
+            e.parse::<Token![use]>()?;
+            syn::Path::parse_mod_style(e)
+        });
+        Ok(Uses(uses?.into_iter().collect()))
+    }
+}
+
+pub fn last_segment_is(path: &syn::Path, name: &str) -> bool {
+    path.segments.last().is_some_and(|s| s.ident == name)
+}
+
+/// Takes the kernel attribute off an item.
+pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<TokenStream> {
+    let i = attrs.iter().position(|a| last_segment_is(a.path(), name))?;
+    Some(match attrs.remove(i).meta {
+        syn::Meta::List(l) => l.tokens,
+        _ => TokenStream::new(),
+    })
+}
+
+/// The libraries of a `#[tile_module]`, which may be none.
+pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
+    let attr = m.attrs.iter().find(|a| last_segment_is(a.path(), MODULE))?;
+    match attr.meta {
+        syn::Meta::List(_) => attr.parse_args().ok(),
+        _ => Some(Uses::default()),
+    }
+}
+
+/// Calls `each` with every `#[tile_module]` of a file, the libraries that it uses, and the place that it is in.
+pub fn tile_modules(source: Source, each: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath)) {
+    walk(source, &mut |_| {}, each);
+}
+
+/// The same, and every function.
+pub fn walk(
+    source: Source,
+    function: &mut dyn FnMut(&syn::ItemFn),
+    module: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath),
+) {
+    struct Finder<'f>(ModulePath, &'f mut dyn FnMut(&syn::ItemFn), &'f mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath));
+    impl<'a> Visit<'a> for Finder<'_> {
+        fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
+            (self.1)(f);
+        }
+        fn visit_item_mod(&mut self, m: &'a syn::ItemMod) {
+            if let Some(uses) = uses(m) {
+                return (self.2)(m, uses, &self.0);
+            }
+            let inner = self.0.within(&m.ident.to_string());
+            let outer = std::mem::replace(&mut self.0, inner);
+            syn::visit::visit_item_mod(self, m);
+            self.0 = outer;
+        }
+    }
+    if let Ok(f) = syn::parse_file(source.text) {
+        Finder(ModulePath::of(source.file), function, module).visit_file(&f);
+    }
+}

@@ -1,0 +1,158 @@
+//! The typed tile IR of one instance: what `infer` makes, what every later phase reads.
+//!
+//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable
+//! cell with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform:
+//! every thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
+
+pub mod memory;
+pub mod op;
+pub mod parse;
+pub mod print;
+pub mod stmt;
+pub mod value;
+pub mod verify;
+pub mod walk;
+
+use crate::dtype::DType;
+pub use memory::{Address, BlockPointer, Dim, Guard, Hint, Number, Test};
+pub use op::{Atomic, Binary, Combine, Op, Precision, Unary, matrices};
+use proc_macro2::Span;
+pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
+pub use value::{Shape, Type, Value, Var};
+
+/// One instance of a kernel.
+#[derive(Clone, Debug)]
+pub struct Func {
+    pub params: Vec<Param>,
+    pub values: Vec<ValueInfo>,
+    pub vars: Vec<VarInfo>,
+    pub body: Vec<Stmt>,
+    pub warps: u32,
+    pub blocks_per_sm: u32,
+    /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
+    pub stages: u32,
+    /// Thread blocks that a program is spread over; see [`cluster`](crate::passes::cluster).
+    pub ctas: u32,
+    /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
+    pub early: Option<Vec<usize>>,
+    /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
+    pub guards: Vec<Guard>,
+}
+
+impl Func {
+    pub fn ty(&self, v: Value) -> &Type {
+        &self.values[v.0 as usize].ty
+    }
+
+    pub fn op(&self, v: Value) -> &Op {
+        &self.values[v.0 as usize].op
+    }
+
+    pub fn shape(&self, v: Value) -> &[usize] {
+        &self.ty(v).shape
+    }
+
+    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among them.
+    pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+        match &s.kind {
+            StmtKind::Let(v) => {
+                let mut taken = self.op(*v).operands();
+                if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = self.op(*v) {
+                    taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain([*result]));
+                }
+                taken
+            }
+            StmtKind::Assign(_, v)
+            | StmtKind::If { cond: v, .. }
+            | StmtKind::Assert { cond: v, .. }
+            | StmtKind::Print { value: v, .. } => vec![*v],
+            StmtKind::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
+            StmtKind::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
+            _ => vec![],
+        }
+    }
+
+    /// The place of a value in the kernel's source.
+    pub fn span(&self, v: Value) -> Span {
+        self.values[v.0 as usize].span
+    }
+
+    /// A new value, defined behind these statements.
+    pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
+        let v = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { ty, op, span });
+        out.push(StmtKind::Let(v).into());
+        v
+    }
+
+    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with it.
+    pub fn number(&mut self) {
+        fn block(stmts: &mut [Stmt], next: &mut u32) {
+            for s in stmts {
+                s.id = StmtId(*next);
+                *next += 1;
+                s.blocks_mut().into_iter().for_each(|b| block(b, next));
+            }
+        }
+        block(&mut self.body, &mut 0);
+    }
+
+    /// Whether it is a constant of zeros.
+    pub fn is_zeros(&self, v: Value) -> bool {
+        match self.op(v) {
+            Op::Splat(x) => self.is_zeros(*x),
+            Op::Float(x) => x.to_bits() == 0,
+            Op::Int(n) => *n == 0,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub name: String,
+    pub kind: crate::front::ast::ParamKind,
+    pub dtype: DType,
+    /// Its first slot.
+    pub slot: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    Slice { mutable: bool },
+    View { rank: usize, mutable: bool },
+    Ptr { mutable: bool },
+    Scalar,
+}
+
+impl ParamKind {
+    pub fn slots(self) -> usize {
+        match self {
+            ParamKind::Slice { .. } => 2,
+            ParamKind::View { rank, .. } => 1 + 2 * rank,
+            ParamKind::Ptr { .. } | ParamKind::Scalar => 1,
+        }
+    }
+
+    pub fn is_mut(self) -> bool {
+        matches!(
+            self,
+            ParamKind::Slice { mutable: true }
+                | ParamKind::View { mutable: true, .. }
+                | ParamKind::Ptr { mutable: true }
+        )
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ValueInfo {
+    pub ty: Type,
+    pub op: Op,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct VarInfo {
+    pub name: String,
+    pub ty: Type,
+}

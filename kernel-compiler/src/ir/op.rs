@@ -1,0 +1,371 @@
+//! Operations: the definitions of values.
+
+use crate::ir::memory::{Address, BlockPointer, Hint};
+use crate::ir::value::{Value, Var};
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+    /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one slot.
+    Slot {
+        slot: usize,
+    },
+    ProgramId(u32),
+    NumPrograms(u32),
+    /// Number of the thread block in its cluster, of a program that is spread over one.
+    Rank,
+    /// The loop variable of the `For` that defines it.
+    LoopVar,
+    ReadVar(Var),
+    /// `start, start + 1, ..` of rank 1.
+    Arange {
+        start: i128,
+    },
+    /// A scalar in every element.
+    Splat(Value),
+    Unary(Unary, Value),
+    Binary(Binary, Value, Value),
+    Fma(Value, Value, Value),
+    Select(Value, Value, Value),
+    Cast(Value),
+    Bitcast(Value),
+    /// Insert an extent of 1 at the axis.
+    Expand(Value, usize),
+    /// Spread extents of 1.
+    Broadcast(Value),
+    Reshape(Value),
+    /// Dimension d of the result is dimension perm[d] of the operand.
+    Permute(Value, Vec<usize>),
+    Reduce {
+        value: Value,
+        axis: usize,
+        combine: Combine,
+    },
+    /// Index of the first largest or smallest along the axis.
+    ArgReduce {
+        value: Value,
+        axis: usize,
+        largest: bool,
+    },
+    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
+    Load {
+        place: Address,
+        mask: Option<Value>,
+        other: Option<Value>,
+        hint: Hint,
+        block_pointer: Option<BlockPointer>,
+    },
+    /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
+    Dot {
+        a: Value,
+        b: Value,
+        acc: Value,
+        precision: Precision,
+    },
+    /// `values` as [`Atomic::values`] says; what it gives is the old value.
+    Atomic {
+        op: Atomic,
+        place: Address,
+        values: Vec<Value>,
+        mask: Option<Value>,
+        relaxed: bool,
+    },
+}
+
+/// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
+pub fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
+    let (batch, matrix) = shape.split_at(shape.len() - 2);
+    (batch, [matrix[0], matrix[1]])
+}
+
+/// What a `dot` of f32 operands does to their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// Products and sums in f32.
+    #[default]
+    Ieee,
+    /// Operands rounded to tf32.
+    Tf32,
+    /// Operands split in two tf32 numbers, and three products of them.
+    Tf32x3,
+}
+
+/// How a reduction combines two elements.
+#[derive(Clone, Debug)]
+pub enum Combine {
+    Binary(Binary),
+    /// A user's closure: scalar values, defined by `body`, of two arguments.
+    Closure {
+        a: Value,
+        b: Value,
+        body: Vec<Value>,
+        result: Value,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unary {
+    Neg,
+    Not,
+    Abs,
+    Floor,
+    Ceil,
+    Sqrt,
+    Rsqrt,
+    Recip,
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Sigmoid,
+}
+
+impl Unary {
+    pub const ALL: [Unary; 17] = {
+        use Unary::*;
+        [Neg, Not, Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
+    };
+
+    /// Function of `kernel_core::scalar`.
+    pub fn name(self) -> &'static str {
+        use Unary::*;
+        match self {
+            Neg => "neg",
+            Not => "not",
+            Abs => "abs",
+            Floor => "floor",
+            Ceil => "ceil",
+            Sqrt => "sqrt",
+            Rsqrt => "rsqrt",
+            Recip => "recip",
+            Exp => "exp",
+            Exp2 => "exp2",
+            Log => "log",
+            Log2 => "log2",
+            Sin => "sin",
+            Cos => "cos",
+            Tanh => "tanh",
+            Erf => "erf",
+            Sigmoid => "sigmoid",
+        }
+    }
+
+    /// The functions a kernel calls by name.
+    pub fn parse(name: &str) -> Option<Unary> {
+        Unary::ALL.into_iter().find(|u| u.name() == name && !matches!(u, Unary::Neg | Unary::Not))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Binary {
+    pub const ALL: [Binary; 18] = {
+        use Binary::*;
+        [Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge]
+    };
+
+    /// Function of `kernel_core::scalar`.
+    pub fn name(self) -> &'static str {
+        use Binary::*;
+        match self {
+            Add => "add",
+            Sub => "sub",
+            Mul => "mul",
+            Div => "div",
+            Rem => "rem",
+            Min => "min",
+            Max => "max",
+            And => "and",
+            Or => "or",
+            Xor => "xor",
+            Shl => "shl",
+            Shr => "shr",
+            Eq => "eq",
+            Ne => "ne",
+            Lt => "lt",
+            Le => "le",
+            Gt => "gt",
+            Ge => "ge",
+        }
+    }
+
+    /// Whether it gives a `bool`.
+    pub fn is_compare(self) -> bool {
+        use Binary::*;
+        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
+    }
+}
+
+/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`, which `Cas`, a
+/// function of its own there, has none of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    Add = 0,
+    Max = 1,
+    Min = 2,
+    And = 3,
+    Or = 4,
+    Xor = 5,
+    Xchg = 6,
+    Load = 7,
+    Store = 8,
+    Cas = 9,
+}
+
+impl Atomic {
+    pub const ALL: [Atomic; 10] = {
+        use Atomic::*;
+        [Add, Max, Min, And, Or, Xor, Xchg, Load, Store, Cas]
+    };
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Atomic::Add => "add",
+            Atomic::Max => "max",
+            Atomic::Min => "min",
+            Atomic::And => "and",
+            Atomic::Or => "or",
+            Atomic::Xor => "xor",
+            Atomic::Xchg => "xchg",
+            Atomic::Load => "load",
+            Atomic::Store => "store",
+            Atomic::Cas => "cas",
+        }
+    }
+
+    /// The values that it takes, as messages call them.
+    pub fn values(self) -> &'static [&'static str] {
+        match self {
+            Atomic::Load => &[],
+            Atomic::Cas => &["the expected value", "the new value"],
+            _ => &["a value"],
+        }
+    }
+
+    /// Whether, unless relaxed, it comes after what the program did before it.
+    pub fn releases(self) -> bool {
+        self != Atomic::Load
+    }
+
+    /// Whether, unless relaxed, what the program does next comes after it.
+    pub fn acquires(self) -> bool {
+        self != Atomic::Store
+    }
+}
+
+impl Op {
+    /// Operands, in order; a closure's inner values are not among them.
+    pub fn operands(&self) -> Vec<Value> {
+        match self {
+            Op::Int(_)
+            | Op::Float(_)
+            | Op::Bool(_)
+            | Op::Slot { .. }
+            | Op::ProgramId(_)
+            | Op::NumPrograms(_)
+            | Op::Rank
+            | Op::LoopVar
+            | Op::ReadVar(_)
+            | Op::Arange { .. } => vec![],
+            Op::Splat(v)
+            | Op::Unary(_, v)
+            | Op::Cast(v)
+            | Op::Bitcast(v)
+            | Op::Expand(v, _)
+            | Op::Broadcast(v)
+            | Op::Reshape(v)
+            | Op::Permute(v, _) => vec![*v],
+            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
+            Op::Binary(_, a, b) => vec![*a, *b],
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
+            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.index()), *mask, *other]
+                .into_iter()
+                .flatten()
+                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
+                .collect(),
+            Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
+            Op::Atomic { place, values, mask, .. } => {
+                [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect()
+            }
+        }
+    }
+
+    /// The same, to be replaced.
+    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+        match self {
+            Op::Int(_)
+            | Op::Float(_)
+            | Op::Bool(_)
+            | Op::Slot { .. }
+            | Op::ProgramId(_)
+            | Op::NumPrograms(_)
+            | Op::Rank
+            | Op::LoopVar
+            | Op::ReadVar(_)
+            | Op::Arange { .. } => vec![],
+            Op::Splat(v)
+            | Op::Unary(_, v)
+            | Op::Cast(v)
+            | Op::Bitcast(v)
+            | Op::Expand(v, _)
+            | Op::Broadcast(v)
+            | Op::Reshape(v)
+            | Op::Permute(v, _) => vec![v],
+            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
+            Op::Binary(_, a, b) => vec![a, b],
+            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
+            Op::Load { place, mask, other, block_pointer, .. } => {
+                [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
+                    .collect()
+            }
+            Op::Dot { a, b, acc, .. } => vec![a, b, acc],
+            Op::Atomic { place, values, mask, .. } => {
+                [place.index_mut()].into_iter().chain(values).chain(mask).collect()
+            }
+        }
+    }
+
+    /// Each element of the result depends on the same element of the operands.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self, Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(..) | Op::Bitcast(..))
+    }
+
+    /// Only renames elements.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Op::Expand(..) | Op::Broadcast(..) | Op::Reshape(..) | Op::Permute(..))
+    }
+
+    /// Must run where and as often as it is written.
+    pub fn has_effect(&self) -> bool {
+        matches!(self, Op::Atomic { .. })
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads operations and accesses.
+
+use super::lex::Token;
+use super::{AccessOptions, Parser, Result};
+use crate::ir::print::HINTS;
+use crate::ir::{
+    Address, Atomic, Binary, BlockPointer, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var,
+};
+use proc_macro2::Span;
+
+impl Parser {
+    /// As in `x[v0]`, or `*x[v0]` without bounds.
+    pub(super) fn address(&mut self) -> Result<Address> {
+        let raw = self.takes("*");
+        let at = self.at();
+        let name = self.word("a parameter")?;
+        let param = self.param_of(at, &name)?;
+        self.mark("[")?;
+        let index = self.value()?;
+        self.mark("]")?;
+        Ok(if raw { Address::Raw { param, index } } else { Address::Slice { param, index } })
+    }
+
+    pub(super) fn access_options(&mut self) -> Result<AccessOptions> {
+        let mut out = AccessOptions::default();
+        loop {
+            if self.takes_word("mask") {
+                out.mask = Some(self.value()?);
+            } else if self.takes_word("other") {
+                out.other = Some(self.value()?);
+            } else if self.takes_word("block") {
+                let dims = self.list(|p| {
+                    let extent = p.product()?;
+                    p.mark("/")?;
+                    Ok(Dim { extent, stride: p.product()? })
+                })?;
+                self.keyword("at")?;
+                out.block_pointer = Some(BlockPointer { dims, at: self.list(Self::value)? });
+            } else if let Some((_, hint)) = HINTS.into_iter().find(|(name, _)| self.takes_word(name)) {
+                out.hint = hint;
+            } else {
+                return Ok(out);
+            }
+        }
+    }
+
+    fn axis(&mut self) -> Result<usize> {
+        self.keyword("axis")?;
+        self.number("an axis")
+    }
+
+    fn pair(&mut self) -> Result<(Value, Value)> {
+        let a = self.value()?;
+        self.mark(",")?;
+        Ok((a, self.value()?))
+    }
+
+    fn triple(&mut self) -> Result<(Value, Value, Value)> {
+        let (a, b) = self.pair()?;
+        self.mark(",")?;
+        Ok((a, b, self.value()?))
+    }
+
+    pub(super) fn op(&mut self) -> Result<Op> {
+        let at = self.at();
+        let name = self.word("an operation")?;
+        if let Some(u) = Unary::ALL.into_iter().find(|u| u.name() == name) {
+            return Ok(Op::Unary(u, self.value()?));
+        }
+        if let Some(b) = Binary::ALL.into_iter().find(|b| b.name() == name) {
+            let (x, y) = self.pair()?;
+            return Ok(Op::Binary(b, x, y));
+        }
+        if let Some(op) = name.strip_prefix("atomic_").and_then(|n| Atomic::ALL.into_iter().find(|a| a.name() == n)) {
+            return self.atomic(op);
+        }
+        Ok(match name.as_str() {
+            "int" => Op::Int(self.number("an integer")?),
+            "float" => Op::Float(self.float()?),
+            "bool" => Op::Bool(self.bool()?),
+            "slot" => Op::Slot { slot: self.number("a slot")? },
+            "program_id" => Op::ProgramId(self.number("an axis")?),
+            "num_programs" => Op::NumPrograms(self.number("an axis")?),
+            "cluster_cta_rank" => Op::Rank,
+            "read" => Op::ReadVar(Var(self.numbered('m', "a variable")?)),
+            "arange" => Op::Arange { start: self.number("the first number of a range")? },
+            "splat" => Op::Splat(self.value()?),
+            "fma" => {
+                let (a, b, c) = self.triple()?;
+                Op::Fma(a, b, c)
+            }
+            "select" => {
+                let (cond, a, b) = self.triple()?;
+                Op::Select(cond, a, b)
+            }
+            "cast" => Op::Cast(self.value()?),
+            "bitcast" => Op::Bitcast(self.value()?),
+            "expand" => {
+                let x = self.value()?;
+                Op::Expand(x, self.axis()?)
+            }
+            "broadcast" => Op::Broadcast(self.value()?),
+            "reshape" => Op::Reshape(self.value()?),
+            "permute" => {
+                let x = self.value()?;
+                Op::Permute(x, self.list(|p| p.number("a dimension"))?)
+            }
+            "reduce" => {
+                let (value, axis) = (self.value()?, self.axis()?);
+                Op::Reduce { value, axis, combine: self.combine()? }
+            }
+            "argmax" | "argmin" => {
+                let (value, axis) = (self.value()?, self.axis()?);
+                Op::ArgReduce { value, axis, largest: name == "argmax" }
+            }
+            "load" => {
+                let place = self.address()?;
+                let AccessOptions { mask, other, hint, block_pointer } = self.access_options()?;
+                Op::Load { place, mask, other, hint, block_pointer }
+            }
+            "dot" => {
+                let (a, b, acc) = self.triple()?;
+                let precision = match () {
+                    () if self.takes_word("tf32") => Precision::Tf32,
+                    () if self.takes_word("tf32x3") => Precision::Tf32x3,
+                    () => Precision::Ieee,
+                };
+                Op::Dot { a, b, acc, precision }
+            }
+            _ => return self.error(at, format!("no operation is called `{name}`")),
+        })
+    }
+
+    fn float(&mut self) -> Result<f64> {
+        let sign = if self.takes("-") { -1.0 } else { 1.0 };
+        Ok(match self.peek() {
+            Token::Word(w) if w == "inf" => {
+                self.advance();
+                sign * f64::INFINITY
+            }
+            Token::Word(w) if w == "NaN" => {
+                self.advance();
+                f64::NAN
+            }
+            Token::Number(_) => sign * self.number::<f64>("a float")?,
+            _ => return self.expected("a float"),
+        })
+    }
+
+    fn atomic(&mut self, op: Atomic) -> Result<Op> {
+        let at = self.at();
+        let place = self.address()?;
+        let mut values = vec![];
+        while self.takes(",") {
+            values.push(self.value()?);
+        }
+        let AccessOptions { mask, other: None, hint: Hint::None, block_pointer: None } = self.access_options()? else {
+            return self.error(at, "an atomic has a `mask` and nothing else that loads and stores have");
+        };
+        Ok(Op::Atomic { op, place, values, mask, relaxed: self.takes_word("relaxed") })
+    }
+
+    /// An operation by name, or a closure: `|v1: f32, v2: f32| { v3: f32 = add v1, v2 } v3`.
+    fn combine(&mut self) -> Result<Combine> {
+        if !self.takes("|") {
+            let name = match self.peek() {
+                Token::Word(w) => w.clone(),
+                _ => return self.expected("an operation or a closure"),
+            };
+            let Some(b) = Binary::ALL.into_iter().find(|b| b.name() == name) else {
+                return self.expected("an operation of two operands, or a closure");
+            };
+            self.advance();
+            return Ok(Combine::Binary(b));
+        }
+        let a = self.argument()?;
+        self.mark(",")?;
+        let b = self.argument()?;
+        self.mark("|")?;
+        self.mark("{")?;
+        let mut body = vec![];
+        while !self.takes("}") {
+            if !body.is_empty() {
+                self.mark(";")?;
+            }
+            body.push(self.let_value()?);
+        }
+        Ok(Combine::Closure { a, b, body, result: self.value()? })
+    }
+
+    fn argument(&mut self) -> Result<Value> {
+        let v = self.value()?;
+        self.mark(":")?;
+        let ty = self.ty()?;
+        self.define(v, ValueInfo { ty, op: Op::LoopVar, span: Span::call_site() });
+        Ok(v)
+    }
+}

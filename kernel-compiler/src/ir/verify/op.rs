@@ -1,0 +1,252 @@
+//! Invariants of operations.
+
+use super::{Verifier, check};
+use crate::dtype::DType;
+use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Unary, Value, matrices};
+
+/// The result of a product of operands of a type.
+fn product(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => Some(DType::F32),
+        DType::I8 => Some(DType::I32),
+        _ => None,
+    }
+}
+
+fn takes_unary(op: Unary, d: DType) -> bool {
+    match op {
+        Unary::Neg => d.is_float() || d.is_signed(),
+        Unary::Not => !d.is_float(),
+        Unary::Abs => d.is_float() || d.is_int(),
+        _ => d.is_float(),
+    }
+}
+
+fn takes_binary(op: Binary, d: DType) -> bool {
+    match op {
+        Binary::And | Binary::Or | Binary::Xor => !d.is_float(),
+        Binary::Shl | Binary::Shr => d.is_int(),
+        Binary::Eq | Binary::Ne => true,
+        _ => d != DType::Bool,
+    }
+}
+
+fn takes_atomic(op: Atomic, d: DType) -> bool {
+    match d {
+        DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
+        DType::F32 | DType::F64 => !matches!(op, Atomic::And | Atomic::Or | Atomic::Xor),
+        _ => false,
+    }
+}
+
+impl Verifier<'_> {
+    pub(super) fn op(&mut self, v: Value) -> Result<(), String> {
+        let f = self.f;
+        let (op, ty) = (f.op(v), f.ty(v).clone());
+        self.uses(op.operands())?;
+        match op {
+            Op::Int(n) => check(ty.is_scalar() && ty.dtype.holds(*n) && ty.dtype.is_int(), || {
+                format!("the integer {n} of type {ty}")
+            }),
+            Op::Float(_) => check(ty.is_scalar() && ty.dtype.is_float(), || format!("a float of type {ty}")),
+            Op::Bool(_) => check(ty == Type::scalar(DType::Bool), || format!("a bool of type {ty}")),
+            Op::Slot { slot } => self.read_slot(*slot, &ty),
+            Op::ProgramId(axis) | Op::NumPrograms(axis) => {
+                check(*axis < 3, || format!("a grid has no axis {axis}"))?;
+                self.number_of_program(&ty)
+            }
+            Op::Rank => {
+                check(f.ctas > 1, || "the rank of a thread block outside of a cluster".into())?;
+                self.number_of_program(&ty)
+            }
+            Op::LoopVar => Err("a loop variable is defined by its loop".into()),
+            Op::ReadVar(var) => {
+                check(*self.var(*var)? == ty, || format!("{var:?} is read as {ty}"))?;
+                let assigned = self.assigned.as_ref().is_none_or(|a| a[var.0 as usize]);
+                check(assigned, || format!("{var:?} is read where it may not have been assigned"))
+            }
+            Op::Arange { start } => {
+                let end = start.saturating_add(ty.shape.iter().product::<usize>() as i128 - 1);
+                let fits = ty.shape.len() == 1 && ty.dtype.is_int() && ty.dtype.holds(*start) && ty.dtype.holds(end);
+                check(fits, || format!("a range from {start} of type {ty}"))
+            }
+            Op::Splat(x) => {
+                check(!ty.is_scalar(), || format!("{x:?} is spread over no tile"))?;
+                self.scalar(*x, Some(ty.dtype))
+            }
+            Op::Unary(u, x) => {
+                self.same(*x, &ty)?;
+                self.computes(u.name(), ty.dtype, takes_unary(*u, ty.dtype))
+            }
+            Op::Binary(b, x, y) => {
+                let operands = self.ty(*x).clone();
+                self.shape(*x, &ty.shape)?;
+                self.same(*y, &operands)?;
+                self.computes(b.name(), operands.dtype, takes_binary(*b, operands.dtype))?;
+                let result = if b.is_compare() { DType::Bool } else { operands.dtype };
+                check(ty.dtype == result, || format!("{} of {operands} gives {ty}", b.name()))
+            }
+            Op::Fma(a, b, c) => {
+                [a, b, c].into_iter().try_for_each(|&x| self.same(x, &ty))?;
+                self.computes("fma", ty.dtype, ty.dtype.is_float())
+            }
+            Op::Select(cond, a, b) => {
+                self.same(*cond, &Type::tile(DType::Bool, ty.shape.clone()))?;
+                [a, b].into_iter().try_for_each(|&x| self.same(x, &ty))
+            }
+            Op::Cast(x) => self.shape(*x, &ty.shape),
+            Op::Bitcast(x) => {
+                self.shape(*x, &ty.shape)?;
+                let (from, to) = (self.ty(*x).dtype, ty.dtype);
+                check(from.size() == to.size() && from != DType::Bool && to != DType::Bool, || {
+                    format!("a bitcast of {from} to {to}")
+                })
+            }
+            Op::Expand(x, axis) => {
+                let mut shape = f.shape(*x).to_vec();
+                check(*axis <= shape.len(), || format!("no axis {axis}"))?;
+                shape.insert(*axis, 1);
+                self.same(*x, &Type::tile(ty.dtype, f.shape(*x)))?;
+                check(shape == ty.shape, || format!("{shape:?} is not {ty}"))
+            }
+            Op::Broadcast(x) => {
+                let from = f.shape(*x);
+                let fits = from.len() == ty.shape.len() && from.iter().zip(&ty.shape).all(|(a, b)| a == b || *a == 1);
+                check(fits && self.ty(*x).dtype == ty.dtype, || format!("{} is broadcast to {ty}", self.ty(*x)))
+            }
+            Op::Reshape(x) => self.reshape(f.ty(*x), &ty),
+            Op::Permute(x, perm) => {
+                let from = f.shape(*x);
+                let mut sorted = perm.clone();
+                sorted.sort_unstable();
+                check(sorted.into_iter().eq(0..from.len()), || format!("{perm:?} is no permutation"))?;
+                let shape: Vec<usize> = perm.iter().map(|&d| from[d]).collect();
+                check(shape == ty.shape && self.ty(*x).dtype == ty.dtype, || format!("{shape:?} is not {ty}"))
+            }
+            Op::Reduce { value, axis, combine } => {
+                let dtype = self.ty(*value).dtype;
+                self.reduced(*value, *axis, &ty.shape)?;
+                check(dtype == ty.dtype, || format!("{} is reduced to {ty}", self.ty(*value)))?;
+                match combine {
+                    Combine::Binary(b) => {
+                        let known = matches!(b, Binary::Add | Binary::Min | Binary::Max);
+                        self.computes(&format!("a reduction by {}", b.name()), dtype, known && dtype != DType::Bool)
+                    }
+                    Combine::Closure { a, b, body, result } => {
+                        let extent = f.shape(*value)[*axis];
+                        check(extent.is_power_of_two(), || {
+                            format!("a closure has no neutral element to fill {extent} elements up with")
+                        })?;
+                        self.closure([*a, *b], body, *result, dtype)
+                    }
+                }
+            }
+            Op::ArgReduce { value, axis, .. } => {
+                self.reduced(*value, *axis, &ty.shape)?;
+                let dtype = self.ty(*value).dtype;
+                self.computes("an index of the first", dtype, dtype != DType::Bool)?;
+                check(ty.dtype == DType::I32, || format!("an index of type {ty}"))
+            }
+            Op::Load { place, mask, other, block_pointer, .. } => {
+                self.access(place, &ty, *mask, block_pointer.as_ref())?;
+                other.iter().try_for_each(|&o| self.same(o, &ty))?;
+                check(block_pointer.is_none() || other.is_none_or(|o| f.is_zeros(o)), || {
+                    "a block pointer has zeros outside of its array, not `other`".into()
+                })
+            }
+            Op::Dot { a, b, acc, precision } => self.dot([*a, *b, *acc], *precision, &ty),
+            Op::Atomic { op, place, values, mask, .. } => {
+                self.access(place, &ty, *mask, None)?;
+                self.writes(place)?;
+                self.computes(&format!("atomic_{}", op.name()), ty.dtype, takes_atomic(*op, ty.dtype))?;
+                check(values.len() == op.values().len(), || {
+                    format!("atomic_{} of {} values", op.name(), values.len())
+                })?;
+                values.iter().try_for_each(|&x| self.same(x, &ty))
+            }
+        }
+    }
+
+    /// Whether an operation is one of this type.
+    fn computes(&self, op: &str, dtype: DType, takes: bool) -> Result<(), String> {
+        check(takes && !dtype.is_float8(), || format!("{op} of {dtype}"))
+    }
+
+    fn number_of_program(&self, ty: &Type) -> Result<(), String> {
+        check(ty.is_scalar() && ty.dtype.is_int(), || format!("a number of a program of type {ty}"))
+    }
+
+    /// A slot is a number; one of a scalar parameter has the bits of its type.
+    fn read_slot(&self, slot: usize, ty: &Type) -> Result<(), String> {
+        self.slot(slot)?;
+        let of_param = |p: &Param| p.slot == slot && p.kind == ParamKind::Scalar && p.dtype == ty.dtype;
+        let fits = ty.is_scalar() && (ty.dtype == DType::U64 || self.f.params.iter().any(of_param));
+        check(fits, || format!("slot {slot} is read as {ty}"))
+    }
+
+    /// Extents that are not powers of two are padded, which only dimensions of 1 leave as it is.
+    fn reshape(&self, from: &Type, to: &Type) -> Result<(), String> {
+        let elements = |t: &Type| t.shape.iter().product::<usize>();
+        let squeezed = |t: &Type| t.shape.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
+        let padded = from.shape.iter().chain(&to.shape).any(|e| !e.is_power_of_two());
+        let fits = elements(from) == elements(to) && (!padded || squeezed(from) == squeezed(to));
+        check(fits && from.dtype == to.dtype && !from.is_scalar() && !to.is_scalar(), || {
+            format!("{from} is reshaped to {to}")
+        })
+    }
+
+    fn reduced(&self, value: Value, axis: usize, to: &[usize]) -> Result<(), String> {
+        let mut shape = self.f.shape(value).to_vec();
+        check(axis < shape.len(), || format!("no axis {axis}"))?;
+        shape.remove(axis);
+        check(shape == to, || format!("{shape:?} is not {to:?}"))
+    }
+
+    /// The values of a closure are in reach in it alone.
+    fn closure(&mut self, args: [Value; 2], body: &[Value], result: Value, dtype: DType) -> Result<(), String> {
+        let mut inner = vec![];
+        for v in args {
+            self.is_value(v)?;
+            self.scalar(v, Some(dtype))?;
+            check(matches!(self.f.op(v), Op::LoopVar), || format!("{v:?} is no argument of a closure"))?;
+            self.define(v, &mut inner)?;
+        }
+        for &v in body {
+            self.is_value(v)?;
+            self.scalar(v, None)?;
+            let op = self.f.op(v);
+            let constant = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. });
+            check(constant || op.is_elementwise(), || format!("{v:?} is no arithmetic, in a closure"))?;
+            self.op(v)?;
+            self.define(v, &mut inner)?;
+        }
+        self.uses([result])?;
+        self.scalar(result, Some(dtype))?;
+        inner.into_iter().for_each(|v| self.defined[v.0 as usize] = false);
+        Ok(())
+    }
+
+    fn dot(&self, [a, b, acc]: [Value; 3], precision: Precision, ty: &Type) -> Result<(), String> {
+        let f = self.f;
+        self.same(acc, ty)?;
+        let (of_a, of_b) = (f.ty(a), f.ty(b));
+        let rank = ty.shape.len();
+        check((2..=3).contains(&rank) && of_a.shape.len() == rank && of_b.shape.len() == rank, || {
+            format!("{of_a} times {of_b} is not {ty}")
+        })?;
+        let ((ba, [m, k]), (bb, [kb, n]), (bc, mn)) =
+            (matrices(&of_a.shape), matrices(&of_b.shape), matrices(&ty.shape));
+        let fits = ba == bb && bb == bc && k == kb && mn == [m, n];
+        check(fits && of_a.dtype == of_b.dtype && product(of_a.dtype) == Some(ty.dtype), || {
+            format!("{of_a} times {of_b} is not {ty}")
+        })?;
+        check(precision == Precision::Ieee || of_a.dtype == DType::F32, || {
+            format!("operands of {} are rounded to tf32", of_a.dtype)
+        })?;
+        let third = n % 3 == 0 && (n / 3).is_power_of_two();
+        let powers = ba.iter().chain([&m, &k]).all(|e| e.is_power_of_two());
+        check(powers && (n.is_power_of_two() || third), || {
+            format!("{of_a} times {of_b}: extents are powers of two, and columns may be three times one")
+        })
+    }
+}

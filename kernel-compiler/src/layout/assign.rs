@@ -1,0 +1,270 @@
+//! Phase 4, layout: the home of every tile, i.e. how it lies over registers, lanes and warps.
+//!
+//! Values that are joined by elementwise work share one home, chosen by the memory accesses among them: 16-byte vectors
+//! along the dimension with consecutive addresses, neighbouring lanes beside each other. Index arithmetic on `arange` and
+//! constants is *cheap*: it has no home and is computed anew in whatever layout asks for it. Shape operations have no home
+//! of their own either: they are read through. Where a use needs another layout than the home, `lower` converts.
+
+use crate::analysis::axis_info::AxisAnalysis;
+use crate::ir::walk::walk;
+use crate::ir::{Address, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::layout::linear::Layout;
+use crate::layout::padded;
+use crate::mma::mma_sync;
+use crate::plan::product::{Operand, Product};
+use std::collections::{HashMap, HashSet};
+
+pub struct LayoutAssignment {
+    cheap: Vec<bool>,
+    /// By value, then by variable: the representative of its component.
+    component: Vec<usize>,
+    layouts: Vec<Option<Layout>>,
+    accumulators: HashSet<usize>,
+}
+
+impl LayoutAssignment {
+    /// Pure index arithmetic, computed where and as it is needed.
+    pub fn is_cheap(&self, v: Value) -> bool {
+        self.cheap[v.0 as usize]
+    }
+
+    /// Lies as the instructions of a product have their result.
+    pub fn is_accumulator(&self, v: Value) -> bool {
+        self.accumulators.contains(&self.component[v.0 as usize])
+    }
+
+    /// The home of a tile that is not cheap.
+    pub fn of(&self, v: Value) -> &Layout {
+        self.layouts[self.component[v.0 as usize]].as_ref().expect("every component has a layout")
+    }
+
+    pub fn of_var(&self, f: &Func, v: Var) -> &Layout {
+        self.layouts[self.component[f.values.len() + v.0 as usize]].as_ref().expect("every component has a layout")
+    }
+}
+
+/// The layout that suits an access with this index best.
+pub fn preferred(f: &Func, a: &AxisAnalysis, index: Value, bytes: usize) -> Layout {
+    let order = a.order(f, index);
+    let vec = a.vector(f, index, order[0], bytes).0;
+    Layout::blocked(&padded(f.shape(index)), &order, vec, f.warps as usize)
+}
+
+/// The dimension along which neighbouring lanes, or registers, lie.
+pub fn fastest(l: &Layout) -> Option<usize> {
+    let first = l.lane_bases().iter().chain(l.reg_bases()).copied().find(|&b| b != 0)?;
+    (0..l.rank()).find(|&d| l.coord(first, d) != 0)
+}
+
+/// `products` are those that warpgroups make.
+pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) -> LayoutAssignment {
+    let mut cx = Assign {
+        f,
+        a,
+        cheap: vec![false; f.values.len()],
+        parent: (0..f.values.len() + f.vars.len()).collect(),
+        anchors: vec![],
+        dots: vec![],
+    };
+    for s in walk(&f.body) {
+        cx.statement(s);
+    }
+    let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
+    let mut assignment = LayoutAssignment {
+        cheap: cx.cheap.clone(),
+        layouts: vec![None; component.len()],
+        component,
+        accumulators: HashSet::new(),
+    };
+    // Accumulators lie as the instructions have them; everything joined to them follows.
+    for &d in &cx.dots {
+        let c = assignment.component[d.0 as usize];
+        assignment.accumulators.insert(c);
+        let by_wgmma = products.get(&d).map(|p| p.tiling.accumulator(f.shape(d)));
+        assignment.layouts[c].get_or_insert_with(|| by_wgmma.unwrap_or_else(|| mma_sync::warps(f, d).1.acc));
+    }
+    // Left operands that are computed, where nothing is a product already, lie as the instructions take them.
+    for &d in &cx.dots {
+        let Op::Dot { a, .. } = *f.op(d) else { unreachable!("a dot") };
+        if let Some(p) = products.get(&d)
+            && matches!(p.a, Operand::Registers)
+        {
+            assignment.layouts[assignment.component[a.0 as usize]]
+                .get_or_insert_with(|| p.tiling.left(f.shape(a), f.ty(a).dtype.size()));
+        }
+    }
+    cx.anchored(&mut assignment);
+    for s in walk(&f.body) {
+        if let StmtKind::Let(v) = &s.kind {
+            cx.derived(*v, &mut assignment);
+        }
+    }
+    // What nothing anchors: variables that only hold constants and index arithmetic.
+    for (i, var) in f.vars.iter().enumerate() {
+        let c = assignment.component[f.values.len() + i];
+        if !var.ty.is_scalar() && assignment.layouts[c].is_none() {
+            assignment.layouts[c] = Some(cx.plain(&var.ty.shape));
+        }
+    }
+    for (i, v) in f.values.iter().enumerate() {
+        let c = assignment.component[i];
+        if !v.ty.is_scalar() && !assignment.cheap[i] && assignment.layouts[c].is_none() {
+            assignment.layouts[c] = Some(cx.plain(&v.ty.shape));
+        }
+    }
+    assignment
+}
+
+/// A memory access that has a say in the layout of a component.
+struct Anchor {
+    component: usize,
+    order: Vec<usize>,
+    vec: usize,
+    is_load: bool,
+}
+
+struct Assign<'a> {
+    f: &'a Func,
+    a: &'a AxisAnalysis,
+    cheap: Vec<bool>,
+    parent: Vec<usize>,
+    anchors: Vec<Anchor>,
+    dots: Vec<Value>,
+}
+
+impl Assign<'_> {
+    fn root(&mut self, i: usize) -> usize {
+        let mut r = i;
+        while self.parent[r] != r {
+            r = self.parent[r];
+        }
+        self.parent[i] = r;
+        r
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a.max(b)] = a.min(b);
+    }
+
+    /// A tile with a home.
+    fn housed(&self, v: Value) -> bool {
+        !self.f.ty(v).is_scalar() && !self.cheap[v.0 as usize]
+    }
+
+    fn join_values(&mut self, a: usize, others: &[Option<Value>]) {
+        for &o in others.iter().flatten() {
+            if self.housed(o) {
+                self.join(a, o.0 as usize);
+            }
+        }
+    }
+
+    fn anchor(&mut self, component: usize, place: &Address, is_load: bool) {
+        let index = place.index();
+        let order = self.a.order(self.f, index);
+        let vec = self.a.vector(self.f, index, order[0], self.f.params[place.param()].dtype.size()).0;
+        self.anchors.push(Anchor { component, order, vec, is_load });
+    }
+
+    fn statement(&mut self, s: &Stmt) {
+        let f = self.f;
+        match &s.kind {
+            StmtKind::Let(v) if !f.ty(*v).is_scalar() => self.value(*v),
+            StmtKind::Assign(var, v) if !f.ty(*v).is_scalar() => {
+                self.join_values(f.values.len() + var.0 as usize, &[Some(*v)])
+            }
+            StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
+                let index = place.index();
+                if self.housed(index) {
+                    self.join_values(index.0 as usize, &[Some(*value), *mask]);
+                } else if self.housed(*value) {
+                    self.anchor(value.0 as usize, place, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn value(&mut self, v: Value) {
+        let f = self.f;
+        let i = v.0 as usize;
+        let op = f.op(v);
+        let transparent = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Arange { .. } | Op::Splat(_));
+        self.cheap[i] =
+            transparent || ((op.is_elementwise() || op.is_view()) && op.operands().iter().all(|&o| !self.housed(o)));
+        if self.cheap[i] {
+            return;
+        }
+        match op {
+            Op::Dot { acc, .. } => {
+                self.join_values(i, &[Some(*acc)]);
+                self.dots.push(v);
+            }
+            Op::ReadVar(var) => self.join(i, f.values.len() + var.0 as usize),
+            Op::Load { place, mask, other, .. } => {
+                self.join_values(i, &[Some(place.index()), *mask, *other]);
+                if !self.housed(place.index()) {
+                    self.anchor(i, place, true);
+                }
+            }
+            op if op.is_elementwise() || op.has_effect() => {
+                self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>())
+            }
+            _ => {}
+        }
+    }
+
+    fn plain(&self, shape: &[usize]) -> Layout {
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        Layout::blocked(&padded(shape), &order, 1, self.f.warps as usize)
+    }
+
+    /// Components with memory accesses: loads decide the order, the widest access in that order the vector.
+    fn anchored(&mut self, assignment: &mut LayoutAssignment) {
+        let anchors = std::mem::take(&mut self.anchors);
+        let shape_of = |c: usize| match c < self.f.values.len() {
+            true => self.f.values[c].ty.shape.clone(),
+            false => self.f.vars[c - self.f.values.len()].ty.shape.clone(),
+        };
+        for anchor in &anchors {
+            let c = assignment.component[anchor.component];
+            if assignment.layouts[c].is_some() {
+                continue;
+            }
+            let mine: Vec<&Anchor> = anchors.iter().filter(|a| assignment.component[a.component] == c).collect();
+            let lead = mine.iter().max_by_key(|a| (a.is_load, a.vec)).expect("this one");
+            // The first of the widest, not the last.
+            let lead = mine.iter().find(|a| (a.is_load, a.vec) == (lead.is_load, lead.vec)).expect("the lead");
+            let vec = mine.iter().filter(|a| a.order == lead.order).map(|a| a.vec).max().expect("the lead");
+            assignment.layouts[c] =
+                Some(Layout::blocked(&padded(&shape_of(anchor.component)), &lead.order, vec, self.f.warps as usize));
+        }
+    }
+
+    /// A component without accesses takes the layout that its first value has for free.
+    fn derived(&mut self, v: Value, assignment: &mut LayoutAssignment) {
+        if self.f.ty(v).is_scalar()
+            || assignment.is_cheap(v)
+            || assignment.layouts[assignment.component[v.0 as usize]].is_some()
+        {
+            return;
+        }
+        let operand = |o: Value| assignment.layouts[assignment.component[o.0 as usize]].clone();
+        let shape = padded(self.f.shape(v));
+        let layout = match self.f.op(v) {
+            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !assignment.is_cheap(*value) => {
+                operand(*value).map(|l| l.reduce(*axis).layout)
+            }
+            Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
+            Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),
+            Op::Permute(x, perm) => operand(*x).map(|l| l.permute(perm).layout),
+            Op::Reshape(x) => operand(*x).map(|l| l.reshape(&shape).layout),
+            Op::ReadVar(_) => return,
+            op if op.is_elementwise() => return,
+            _ => None,
+        };
+        assignment.layouts[assignment.component[v.0 as usize]] =
+            Some(layout.unwrap_or_else(|| self.plain(self.f.shape(v))));
+    }
+}

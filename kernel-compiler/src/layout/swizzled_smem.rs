@@ -1,0 +1,48 @@
+//! A matrix in shared memory as TMA writes it and `wgmma` reads it.
+
+/// Swizzled rows are at most this long.
+pub const ROW_BYTES: usize = 128;
+
+/// A matrix in shared memory: boxes side by side, each of all rows and of `row_bytes` of the columns, swizzled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwizzledSmemTile {
+    pub rows: usize,
+    pub count: usize,
+    pub row_bytes: usize,
+}
+
+impl SwizzledSmemTile {
+    pub fn new(rows: usize, cols: usize, size: usize) -> SwizzledSmemTile {
+        let bytes = cols * size;
+        let row_bytes = (1 << bytes.trailing_zeros()).min(ROW_BYTES);
+        SwizzledSmemTile { rows, count: bytes / row_bytes, row_bytes }
+    }
+
+    pub fn box_bytes(&self) -> usize {
+        self.rows * self.row_bytes
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.box_bytes() * self.count
+    }
+
+    /// Whether tensor cores find what is in them: patterns repeat after eight rows, and boxes are as far apart as a descriptor says.
+    pub fn is_regular(&self) -> bool {
+        self.rows.is_multiple_of(8) && self.row_bytes >= 32
+    }
+
+    /// Whether so many bytes of the rows or columns of a product, which lie across the depth, are whole boxes: an instruction takes no part.
+    pub fn is_whole(&self, bytes: usize) -> bool {
+        bytes.is_multiple_of(self.row_bytes)
+    }
+
+    /// The byte offset of an element, as bases over the bits of its flat index.
+    pub fn place(&self, size: usize) -> Vec<u32> {
+        let (row, all) = (self.row_bytes as u32, self.bytes() as u32);
+        let in_row = std::iter::successors(Some(size as u32), |b| Some(b * 2)).take_while(|&b| b < row);
+        let boxes = std::iter::successors(Some(self.box_bytes() as u32), |b| Some(b * 2)).take_while(|&b| b < all);
+        let rows = std::iter::successors(Some(row), |b| Some(b * 2)).take_while(|&b| b < self.box_bytes() as u32);
+        // Vectors of 16 bytes change places by the number of their 128 bytes.
+        in_row.chain(boxes).chain(rows).map(|b| b ^ ((b >> 7) & (row / 16 - 1)) << 4).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! Reasons: what the compiler could not do well, why, and where in the kernel.
+
+use proc_macro2::Span;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Something that a pass or a plan did not do.
+#[derive(Clone, Debug)]
+pub struct Missed {
+    /// As in "multiplied by wgmma".
+    pub what: &'static str,
+    /// The cause, and the change of the source that removes it where there is one.
+    pub why: Cow<'static, str>,
+    /// The place in the kernel that keeps it from being done, if there is one.
+    pub span: Option<Span>,
+}
+
+impl Missed {
+    pub fn new(what: &'static str, why: impl Into<Cow<'static, str>>) -> Missed {
+        Missed { what, why: why.into(), span: None }
+    }
+
+    /// Whether both say the same of the same place.
+    pub fn same(&self, o: &Missed) -> bool {
+        let place = |m: &Missed| m.span.map(|s| (s.start().line, s.start().column));
+        (self.what, &self.why, place(self)) == (o.what, &o.why, place(o))
+    }
+
+    pub fn at(self, span: Span) -> Missed {
+        Missed { span: Some(span), ..self }
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "not {}: {}", self.what, self.why)?;
+        match self.span {
+            Some(span) => write!(f, " (line {})", span.start().line),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a pass has changed the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    Yes,
+    No,
+}

@@ -1,0 +1,126 @@
+//! How the threads of a warp take an operand of a product from shared memory, fragment by fragment.
+
+use super::mma_sync::{Unit, Warps};
+use crate::layout::linear::Layout;
+
+/// Depth of the chunks in which multiply-adds go through their operands.
+const CHUNK: usize = 4;
+/// Elements that a thread has side by side across the depth.
+const ACROSS: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where transposed.
+    Matrix { transposed: bool },
+    /// So many elements at once.
+    Elements { vec: usize },
+}
+
+/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the thread's and the slot's.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    pub way: Way,
+    /// By the bits of the thread's number.
+    pub threads: Vec<u32>,
+    /// By product of the batch, by fragment, then by access or element of it.
+    pub slots: Vec<u32>,
+    /// Slots of a fragment.
+    pub per: usize,
+    /// Elements along the depth are together.
+    pub k_major: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    A,
+    B,
+}
+
+/// Depth of a chunk of multiply-adds.
+pub fn chunk(w: &Warps) -> usize {
+    w.steps.min(CHUNK)
+}
+
+impl Fetch {
+    /// Of an operand of elements of `size` bytes whose neighbours in memory are those `k_major`, or those across.
+    pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
+        let one = match unit {
+            Unit::Fma => Fetch::singles(w, side, k_major),
+            _ if k_major || size == 2 => Fetch::matrices(w, side, size, k_major),
+            _ => Fetch::elements(w, side, size),
+        };
+        // The same of each product of a batch.
+        let operand = if side == Side::A { &w.a } else { &w.b };
+        let first = |p: usize| operand.reg_index(p * (operand.regs() / w.products));
+        Fetch { slots: (0..w.products).flat_map(|p| one.slots.iter().map(move |s| s ^ first(p))).collect(), ..one }
+    }
+
+    /// Where the operand's coordinates across and along the depth have their lowest bits, and its threads.
+    fn sides(w: &Warps, side: Side) -> (u32, u32, Vec<u32>, usize) {
+        let low = |l: &Layout| *l.dims().last().expect("a matrix");
+        match side {
+            Side::A => (low(&w.a), 0, w.a.thread_bases(), w.row_blocks),
+            Side::B => (0, low(&w.b), w.b.thread_bases(), w.col_blocks),
+        }
+    }
+
+    fn matrices(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
+        let (across, depth, mut threads, blocks) = Fetch::sides(w, side);
+        let (wide, deep) = (|i: u32| 1u32 << (across + i), |i: u32| 1u32 << (depth + i));
+        // The second half of the depth, and the other eight rows or columns.
+        let half = deep((16 / size).trailing_zeros());
+        let other = if side == Side::A || blocks > 1 { wide(3) } else { 0 };
+        let rows: [u32; 3] = std::array::from_fn(|i| if k_major { wide(i as u32) } else { deep(i as u32) });
+        let halves = if side == Side::A { [other, half] } else { [half, other] };
+        threads[..5].copy_from_slice(&[rows[0], rows[1], rows[2], halves[0], halves[1]]);
+        let (fragments, step) = (if side == Side::A { blocks } else { blocks.div_ceil(2) }, 32 / size as u32);
+        let place = |f: usize, k: usize| (f as u32 * 16) << across | (k as u32 * step) << depth;
+        let slots = (0..fragments).flat_map(|f| (0..w.steps).map(move |k| place(f, k))).collect();
+        Fetch { way: Way::Matrix { transposed: !k_major }, threads, slots, per: 1, k_major }
+    }
+
+    /// The same fragments, element by element.
+    fn elements(w: &Warps, side: Side, size: usize) -> Fetch {
+        let (.., threads, blocks) = Fetch::sides(w, side);
+        let (per_word, steps) = (4 / size, w.steps);
+        let slots = match side {
+            Side::A => (0..w.a.regs() / w.products).map(|r| w.a.reg_index(r)).collect(),
+            Side::B => {
+                let block = |n: usize, k: usize| (0..2 * per_word).map(move |i| ((n * steps + k) * 2 * per_word) + i);
+                let pair = |p: usize, k: usize| block(2 * p, k).chain(block((2 * p + 1).min(blocks - 1), k));
+                (0..blocks.div_ceil(2))
+                    .flat_map(|p| (0..steps).flat_map(move |k| pair(p, k)))
+                    .map(|r| w.b.reg_index(r))
+                    .collect()
+            }
+        };
+        Fetch { way: Way::Elements { vec: 1 }, threads, slots, per: 4 * per_word, k_major: false }
+    }
+
+    /// Chunks for multiply-adds; what is together in memory is together in a chunk.
+    fn singles(w: &Warps, side: Side, k_major: bool) -> Fetch {
+        let (.., threads, blocks) = Fetch::sides(w, side);
+        let deep = chunk(w);
+        let place = |i: usize, k: usize| match side {
+            Side::A => w.a.reg_index(i * w.steps + k),
+            Side::B => w.b.reg_index(k * blocks + i),
+        };
+        let of_chunk = |c: usize| {
+            (0..blocks * deep).map(move |s| {
+                let (i, k) = if k_major { (s / deep, s % deep) } else { (s % blocks, s / blocks) };
+                place(i, c * deep + k)
+            })
+        };
+        let slots = (0..w.steps / deep).flat_map(of_chunk).collect();
+        let vec = if k_major { deep } else { blocks.min(ACROSS) };
+        Fetch { way: Way::Elements { vec }, threads, slots, per: blocks * deep, k_major }
+    }
+
+    /// Bytes of one access.
+    pub fn bytes(&self, size: usize) -> usize {
+        match self.way {
+            Way::Matrix { .. } => 16,
+            Way::Elements { vec } => vec * size,
+        }
+    }
+}

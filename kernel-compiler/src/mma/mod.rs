@@ -1,0 +1,38 @@
+//! Tensor-core instructions: how their operands and results lie, and how a tile's product is made of them.
+
+pub mod fragments;
+pub mod mma_sync;
+pub mod wgmma;
+
+use crate::dtype::DType;
+use crate::layout::linear::Layout;
+use std::ops::Range;
+
+/// The depth of one instruction: 32 bytes.
+pub fn depth(dtype: DType) -> usize {
+    32 / dtype.size()
+}
+
+/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the row's number that tell
+/// a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times two as `copies` says.
+pub fn left_operand(
+    shape: &[usize],
+    size: usize,
+    blocks: Range<u32>,
+    warps: impl Iterator<Item = u32>,
+    copies: u32,
+) -> Layout {
+    let (k, pack) = (bits(shape[1]), bits(4 / size));
+    let (row, col) = (|i: u32| 1u32 << (k + i), |i: u32| 1u32 << i);
+    // Elements of a row that share a register, as many as fit in 32 bits; then four lanes; then the other half.
+    let mut regs: Vec<u32> = (0..pack).map(col).collect();
+    regs.extend([row(3), col(pack + 2)]);
+    regs.extend((pack + 3..k).map(col));
+    regs.extend(blocks.map(row));
+    let warps = warps.map(row).chain((0..copies).map(|_| 0)).collect();
+    Layout::new(shape, regs, [col(pack), col(pack + 1), row(0), row(1), row(2)], warps)
+}
+
+pub fn bits(n: usize) -> u32 {
+    n.trailing_zeros()
+}

@@ -1,0 +1,322 @@
+//! One access: the array that it is a window of, and where in it.
+
+use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
+use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
+use crate::passes::block_pointers::origins::Origins;
+
+/// An extent that nothing is beyond: of what no mask limits.
+pub const UNLIMITED: u64 = (1 << 31) - 128;
+/// Dimensions of an array that tensor maps take.
+const MAX_RANK: usize = 5;
+
+const INDEX: &str =
+    "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
+const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
+const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
+
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub dims: Vec<Dim>,
+    pub at: Vec<Polynomial>,
+    /// The tile's first dimension is the array's last one.
+    pub across: bool,
+    /// Which dimension's elements are neighbours was left open by the strides.
+    pub chosen: bool,
+    pub guards: Vec<Guard>,
+}
+
+impl Found {
+    /// Tensor maps clip what they store at 16 bytes, and the launcher does not look at constants.
+    pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
+        let last = &self.dims[self.dims.len() - 1].extent;
+        !last.slots.is_empty() || (last.times * f.params[place.param()].dtype.size() as u64).is_multiple_of(16)
+    }
+}
+
+/// What a mask says of one dimension: `begin + lane < end`.
+struct Limit {
+    dim: usize,
+    begin: Polynomial,
+    end: Polynomial,
+}
+
+/// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
+/// leave that open.
+pub fn find(
+    f: &Func,
+    sums: &Polynomials,
+    place: &Address,
+    mask: Option<Value>,
+    flipped: bool,
+) -> Result<Found, &'static str> {
+    let (index, size) = (place.index(), f.params[place.param()].dtype.size() as u64);
+    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
+    let mut begins = Origins::new(f, sums);
+    let index = sums.of(index).ok_or(INDEX)?;
+    let strides = strides(&index).ok_or(INDEX)?;
+    let (unit, slot) = neighbours(&strides, flipped)
+        .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
+    // From here on that stride is 1.
+    let known = |s: &Polynomial| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
+    let rows = 1 - unit;
+    let stride = known(&Polynomial::of(&strides[rows]))
+        .number()
+        .filter(|s| *s != Number::constant(1) && is_stride(s, size))
+        .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
+    let mut limits = vec![];
+    for (a, b) in compared(f, sums, mask).ok_or(MASK)? {
+        begins.signs(&[&a, &b]);
+        let (dim, begin) = known(&a).lane().ok_or(MASK)?;
+        limits.push(Limit { dim, begin, end: known(&b) });
+    }
+    begins.signs(&[&index]);
+    let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
+    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)
+        .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
+    let mut extents = [None, None];
+    for l in &limits {
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
+            .ok_or("its mask compares an index that differs from the access's own by more than a loop has counted")?;
+        if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
+            return Err("its mask gives one dimension two extents");
+        }
+    }
+    for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
+        match begins.wrap(begin) {
+            // All of the tile is inside, or none of it wraps around.
+            Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
+                extents[d] = Some(Number::slot(w.extent))
+            }
+            Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
+            // Without a limit an index below the first one is in memory, too.
+            None if extents[d].is_none() && !begins.counts_up(begin) => return Err(NEGATIVE),
+            None => {}
+        }
+    }
+    if !at.before.iter().all(|(_, begin)| begins.counts_up(begin)) {
+        return Err(NEGATIVE);
+    }
+    let limited = extents.iter().all(Option::is_some);
+    let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
+    let mut guards: Vec<Guard> =
+        slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
+    if let Address::Slice { param, .. } = place {
+        if !limited || !at.before.is_empty() {
+            return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
+        }
+        let asked = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
+        guards.extend(asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?);
+    }
+    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) = at
+        .before
+        .into_iter()
+        .map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin))
+        .unzip();
+    dims.extend([
+        Dim { extent: rows, stride },
+        Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) },
+    ]);
+    at_dims.extend([at.row, at.column]);
+    if dims.len() > MAX_RANK {
+        return Err("its array has more than five dimensions");
+    }
+    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), guards })
+}
+
+/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that open.
+fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
+    let one = Number::constant(1);
+    match [strides[0] == one, strides[1] == one] {
+        [_, true] => Some((1, None)),
+        [true, _] => Some((0, None)),
+        _ => {
+            let d = if flipped { 0 } else { 1 };
+            Some((d, Some(strides[d].as_slot()?)))
+        }
+    }
+}
+
+/// Whether a tensor map takes it; of slots the launcher sees to that.
+fn is_stride(stride: &Number, size: u64) -> bool {
+    !stride.slots.is_empty()
+        || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
+}
+
+/// Elements from one index to the next, in either dimension.
+fn strides(index: &Polynomial) -> Option<[Number; 2]> {
+    let mut strides = [None, None];
+    for (t, n) in &index.0 {
+        let lanes: Vec<usize> = t.iter().filter_map(|a| a.lane()).collect();
+        match lanes[..] {
+            [] => {}
+            [d] if strides[d].is_none() => {
+                let others = t.iter().copied().filter(|a| a.lane().is_none()).collect();
+                strides[d] = Some(Polynomial([(others, *n)].into()).number()?);
+            }
+            _ => return None,
+        }
+    }
+    let [rows, columns] = strides;
+    Some([rows?, columns?])
+}
+
+/// Where a tile begins.
+struct Origin {
+    row: Polynomial,
+    column: Polynomial,
+    /// In dimensions beyond these, with their strides.
+    before: Vec<(Number, Polynomial)>,
+}
+
+impl Origin {
+    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what has no slots along the columns,
+    /// unless their mask knows nothing of it, or it is more than a tile's width; all else, such as a batch's number times its stride, moves along a
+    /// dimension of its own. `masks` have where those of rows and columns begin.
+    fn of(
+        sums: &Polynomials,
+        index: &Polynomial,
+        stride: &Number,
+        [row, column]: [Option<&Polynomial>; 2],
+        width: usize,
+        size: u64,
+    ) -> Option<Origin> {
+        let mut at = Origin { row: Polynomial::default(), column: Polynomial::default(), before: vec![] };
+        // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
+        let belongs = |mask: &Polynomial, t: &[Factor], n: i128| {
+            mask.0.get(t) == Some(&n) || matches!(t, [Factor::Scalar(v)] if sums.end(*v).is_some())
+        };
+        for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
+            let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
+            let others: Vec<Factor> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
+            let term = |t: Vec<Factor>, n: i128| Polynomial([(t, n)].into());
+            let times = i128::from(stride.times);
+            if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
+                let free = rest.iter().all(|a| a.slot().is_none());
+                if others.is_empty() || row.map_or(free, |mask| belongs(mask, &rest, n / times)) {
+                    at.row = at.row.add(&term(rest, n / times));
+                    continue;
+                }
+            } else if others.is_empty()
+                || slots.is_empty()
+                    && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n)))
+            {
+                at.column = at.column.add(&term(t.clone(), n));
+                continue;
+            }
+            let stride = Number { times: u64::try_from(n).ok()?, slots };
+            if !is_stride(&stride, size) {
+                return None;
+            }
+            let begin = term(others, 1);
+            match at.before.iter_mut().find(|(s, _)| *s == stride) {
+                Some((_, sum)) => *sum = sum.add(&begin),
+                None => at.before.push((stride, begin)),
+            }
+        }
+        Some(at)
+    }
+}
+
+/// The factors that are left without these slots; none if not all of them are there.
+fn without(t: &[Factor], slots: &[usize]) -> Option<Vec<Factor>> {
+    let mut rest = t.to_vec();
+    for &s in slots {
+        rest.remove(rest.iter().position(|&a| a == Factor::Slot(s))?);
+    }
+    Some(rest)
+}
+
+/// The comparisons that a mask is made of, each as an index and what it is below.
+fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Polynomial, Polynomial)>> {
+    let Some(mask) = mask else { return Some(vec![]) };
+    // Lanes of a comparison, seen from the mask.
+    fn collect(
+        f: &Func,
+        sums: &Polynomials,
+        v: Value,
+        dims: &[usize],
+        out: &mut Vec<(Polynomial, Polynomial)>,
+    ) -> Option<()> {
+        match *f.op(v) {
+            Op::Binary(Binary::And, a, b) => {
+                collect(f, sums, a, dims, out)?;
+                collect(f, sums, b, dims, out)
+            }
+            Op::Broadcast(x) => collect(f, sums, x, dims, out),
+            Op::Expand(x, axis) => collect(f, sums, x, &[&dims[..axis], &dims[axis + 1..]].concat(), out),
+            Op::Permute(x, ref perm) => {
+                let mut of = vec![0; perm.len()];
+                perm.iter().enumerate().for_each(|(d, &p)| of[p] = dims[d]);
+                collect(f, sums, x, &of, out)
+            }
+            Op::Binary(op @ (Binary::Lt | Binary::Gt), a, b) => {
+                let (a, b) = if op == Binary::Lt { (a, b) } else { (b, a) };
+                out.push((sums.of(a)?.at_lanes(dims), sums.of(b)?));
+                Some(())
+            }
+            _ => None,
+        }
+    }
+    let (rank, mut out) = (f.shape(mask).len(), vec![]);
+    collect(f, sums, mask, &(0..rank).collect::<Vec<_>>(), &mut out)?;
+    Some(out)
+}
+
+/// The extent of a dimension by a mask, of a tile that begins at `at`.
+fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: &mut Origins) -> Option<Number> {
+    let ahead = at.sub(&limit.begin);
+    let extent =
+        limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
+    // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
+    let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
+    (ahead.0.is_empty() || counted() && begins.counts_up(&limit.begin)).then_some(extent)
+}
+
+/// Whether what a loop has counted is never beyond an extent that the loop ends at.
+fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomial) -> bool {
+    let Some((t, &by)) = counted.0.iter().next().filter(|_| counted.0.len() == 1) else { return false };
+    let [Factor::Scalar(iv)] = t[..] else { return false };
+    let Some(end) = sums.end(iv) else { return false };
+    match by {
+        1 => at_most(f, sums, end, extent),
+        by => parts(f, sums, end).is_some_and(|(whole, of)| of == by && whole == *extent),
+    }
+}
+
+/// Whether a number is an extent, or the smaller one of that and another.
+fn at_most(f: &Func, sums: &Polynomials, v: Value, extent: &Polynomial) -> bool {
+    sums.of(v).as_ref() == Some(extent)
+        || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
+}
+
+/// `cdiv(n, of)`: in parts of so many, how many there are.
+fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
+    let divided = |v: Value, op: Binary| match *f.op(v) {
+        Op::Binary(o, a, b) if o == op => Some((sums.of(a)?, sums.of(b)?.as_constant().filter(|&n| n > 0)?)),
+        _ => None,
+    };
+    if let Op::Binary(Binary::Add, q, more) = *f.op(v)
+        && let Op::Cast(some) = *f.op(more)
+        && let Op::Binary(Binary::Ne, r, zero) = *f.op(some)
+        && f.is_zeros(zero)
+    {
+        let (whole, rest) = (divided(q, Binary::Div)?, divided(r, Binary::Rem)?);
+        return (whole == rest).then_some(whole);
+    }
+    // Written out: `(n + of - 1) / of`.
+    let (more, of) = divided(v, Binary::Div)?;
+    Some((more.sub(&Polynomial::constant(of - 1)), of))
+}
+
+/// What makes all of a matrix lie in a slice, of which the length is in a slot.
+fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Option<Vec<Guard>> {
+    let narrow = match (columns == stride, stride.as_slot()) {
+        (true, _) => vec![],
+        (false, Some(slot)) => vec![Guard { of: columns.clone(), test: Test::AtMost(slot) }],
+        (false, None) if stride.slots.is_empty() => {
+            vec![Guard { of: columns.clone(), test: Test::Within(0, stride.times) }]
+        }
+        _ => return None,
+    };
+    Some([narrow, vec![Guard { of: rows.times(stride)?, test: Test::AtMost(len) }]].concat())
+}

@@ -1,0 +1,120 @@
+//! Where windows begin, as numbers: not negative ones that have wrapped around, for what is below 0 in one dimension is somewhere else in memory,
+//! and zero in a window.
+
+use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
+use crate::dtype::DType;
+use crate::ir::walk::assigned;
+use crate::ir::{Binary, Func, Guard, Op, Test, Value};
+use std::collections::HashSet;
+
+/// Of a slot that is the number of a row or a column.
+const LARGEST: u64 = 1 << 30;
+
+/// The largest number of a type with signs.
+fn most(t: DType) -> u64 {
+    (1 << (8 * t.size() - 1)) - 1
+}
+
+/// What windows ask of the launch so that they begin where the program says.
+pub struct Origins<'a> {
+    f: &'a Func,
+    sums: &'a Polynomials<'a>,
+    pub guards: Vec<Guard>,
+}
+
+impl<'a> Origins<'a> {
+    pub fn new(f: &'a Func, sums: &'a Polynomials<'a>) -> Origins<'a> {
+        Origins { f, sums, guards: vec![] }
+    }
+
+    fn ask(&mut self, slot: usize, test: Test) {
+        let r = Guard::slot(slot, test);
+        if !self.guards.contains(&r) {
+            self.guards.push(r);
+        }
+    }
+
+    /// Arguments with signs are no negative numbers: as slots these have no sign.
+    pub fn signs(&mut self, sums: &[&Polynomial]) {
+        let mut todo: Vec<Polynomial> = sums.iter().map(|s| (*s).clone()).collect();
+        while let Some(sum) = todo.pop() {
+            for a in sum.factors() {
+                match a {
+                    Factor::Slot(slot) => {
+                        let signed = self.f.params.iter().find(|p| {
+                            p.slot == slot && p.kind == crate::front::ast::ParamKind::Scalar && p.dtype.is_signed()
+                        });
+                        if let Some(p) = signed {
+                            self.ask(slot, Test::Within(0, most(p.dtype)));
+                        }
+                    }
+                    Factor::Wrapped(tile) => todo.push(self.sums.wrap(tile).begin),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// How a tile wraps around that begins so, if it does, and whether it begins there and nowhere else.
+    pub fn wrap(&mut self, begin: &Polynomial) -> Option<(Wrap, bool)> {
+        let tile = begin.factors().find_map(Factor::wrapped)?;
+        let w = self.sums.wrap(tile);
+        self.ask(w.extent, Test::Multiple(w.length as u64));
+        Some((w, *begin == Polynomial::factor(Factor::Wrapped(tile))))
+    }
+
+    /// Whether a begin is no negative number; what that asks of slots is noted.
+    pub fn counts_up(&mut self, begin: &Polynomial) -> bool {
+        begin.counts_up() && begin.0.iter().all(|(t, &n)| self.term(t, n))
+    }
+
+    fn term(&mut self, t: &[Factor], n: i128) -> bool {
+        let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
+        let largest = (LARGEST as i128 / n) as u64;
+        match slots[..] {
+            [] if t.is_empty() && largest == 0 => return false,
+            [] => {}
+            [slot] => self.ask(slot, Test::Within(0, largest)),
+            _ => return false,
+        }
+        t.iter().all(|a| match a {
+            Factor::Scalar(v) => self.scalar(*v, &mut HashSet::new()),
+            Factor::Slot(_) | Factor::Program(_) | Factor::Programs(_) => true,
+            Factor::Lane(_) | Factor::Wrapped(_) => false,
+        })
+    }
+
+    /// Whether a number is made without subtraction and signs, or is no larger than one that is.
+    fn scalar(&mut self, v: Value, seen: &mut HashSet<Value>) -> bool {
+        let f = self.f;
+        if !seen.insert(v) {
+            // A variable that is made of itself grows.
+            return true;
+        }
+        match *f.op(v) {
+            Op::Int(n) => (0..1 << 31).contains(&n),
+            Op::Slot { slot } if f.ty(v).dtype.is_int() => {
+                self.ask(
+                    slot,
+                    Test::Within(0, if f.ty(v).dtype.is_signed() { most(f.ty(v).dtype) } else { i32::MAX as u64 }),
+                );
+                true
+            }
+            Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank => true,
+            Op::LoopVar => self.sums.end(v).is_some_and(|end| self.scalar(end, seen)),
+            Op::ReadVar(var) => assigned(&f.body, var).into_iter().all(|v| self.scalar(v, seen)),
+            Op::Cast(x) => match f.ty(x).dtype {
+                DType::Bool | DType::U8 | DType::U16 | DType::U32 => true,
+                DType::U64 => self.scalar(x, seen),
+                t => t.is_int() && matches!(f.op(x), Op::Slot { .. }) && self.scalar(x, seen),
+            },
+            Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => {
+                self.scalar(a, seen) && self.scalar(b, seen)
+            }
+            Op::Binary(Binary::Div | Binary::Shr, a, _) => self.scalar(a, seen),
+            Op::Binary(Binary::Rem | Binary::Min | Binary::And, a, b) => self.scalar(a, seen) || self.scalar(b, seen),
+            Op::Select(_, a, b) => self.scalar(a, seen) && self.scalar(b, seen),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Reads of a variable right after it was assigned are reads of the value; assignments that nobody reads go.
+//!
+//! `acc = dot(..); acc = dot(.., acc)` is then one chain of products, without a stop in a variable between them.
+
+use crate::ir::walk::{reads, walk};
+use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
+use std::collections::{HashMap, HashSet};
+
+pub fn run(f: &mut Func) {
+    let mut body = std::mem::take(&mut f.body);
+    let mut alias = HashMap::new();
+    block(f, &mut body, &mut HashMap::new(), &mut alias);
+    f.body = body;
+    super::dce::run(f);
+    let mut body = std::mem::take(&mut f.body);
+    overwritten(f, &mut body);
+    let read: HashSet<Var> = reads(f, &body).collect();
+    unread(&mut body, &read);
+    f.body = body;
+}
+
+/// Removes assignments to variables that nobody reads.
+fn unread(stmts: &mut Vec<Stmt>, read: &HashSet<Var>) {
+    stmts.retain(|s| !matches!(&s.kind, StmtKind::Assign(var, _) if !read.contains(var)));
+    stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| unread(b, read));
+}
+
+/// `known` is what variables hold here, `alias` what stands for a value.
+fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alias: &mut HashMap<Value, Value>) {
+    for s in stmts {
+        s.uses_mut().into_iter().for_each(|v| *v = *alias.get(v).unwrap_or(v));
+        match &mut s.kind {
+            StmtKind::Let(v) => {
+                let op = &mut f.values[v.0 as usize].op;
+                op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
+                if let Op::ReadVar(var) = op
+                    && let Some(&value) = known.get(var)
+                {
+                    alias.insert(*v, value);
+                }
+            }
+            StmtKind::Assign(var, v) => {
+                known.insert(*var, *v);
+            }
+            StmtKind::If { then, other, .. } => {
+                for branch in [&mut *then, &mut *other] {
+                    block(f, branch, &mut known.clone(), alias);
+                }
+                forget(then, known);
+                forget(other, known);
+            }
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => {
+                // A round begins with what the one before left.
+                forget(body, known);
+                block(f, body, &mut known.clone(), alias);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
+    for s in walk(stmts) {
+        if let StmtKind::Assign(var, _) = &s.kind {
+            known.remove(var);
+        }
+    }
+}
+
+/// Removes assignments that another one in the same block follows, with no read and no way out between them.
+fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
+    let reads = |s: &Stmt, var: Var| reads(f, std::slice::from_ref(s)).any(|r| r == var);
+    let leaves = |s: &Stmt| {
+        walk(std::slice::from_ref(s))
+            .any(|s| matches!(&s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return))
+    };
+    // From the end: reads that an assignment was kept for are still there.
+    for i in (0..stmts.len()).rev() {
+        let StmtKind::Assign(var, _) = stmts[i].kind else {
+            stmts[i].blocks_mut().into_iter().for_each(|b| overwritten(f, b));
+            continue;
+        };
+        let next = stmts[i + 1..]
+            .iter()
+            .find(|s| reads(s, var) || leaves(s) || matches!(&s.kind, StmtKind::Assign(v, _) if *v == var));
+        if matches!(next.map(|s| &s.kind), Some(StmtKind::Assign(v, _)) if *v == var) {
+            stmts.remove(i);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Drops values that nothing uses.
+
+use crate::ir::{Combine, Func, Op, Stmt, StmtKind, Value};
+
+pub fn run(f: &mut Func) {
+    let mut live = vec![false; f.values.len()];
+    let mut body = std::mem::take(&mut f.body);
+    mark_effects(f, &body, &mut live);
+    sweep(&mut body, &live);
+    f.body = body;
+}
+
+fn mark(f: &Func, v: Value, live: &mut [bool]) {
+    if std::mem::replace(&mut live[v.0 as usize], true) {
+        return;
+    }
+    let op = f.op(v).clone();
+    op.operands().into_iter().for_each(|o| mark(f, o, live));
+    if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = &op {
+        mark(f, *result, live);
+        body.iter().for_each(|b| mark(f, *b, live));
+    }
+}
+
+fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
+    for s in stmts {
+        match &s.kind {
+            StmtKind::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
+            StmtKind::Let(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {}
+            StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
+                mark(f, *v, live)
+            }
+            StmtKind::Store { place, value, mask, block_pointer, .. } => [Some(place.index()), Some(*value), *mask]
+                .into_iter()
+                .flatten()
+                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
+                .for_each(|v| mark(f, v, live)),
+            StmtKind::If { cond, then, other } => {
+                mark(f, *cond, live);
+                mark_effects(f, then, live);
+                mark_effects(f, other, live);
+            }
+            StmtKind::For { lo, hi, step, iv, body, .. } => {
+                [lo, hi, step, iv].into_iter().for_each(|v| mark(f, *v, live));
+                mark_effects(f, body, live);
+            }
+            StmtKind::Loop { body } => mark_effects(f, body, live),
+        }
+    }
+}
+
+fn sweep(stmts: &mut Vec<Stmt>, live: &[bool]) {
+    stmts.retain(|s| !matches!(s.kind, StmtKind::Let(v) if !live[v.0 as usize]));
+    stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| sweep(b, live));
+}

@@ -1,0 +1,271 @@
+//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in the next one,
+//! behind the first of that. Tensor cores then have both at once, and multiply the one while what is between them is computed of the
+//! other; as written each would wait for the other.
+//!
+//! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
+//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
+//! acc = dot(p, v(last), acc)`.
+
+use crate::dtype::DType;
+use crate::ir::walk::{assigned, dots, values};
+use crate::ir::{Binary, Combine, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
+use crate::missed::{Changed, Missed};
+use std::collections::{HashMap, HashSet};
+
+/// 32-bit registers of a thread for both products' results and what lives between them; beyond it they spill.
+const MAX_REGISTERS: usize = 176;
+
+/// Pipelines the loops of this kind.
+pub fn run(f: &mut Func) -> Result<Changed, Missed> {
+    let mut cx = Rotate { f: f.clone(), rotated: false };
+    let body = std::mem::take(&mut cx.f.body);
+    cx.f.body = cx.block(body);
+    if !cx.rotated {
+        return Ok(Changed::No);
+    }
+    *f = cx.f;
+    Ok(Changed::Yes)
+}
+
+struct Rotate {
+    f: Func,
+    rotated: bool,
+}
+
+/// A loop that can be rotated.
+struct Plan {
+    first: Value,
+    second: Value,
+    left: Value,
+    /// The variable that the second product adds to, and what it adds to.
+    sums: (Var, Value),
+    /// What only the second product needs, in the order of the body.
+    alone: HashSet<Value>,
+    /// What its right operand is made of, of what the body computes, in that order.
+    right: Vec<Value>,
+}
+
+impl Rotate {
+    fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = vec![];
+        for mut s in stmts {
+            if let StmtKind::For { iv, lo, hi, step, body, options } = &mut s.kind
+                && let Some(plan) = Body::new(&self.f, body).and_then(|b| b.plan())
+            {
+                self.rotated((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
+                continue;
+            }
+            for block in s.blocks_mut() {
+                *block = self.block(std::mem::take(block));
+            }
+            out.push(s);
+        }
+        out
+    }
+
+    fn rotated(
+        &mut self,
+        (iv, lo, hi, step): (Value, Value, Value, Value),
+        body: Vec<Stmt>,
+        options: LoopOptions,
+        plan: &Plan,
+        out: &mut Vec<Stmt>,
+    ) {
+        self.rotated = true;
+        let span = self.f.values[plan.second.0 as usize].span;
+        // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
+        let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
+        let left: Vec<(Value, Var)> = [iv, plan.left].into_iter().chain(read).map(|v| (v, self.variable(v))).collect();
+        let (sums, scaled) = plan.sums;
+        let one: Vec<Stmt> = body
+            .into_iter()
+            .filter(|s| {
+                !matches!(&s.kind, StmtKind::Let(v) if plan.alone.contains(v))
+                    && !matches!(&s.kind, StmtKind::Assign(_, v) if *v == plan.second)
+            })
+            .collect();
+        let at = one
+            .iter()
+            .position(|s| matches!(&s.kind, StmtKind::Let(v) if *v == plan.first))
+            .expect("the first product");
+        let is_read = matches!(self.f.op(scaled), Op::ReadVar(of) if *of == sums);
+        let keep = |values: &dyn Fn(Value) -> Value| {
+            let scaled = (!is_read).then(|| StmtKind::Assign(sums, values(scaled)));
+            scaled
+                .into_iter()
+                .chain(left.iter().map(|(v, var)| StmtKind::Assign(*var, values(*v))))
+                .map(Stmt::from)
+                .collect::<Vec<_>>()
+        };
+        // The first iteration, up to its second product.
+        let mut map = HashMap::from([(iv, lo)]);
+        let mut then: Vec<Stmt> = one.iter().map(|s| self.copied(s, &mut map)).collect();
+        then.extend(keep(&|v| map.get(&v).copied().unwrap_or(v)));
+        let of_iv = self.f.ty(iv).clone();
+        let next = self.f.push(Op::Binary(Binary::Add, lo, step), of_iv, span, &mut then);
+        let mut rest = one;
+        rest.extend(keep(&|v| v));
+        let product = self.second(plan, &left, span);
+        rest.splice(at + 1..at + 1, product);
+        then.push(StmtKind::For { iv, lo: next, hi, step, body: rest, options }.into());
+        let product = self.second(plan, &left, span);
+        then.extend(product);
+        let cond = self.f.push(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
+        out.push(StmtKind::If { cond, then, other: vec![] }.into());
+    }
+
+    /// The second product of the iteration before.
+    fn second(&mut self, plan: &Plan, left: &[(Value, Var)], span: proc_macro2::Span) -> Vec<Stmt> {
+        let (mut out, mut map) = (vec![], HashMap::new());
+        for &(v, var) in left {
+            let ty = self.f.ty(v).clone();
+            map.insert(v, self.f.push(Op::ReadVar(var), ty, span, &mut out));
+        }
+        for &v in &plan.right {
+            if !map.contains_key(&v) {
+                let s = self.copied(&StmtKind::Let(v).into(), &mut map);
+                out.push(s);
+            }
+        }
+        let Op::Dot { a, b, precision, .. } = *self.f.op(plan.second) else { unreachable!("a dot") };
+        let ty = self.f.ty(plan.second).clone();
+        let acc = self.f.push(Op::ReadVar(plan.sums.0), ty.clone(), span, &mut out);
+        let (a, b) = (map[&a], map.get(&b).copied().unwrap_or(b));
+        let made = self.f.push(Op::Dot { a, b, acc, precision }, ty, span, &mut out);
+        out.push(StmtKind::Assign(plan.sums.0, made).into());
+        out
+    }
+
+    /// A statement with values of its own.
+    fn copied(&mut self, s: &Stmt, map: &mut HashMap<Value, Value>) -> Stmt {
+        match &s.kind {
+            StmtKind::Let(v) => {
+                let mut info = self.f.values[v.0 as usize].clone();
+                info.op.operands_mut().into_iter().for_each(|o| *o = map.get(o).copied().unwrap_or(*o));
+                let new = Value(self.f.values.len() as u32);
+                self.f.values.push(info);
+                map.insert(*v, new);
+                StmtKind::Let(new).into()
+            }
+            StmtKind::Assign(var, v) => StmtKind::Assign(*var, map.get(v).copied().unwrap_or(*v)).into(),
+            _ => unreachable!("only these are in such a loop"),
+        }
+    }
+
+    fn variable(&mut self, v: Value) -> Var {
+        let var = Var(self.f.vars.len() as u32);
+        self.f.vars.push(VarInfo { name: "of the iteration before".into(), ty: self.f.ty(v).clone() });
+        var
+    }
+}
+
+/// A loop's body that does nothing but compute, once an iteration.
+struct Body<'a> {
+    f: &'a Func,
+    stmts: &'a [Stmt],
+    /// What it computes, in order.
+    values: Vec<Value>,
+    inside: HashSet<Value>,
+}
+
+impl<'a> Body<'a> {
+    /// None where others see something of it, or some of it is done at times only.
+    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
+        let simple = |s: &Stmt| match &s.kind {
+            StmtKind::Let(v) => {
+                !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. })
+            }
+            StmtKind::Assign(..) => true,
+            _ => false,
+        };
+        let values: Vec<Value> = values(stmts).collect();
+        let inside = values.iter().copied().collect();
+        stmts.iter().all(simple).then_some(Body { f, stmts, values, inside })
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        let f = self.f;
+        let [first, second] = dots(f, self.stmts).collect::<Vec<_>>()[..] else { return None };
+        let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
+        // It is by the left operand that the second product takes what the first one gives.
+        if !self.inside.contains(&a) || !self.made_of(a).contains(&first) || !self.fits([first, a, second]) {
+            return None;
+        }
+        let sums = self.sums(first, second, acc)?;
+        let (right, alone) = self.right(second, b)?;
+        Some(Plan { first, second, left: a, sums: (sums, acc), alone, right })
+    }
+
+    /// A value and what it is made of, of what the body computes.
+    fn made_of(&self, v: Value) -> HashSet<Value> {
+        let (mut todo, mut seen) = (vec![v], HashSet::new());
+        while let Some(v) = todo.pop() {
+            if self.inside.contains(&v) && seen.insert(v) {
+                todo.extend(self.f.op(v).operands());
+            }
+        }
+        seen
+    }
+
+    /// Whether these tiles fit the registers at the same time.
+    fn fits(&self, tiles: [Value; 3]) -> bool {
+        let threads = self.f.warps as usize * 32;
+        let registers = |v: Value| self.f.shape(v).iter().product::<usize>() * self.f.ty(v).dtype.size() / 4 / threads;
+        tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
+    }
+
+    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the first product, and
+    /// given nothing but the product, which is given to nothing else.
+    fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
+        let given: Vec<Var> = self
+            .stmts
+            .iter()
+            .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { (*v == second).then_some(*var) } else { None })
+            .collect();
+        let [var] = given[..] else { return None };
+        let at = |v: Value| self.values.iter().position(|w| *w == v);
+        let reads: Vec<Value> = self
+            .values
+            .iter()
+            .copied()
+            .filter(|v| matches!(self.f.op(*v), Op::ReadVar(read) if *read == var))
+            .collect();
+        let made_of = self.made_of(acc);
+        let read_once = reads.len() <= 1 && reads.iter().all(|&r| at(r) > at(first) && made_of.contains(&r));
+        let used_once = self.stmts.iter().flat_map(|s| self.f.taken_by(s)).filter(|v| *v == second).count() == 1;
+        (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
+    }
+
+    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier iteration's tile. With the
+    /// second product, and what of this nobody else takes.
+    fn right(&self, second: Value, operand: Value) -> Option<(Vec<Value>, HashSet<Value>)> {
+        let f = self.f;
+        let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });
+        let cheap = |v: &Value| match f.op(*v) {
+            Op::Load { .. } => true,
+            Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
+            Op::Splat(_) | Op::Float(_) => true,
+            op => {
+                f.ty(*v).is_scalar()
+                    || !matches!(op, Op::ReadVar(_))
+                        && (f.ty(*v).dtype.is_int() || f.ty(*v).dtype == DType::Bool || op.is_view())
+            }
+        };
+        let all = self.made_of(operand);
+        let right: Vec<Value> = self.values.iter().copied().filter(|v| all.contains(v)).collect();
+        // What variables hold is kept from one iteration to the next.
+        let mut alone = HashSet::from([second]);
+        for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
+            if !self
+                .stmts
+                .iter()
+                .any(|s| f.taken_by(s).contains(&v) && !matches!(&s.kind, StmtKind::Let(w) if alone.contains(w)))
+            {
+                alone.insert(v);
+            }
+        }
+        // What is loaded for both products stays where it is.
+        let loads_alone = right.iter().any(is_load) && right.iter().filter(|v| is_load(v)).all(|v| alone.contains(v));
+        (right.iter().all(cheap) && loads_alone).then_some((right, alone))
+    }
+}

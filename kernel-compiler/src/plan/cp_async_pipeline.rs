@@ -1,0 +1,398 @@
+//! Copies ahead: loads of a loop that only feed products go to a *ring* of stages in shared memory, some iterations before
+//! their products take them from there.
+//!
+//! All warps copy and multiply. What the copies of an iteration need, addresses and masks, is computed in advance by a
+//! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
+//! its body does.
+
+use crate::analysis::axis_info::AxisAnalysis;
+use crate::ir::walk::{dots, values, walk, written};
+use crate::ir::{Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
+use crate::layout::assign::LayoutAssignment;
+use crate::layout::is_padded;
+use crate::layout::linear::placed::{Use, place};
+use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
+use crate::mma::fragments::Side;
+use crate::plan::operands::WGMMA;
+use crate::plan::product::{InFlight, Operand, Product};
+use crate::plan::smem_operand::{fast, fetch, flat, source, squeezed};
+use crate::plan::warp_specialized::sorted;
+use crate::plan::wgmma_cp_async;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+
+/// Shared memory that every multiprocessor since sm_80 has for a program, and that of sm_80 for those who ask for more stages.
+const ROOM: usize = 99 << 10;
+const MOST: usize = 163 << 10;
+const STAGES: usize = 3;
+/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles repeat.
+pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
+const STAGES_OF_GROUPS: usize = 4;
+const ALIGN_OF_GROUPS: usize = 1024;
+/// The banks' width: where stages and their tiles begin.
+const ALIGN: usize = 128;
+
+/// The work that a load is kept from.
+const CP_ASYNC: &str = "copied ahead by cp.async";
+
+#[derive(Default)]
+pub struct CpAsyncPipeline {
+    /// By the address of the loop.
+    pub rings: HashMap<StmtId, CpAsyncBuffer>,
+    pub tiles: HashMap<Value, CopiedTile>,
+    /// Those that warpgroups make of such tiles: all of the function's or none.
+    pub products: HashMap<Value, Product>,
+}
+
+/// The stages of a loop.
+pub struct CpAsyncBuffer {
+    /// Names its constants.
+    pub index: usize,
+    /// Bytes of a stage.
+    pub bytes: usize,
+    /// As many as are wanted, and whether the kernel says so.
+    stages: (usize, bool),
+    /// Any of the copies is asynchronous.
+    pub asynchronous: bool,
+    /// What is waited for one iteration late: its stage is read for so long.
+    pub late: Option<InFlight>,
+    /// What the body computes that the copies need.
+    needed: HashSet<Value>,
+    /// The same of variables that the body changes.
+    pub vars: BTreeSet<Var>,
+}
+
+impl CpAsyncBuffer {
+    /// Whether a statement of the body is for the copies.
+    pub fn keeps(&self, s: &Stmt) -> bool {
+        match &s.kind {
+            StmtKind::Let(v) => self.needed.contains(v),
+            StmtKind::Assign(var, _) => self.vars.contains(var),
+            _ => false,
+        }
+    }
+
+    /// Stages that are being read, or are to be read next.
+    pub fn read(&self) -> usize {
+        1 + usize::from(self.late.is_some())
+    }
+
+    fn fitting(&self, room: (usize, usize)) -> usize {
+        let room = if self.stages.1 { room.1 } else { room.0 };
+        self.stages.0.min(room / self.bytes)
+    }
+}
+
+/// A load's tile in a stage.
+pub struct CopiedTile {
+    pub ring: usize,
+    /// The dimension of neighbours.
+    pub fast: usize,
+    /// In the stage.
+    pub offset: usize,
+    /// Byte offset of an element, as bases over the bits of its flat index.
+    pub place: Vec<u32>,
+    /// Elements of one asynchronous copy; none where registers are between.
+    pub vec: Option<usize>,
+    /// The matrix that warpgroups have it as.
+    pub boxes: Option<SwizzledSmemTile>,
+}
+
+/// Shared memory for rings beside exchanges: by default, and at most.
+fn room(f: &Func, exchanges: usize, groups: bool) -> (usize, usize) {
+    let of = |bytes: usize| {
+        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)))
+    };
+    if groups { (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES)) } else { (of(ROOM), of(MOST)) }
+}
+
+fn align(groups: bool) -> usize {
+    if groups { ALIGN_OF_GROUPS } else { ALIGN }
+}
+
+/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the loads that
+/// feed products in loops and are not.
+pub fn plan(
+    f: &Func,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
+    products: HashMap<Value, Product>,
+    missed: &mut Vec<Missed>,
+) -> Result<CpAsyncPipeline, Missed> {
+    let mut out = CpAsyncPipeline { products, ..CpAsyncPipeline::default() };
+    let written = written(f);
+    for s in walk(&f.body) {
+        let StmtKind::For { iv, body, options, .. } = &s.kind else { continue };
+        let mut left = vec![];
+        match ring(f, a, layouts, &written, (*iv, body, *options), &out, &mut left) {
+            Ok((ring, tiles)) => {
+                out.rings.insert(s.id, ring);
+                out.tiles.extend(tiles);
+            }
+            // A loop without products has nothing to copy for them.
+            Err(m) if dots(f, body).next().is_some() => left.push(m),
+            Err(_) => {}
+        }
+        missed.append(&mut left);
+    }
+    let loads = out
+        .products
+        .values()
+        .flat_map(|p| [p.a, p.b])
+        .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
+    match loads.into_iter().find(|l| !out.tiles.contains_key(l)) {
+        Some(left) => {
+            let why = "an operand of it is not copied ahead by cp.async";
+            Err(Missed::new(WGMMA, why).at(f.span(left)))
+        }
+        None => Ok(out),
+    }
+}
+
+fn ring(
+    f: &Func,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
+    written: &HashSet<usize>,
+    (iv, body, options): (Value, &[Stmt], LoopOptions),
+    all: &CpAsyncPipeline,
+    missed: &mut Vec<Missed>,
+) -> Result<(CpAsyncBuffer, HashMap<Value, CopiedTile>), Missed> {
+    let plain = |s: &Stmt| match &s.kind {
+        StmtKind::For { .. } | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => false,
+        StmtKind::Let(v) => !f.op(*v).has_effect(),
+        _ => true,
+    };
+    let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
+    let at = dots(f, body).next().map_or(f.span(iv), |d| f.span(d));
+    if !walk(body).all(plain) {
+        let why = "the loop around the product has an inner loop, a jump or an atomic";
+        return Err(Missed::new(CP_ASYNC, why).at(at));
+    }
+    let slice = Slice::new(f, iv, body);
+    let (index, groups) = (all.rings.len(), all.by_wgmma());
+    let late = wgmma_cp_async::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
+    let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
+    let mut ring = CpAsyncBuffer {
+        index,
+        bytes: 0,
+        stages: (asked.map_or(usual, |n| n as usize), asked.is_some()),
+        asynchronous: false,
+        late,
+        needed: HashSet::new(),
+        vars: BTreeSet::new(),
+    };
+    let mut tiles = HashMap::new();
+    for v in body.iter().filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None }) {
+        if !matches!(f.op(v), Op::Load { .. }) {
+            continue;
+        }
+        let Some(dots) = products(f, v) else { continue };
+        if let Err(why) = copyable(f, v, written) {
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            continue;
+        }
+        let Some((needed, vars)) = slice.of(v) else {
+            let why =
+                "its address depends on data of the same iteration, or on a variable that some iterations leave alone";
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            continue;
+        };
+        let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
+        let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
+        let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
+        // Fragments have their neighbours in a matrix, not across a batch.
+        if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
+            continue;
+        }
+        let (vec, descending) = a.vector(f, at.index(), fast, size);
+        let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
+        let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
+        let boxes = groups.then(placed);
+        if groups && vec * size < 4 {
+            let why = "its elements are not contiguous and aligned to 4 bytes";
+            return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
+        }
+        let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
+            .chain(dots.iter().map(|d| used(f, v, fast, *d)));
+        let (boxes, place) = match boxes {
+            Some((boxes, place)) => (Some(boxes), place),
+            None => (None, place(&layout.shape(), fast, size, &uses.collect::<Vec<_>>())),
+        };
+        let tile =
+            CopiedTile { ring: index, fast, offset: ring.bytes, place, vec: (vec * size >= 4).then_some(vec), boxes };
+        ring.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
+        ring.asynchronous |= tile.vec.is_some();
+        ring.needed.extend(needed);
+        ring.vars.extend(vars);
+        tiles.insert(v, tile);
+    }
+    if tiles.is_empty() {
+        return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
+    }
+    if ring.fitting(room(f, 0, groups)) <= ring.read() {
+        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", ring.bytes);
+        return Err(Missed::new(CP_ASYNC, why).at(at));
+    }
+    Ok((ring, tiles))
+}
+
+/// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
+fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> Result<(), &'static str> {
+    let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
+    let shape = f.shape(v);
+    match () {
+        () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
+        () if !is_padded(shape) => Err("its extents are no powers of two"),
+        () if f.ty(v).dtype.size() > 4 => Err("its elements have more than 4 bytes"),
+        () if !other.is_none_or(|v| f.is_zeros(v)) => Err("masked elements are not zero (`.other(..)`)"),
+        () if written.contains(&place.param()) => Err("the kernel writes the array that it loads from"),
+        () => Ok(()),
+    }
+}
+
+/// The products that a load is an operand of; none if it is used by anything else.
+fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
+    let mut carriers = HashSet::from([load]);
+    let mut dots = vec![];
+    for s in walk(&f.body) {
+        let bad = match &s.kind {
+            StmtKind::Let(v) => match f.op(*v) {
+                Op::Dot { a, b, acc, .. } => {
+                    dots.extend(carriers.contains(a).then_some((*v, Side::A)));
+                    dots.extend(carriers.contains(b).then_some((*v, Side::B)));
+                    carriers.contains(acc)
+                }
+                op if op.operands().iter().any(|o| carriers.contains(o)) => {
+                    carriers.insert(*v);
+                    source(f, *v).is_none()
+                }
+                _ => false,
+            },
+            StmtKind::Assign(_, v) | StmtKind::Assert { cond: v, .. } | StmtKind::Print { value: v, .. } => {
+                carriers.contains(v)
+            }
+            StmtKind::Store { place, value, mask, .. } => {
+                [Some(place.index()), Some(*value), *mask].iter().flatten().any(|v| carriers.contains(v))
+            }
+            _ => false,
+        };
+        if bad {
+            return None;
+        }
+    }
+    (!dots.is_empty()).then_some(dots)
+}
+
+/// How a product's threads take the operand from the load's tile.
+fn used(f: &Func, load: Value, fast: usize, (d, side): (Value, Side)) -> Use {
+    let (fetch, flipped) = fetch(f, d, side, |l| (l == load).then_some(fast)).expect("an operand of this load");
+    let Op::Dot { a, b, .. } = f.op(d) else { unreachable!("a dot") };
+    let shape = f.shape(if side == Side::A { *a } else { *b });
+    let lanes = std::array::from_fn(|i| flat(fetch.threads[i], shape, flipped));
+    Use { bytes: fetch.bytes(f.ty(load).dtype.size()), lanes }
+}
+
+/// The part of a loop's body that some of its values need.
+struct Slice<'a> {
+    f: &'a Func,
+    inside: HashSet<Value>,
+    /// Assignments in the body, and whether they are made in every iteration.
+    assigned: Vec<(Var, Value, bool)>,
+}
+
+impl<'a> Slice<'a> {
+    fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
+        let inside = values(body).chain([iv]).collect();
+        let always = |s: &Stmt| body.iter().any(|t| t.id == s.id);
+        let assigned = walk(body)
+            .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { Some((*var, *v, always(s))) } else { None })
+            .collect();
+        Slice { f, inside, assigned }
+    }
+
+    /// What says where a load reads; none where that is not known in advance.
+    fn of(&self, load: Value) -> Option<(HashSet<Value>, BTreeSet<Var>)> {
+        let (f, mut needed, mut vars) = (self.f, HashSet::new(), BTreeSet::new());
+        let Op::Load { place, mask, .. } = f.op(load) else { unreachable!("a load") };
+        let mut todo: Vec<Value> = [Some(place.index()), *mask].into_iter().flatten().collect();
+        while let Some(v) = todo.pop() {
+            if !self.inside.contains(&v) || !needed.insert(v) {
+                continue;
+            }
+            let op = f.op(v);
+            if matches!(
+                op,
+                Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
+            ) {
+                return None;
+            }
+            if let Op::ReadVar(var) = op
+                && self.assigned.iter().any(|a| a.0 == *var)
+                && vars.insert(*var)
+            {
+                for (_, value, always) in self.assigned.iter().filter(|a| a.0 == *var) {
+                    always.then(|| todo.push(*value))?;
+                }
+            }
+            todo.extend(op.operands());
+        }
+        Some((needed, vars))
+    }
+}
+
+impl CpAsyncPipeline {
+    /// Whether warpgroups multiply what is copied.
+    pub fn by_wgmma(&self) -> bool {
+        !self.products.is_empty()
+    }
+
+    /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
+    pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
+        let groups = self.by_wgmma();
+        let start = exchanges.next_multiple_of(align(groups));
+        // One after another, rings have the same bytes.
+        let stages = |r: &CpAsyncBuffer| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
+        let consts = self.rings.values().map(|r| {
+            (
+                r.index,
+                format!(
+                    "const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};",
+                    r.bytes,
+                    stages(r),
+                    i = r.index
+                ),
+            )
+        });
+        let mut consts: Vec<(usize, String)> = consts.collect();
+        consts.sort();
+        let most = self.rings.values().map(|r| r.bytes * stages(r)).max();
+        (consts.into_iter().map(|c| c.1).collect(), most.map_or(exchanges, |bytes| start + bytes))
+    }
+}
+
+impl fmt::Display for CpAsyncPipeline {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (s, b) in sorted(&self.rings) {
+            let kind = if b.asynchronous { "cp.async" } else { "registers" };
+            let late = if b.late.is_some() { ", its product is waited for one iteration late" } else { "" };
+            writeln!(
+                f,
+                "loop {s:?}: buffer {} of {} bytes a stage, {} stages by {kind}{late}",
+                b.index, b.bytes, b.stages.0
+            )?;
+        }
+        for (v, t) in sorted(&self.tiles) {
+            writeln!(
+                f,
+                "{v:?} in buffer {} at {}: vectors of {:?}, contiguous along {}, {:?}",
+                t.ring, t.offset, t.vec, t.fast, t.boxes
+            )?;
+        }
+        for (d, p) in sorted(&self.products) {
+            writeln!(f, "wgmma {d:?}: A {:?}, B {:?}, {:?}", p.a, p.b, p.tiling)?;
+        }
+        Ok(())
+    }
+}

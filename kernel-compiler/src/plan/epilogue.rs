@@ -1,0 +1,121 @@
+//! Epilogues that load: a tile of a view that only meets accumulators on their way to a store is not brought into registers
+//! as a whole, beside the accumulators, but by pieces of the store. Where tensor maps take its view it is copied ahead to
+//! where the store is made from.
+
+use super::operands;
+use super::tma_store::{matrix, part};
+use super::warp_specialized::FusedStore;
+use crate::ir::walk::{behind, uses, walk, written};
+use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
+use std::collections::HashSet;
+
+/// All stores of accumulators, joined with tiles of views that are only read.
+pub fn fused(f: &Func) -> Vec<FusedStore> {
+    let (uses, written, mut out) = (uses(f), written(f), vec![]);
+    let copied = operands::sources(f).map(|s| operands::loads(f, &s, true)).unwrap_or_default();
+    let products: HashSet<Var> = walk(&f.body)
+        .filter_map(|s| {
+            if let StmtKind::Assign(var, v) = &s.kind {
+                matches!(f.op(*v), Op::Dot { .. }).then_some(*var)
+            } else {
+                None
+            }
+        })
+        .collect();
+    blocks(&f.body, &mut |stmts| {
+        for (at, s) in stmts.iter().enumerate() {
+            let StmtKind::Store { value, block_pointer: Some(_), .. } = &s.kind else { continue };
+            let value = matrix(f, *value);
+            if part(f, value).is_none() {
+                continue;
+            }
+            let mut cx = Collect {
+                f,
+                uses: &uses,
+                written: &written,
+                copied: &copied,
+                products: &products,
+                block: &stmts[..at],
+                values: HashSet::new(),
+                meets_product: false,
+            };
+            cx.visit(value);
+            let loads: Vec<Value> = stmts[..at]
+                .iter()
+                .filter_map(|s| if let StmtKind::Let(v) = &s.kind { cx.values.contains(v).then_some(*v) } else { None })
+                .filter(|&v| matches!(f.op(v), Op::Load { .. }))
+                .collect();
+            // Nothing between may leave the block, or what was copied would not be used.
+            let first = stmts.iter().position(|s| matches!(&s.kind, StmtKind::Let(v) if loads.contains(v)));
+            let straight =
+                first.is_some_and(|first| stmts[first..at].iter().all(|s| matches!(&s.kind, StmtKind::Let(_))));
+            if cx.meets_product && straight {
+                out.push(FusedStore { store: s.id, value, values: cx.values, loads });
+            }
+        }
+    });
+    out
+}
+
+/// Whether threads that load a fused tile themselves have no registers left for its addresses.
+pub fn crowded(f: &Func, fused: &[FusedStore]) -> bool {
+    const ACCUMULATORS: usize = 128;
+    let many = |x: &FusedStore| {
+        x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize)
+    };
+    fused.iter().any(many)
+}
+
+fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {
+    visit(stmts);
+    for s in stmts {
+        match &s.kind {
+            StmtKind::If { then, other, .. } => {
+                blocks(then, visit);
+                blocks(other, visit);
+            }
+            StmtKind::For { body, .. } | StmtKind::Loop { body } => blocks(body, visit),
+            _ => {}
+        }
+    }
+}
+
+struct Collect<'a> {
+    f: &'a Func,
+    uses: &'a [u32],
+    written: &'a HashSet<usize>,
+    /// Tiles that are in a buffer, for products, until what takes them last: not until the store.
+    copied: &'a HashSet<Value>,
+    /// Variables that hold products.
+    products: &'a HashSet<Var>,
+    block: &'a [Stmt],
+    values: HashSet<Value>,
+    meets_product: bool,
+}
+
+impl Collect<'_> {
+    fn visit(&mut self, v: Value) {
+        let f = self.f;
+        self.meets_product |= match f.op(v) {
+            Op::Dot { .. } => true,
+            Op::ReadVar(var) => self.products.contains(var),
+            _ => false,
+        };
+        let alone =
+            self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(&s.kind, StmtKind::Let(w) if *w == v));
+        let is_load = matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if f.shape(v).len() == 2 && !self.written.contains(&place.param()));
+        let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
+        if f.ty(v).is_scalar()
+            || !alone
+            || takes_copied
+            || self.copied.contains(&v)
+            || !(is_load || f.op(v).is_elementwise())
+        {
+            return;
+        }
+        self.values.insert(v);
+        if !is_load {
+            f.op(v).operands().into_iter().for_each(|o| self.visit(o));
+        }
+    }
+}

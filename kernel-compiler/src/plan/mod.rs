@@ -1,0 +1,45 @@
+//! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries them out.
+
+pub mod cp_async_pipeline;
+pub mod deferred_wait;
+pub mod epilogue;
+pub mod operands;
+pub mod pdl;
+pub mod product;
+pub mod smem_operand;
+pub mod tma_pipeline;
+pub mod tma_store;
+pub mod vectors;
+pub mod warp_specialized;
+pub mod wgmma_cp_async;
+pub mod wgmma_waits;
+
+use crate::analysis::axis_info::AxisAnalysis;
+use crate::layout::assign::LayoutAssignment;
+use cp_async_pipeline::CpAsyncPipeline;
+use std::fmt;
+use warp_specialized::{FusedStore, Pipeline};
+
+/// All that is decided about a function before code is generated.
+pub struct Plan {
+    pub axis_info: AxisAnalysis,
+    pub layouts: LayoutAssignment,
+    /// Stores that compute their value piece by piece.
+    pub fused: Vec<FusedStore>,
+    /// Of a warp-specialized program.
+    pub pipeline: Option<Pipeline>,
+    /// Of any other.
+    pub cp_async: CpAsyncPipeline,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for s in &self.fused {
+            writeln!(f, "fused store {:?} of {:?}: loads {:?}", s.store, s.value, s.loads)?;
+        }
+        match &self.pipeline {
+            Some(p) => write!(f, "{p}"),
+            None => write!(f, "{}", self.cp_async),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
+
+use crate::dtype::DType;
+use crate::ir::walk::{dots, loaded, walk, written};
+use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value};
+use crate::layout::is_padded;
+use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
+use crate::missed::Missed;
+use crate::mma::depth;
+use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
+use crate::plan::smem_operand::squeezed;
+use std::collections::{HashMap, HashSet};
+
+/// Of a box, in each dimension.
+pub const MAX_BOX: usize = 256;
+
+/// An operand before it has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A view's tile, and whether its contiguous dimension is the depth of the product.
+    Copied {
+        load: Value,
+        k_major: bool,
+    },
+    Computed,
+}
+
+impl Source {
+    fn load(self) -> Option<Value> {
+        if let Source::Copied { load, .. } = self { Some(load) } else { None }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Sources {
+    pub a: Source,
+    pub b: Source,
+    pub tiling: WgmmaTiling,
+}
+
+/// The operands of all products of a function, if `wgmma` can make all of them.
+pub fn sources(f: &Func) -> Result<HashMap<Value, Sources>, Missed> {
+    of_all(f, |d| of_product(f, d))
+}
+
+/// The result of `of` for each product of a function that has any.
+pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<HashMap<Value, T>, Missed> {
+    let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Ok((d, of(d)?))).collect::<Result<_, Missed>>()?;
+    if all.is_empty() { Err(Missed::new(WGMMA, "there is no `dot`")) } else { Ok(all) }
+}
+
+/// The work that a product or an operand is kept from.
+pub const WGMMA: &str = "multiplied by wgmma";
+pub const TMA: &str = "copied by TMA";
+
+/// The tiles of views that products take as they lie; with those that something is computed of for them, if `all`.
+pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
+    let mut out = HashSet::new();
+    for (&d, s) in sources {
+        let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
+        for (operand, source) in [(a, s.a), (b, s.b)] {
+            match source.load() {
+                Some(load) => out.extend([load]),
+                None if all => feeding(f, operand, &mut out, &mut HashSet::new()),
+                None => {}
+            }
+        }
+    }
+    out
+}
+
+/// How warpgroups share a product, if its type and its extents are for them.
+pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
+    let Op::Dot { a, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
+    let missed = |why: String| Missed::new(WGMMA, why).at(f.span(dot));
+    let dtype = f.ty(a).dtype;
+    match (dtype, precision) {
+        (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
+        (DType::F32, Precision::Tf32) => {}
+        (DType::F32, Precision::Tf32x3) => return Err(missed("`.tf32x3()` products go by mma.sync".into())),
+        (DType::F32, Precision::Ieee) => {
+            return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
+        }
+        _ => return Err(missed(format!("no tensor core multiplies {}", dtype.name()))),
+    }
+    let (shape, deep) = (f.shape(dot), f.shape(a)[f.shape(a).len() - 1]);
+    if shape.len() == 3 {
+        return Err(missed("products of a batch (rank 3) go by mma.sync: loop over the batch".into()));
+    }
+    let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
+        missed(format!(
+            "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
+            f.warps
+        ))
+    })?;
+    if !deep.is_multiple_of(depth(dtype)) {
+        return Err(missed(format!("a depth of {deep} is no multiple of {}, that of one instruction", depth(dtype))));
+    }
+    Ok(tiling)
+}
+
+fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
+    let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
+    let (dtype, tiling) = (f.ty(a).dtype, tiling(f, dot)?);
+    // See `Operand::through_registers`.
+    let mn_major = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
+    let copied = |v: Value, side_a: bool, part: usize| {
+        let (load, flipped) = source(f, v)?;
+        let k_major = flipped != side_a;
+        let missed = |why: String| Err(Missed::new(WGMMA, why).at(f.span(load)));
+        if k_major || mn_major(side_a) && boxes(f, load).is_whole(part * dtype.size()) {
+            return Ok(Source::Copied { load, k_major });
+        }
+        let side = if side_a { "A" } else { "B" };
+        if mn_major(side_a) {
+            return missed(format!("{side} is MN-major, and its tile is no whole number of instructions wide"));
+        }
+        missed(format!(
+            "{side} is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous"
+        ))
+    };
+    let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
+        true => copied(v, side_a, part),
+        // Threads would write what only the padded tile has.
+        false if is_padded(f.shape(v)) => Ok(Source::Computed),
+        false => {
+            let why = format!("a computed operand {:?} has extents that are no powers of two", f.shape(v));
+            Err(Missed::new(WGMMA, why).at(f.span(v)))
+        }
+    };
+    let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
+    // With nothing to copy, a producer would have nothing to do.
+    if a == Source::Computed && b == Source::Computed {
+        return Err(Missed::new(WGMMA, "both operands are computed: load one of them for this product").at(f.span(dot)));
+    }
+    Ok(Sources { a, b, tiling })
+}
+
+/// How a computed right operand `[K, N]` is written to shared memory, and whether along the depth.
+pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> (SwizzledSmemTile, bool) {
+    let (size, [k, n]) = (f.ty(operand).dtype.size(), [f.shape(operand)[0], f.shape(operand)[1]]);
+    let k_major = size != 2 || tiling.n * size < ROW_BYTES;
+    (if k_major { SwizzledSmemTile::new(n, k, size) } else { SwizzledSmemTile::new(k, n, size) }, k_major)
+}
+
+/// The view's tile behind shape operations, and whether it is transposed.
+fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
+    match f.op(v) {
+        Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
+        Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
+        Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
+        _ => Err(Missed::new(TMA, "an operand is a loaded tile that is reshaped").at(f.span(v))),
+    }
+}
+
+/// Whether TMA can copy the tile of a load.
+fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
+    let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
+    let Op::Load { block_pointer, place, .. } = f.op(load) else { return missed("it is computed".into()) };
+    if block_pointer.is_none() {
+        return missed("its address is no block pointer".into());
+    }
+    let shape = f.shape(load);
+    let matrix = squeezed(shape);
+    if matrix.len() != 2 || shape[shape.len() - 2] != matrix[0] {
+        return missed(format!("a tile {shape:?} is no matrix of the array's last two dimensions"));
+    }
+    if !boxes(f, load).is_regular() {
+        return missed(format!("a tile {shape:?} has rows of less than 32 bytes, or no multiple of 8 rows"));
+    }
+    if matrix[0] > MAX_BOX {
+        return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", matrix[0]));
+    }
+    if written(f).contains(&place.param()) {
+        return missed("the kernel writes the array that it loads from".into());
+    }
+    Ok(())
+}
+
+/// How a tile that is copied lies.
+pub fn boxes(f: &Func, load: Value) -> SwizzledSmemTile {
+    let [.., rows, cols] = *f.shape(load) else { unreachable!("a matrix") };
+    SwizzledSmemTile::new(rows, cols, f.ty(load).dtype.size())
+}
+
+/// The tiles that a computed operand is made of.
+fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Value>) {
+    if !seen.insert(v) {
+        return;
+    }
+    let op = f.op(v);
+    if copyable(f, v).is_ok() {
+        out.insert(v);
+    } else if op.is_elementwise() || op.is_view() {
+        op.operands().into_iter().for_each(|o| feeding(f, o, out, seen));
+    }
+}
+
+/// Which statements take something from which tiles: renaming elements is not yet taking them.
+pub struct Taken {
+    /// The tile behind each value that only renames its elements.
+    behind: HashMap<Value, Value>,
+}
+
+impl Taken {
+    pub fn new(f: &Func, loads: &HashSet<Value>) -> Taken {
+        let mut behind: HashMap<Value, Value> = loads.iter().map(|&l| (l, l)).collect();
+        for s in walk(&f.body) {
+            if let StmtKind::Let(v) = &s.kind
+                && f.op(*v).is_view()
+                && let Some(&load) = behind.get(&f.op(*v).operands()[0])
+            {
+                behind.insert(*v, load);
+            }
+        }
+        Taken { behind }
+    }
+
+    /// The tiles that a statement, or one in it, takes elements of.
+    pub fn by<'a>(&'a self, f: &'a Func, s: &'a Stmt) -> impl Iterator<Item = Value> + 'a {
+        walk(std::slice::from_ref(s))
+            .flat_map(move |s| self.operands(f, s))
+            .filter_map(|v| self.behind.get(&v).copied())
+    }
+
+    fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
+        match &s.kind {
+            StmtKind::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
+            _ => f.taken_by(s),
+        }
+    }
+
+    /// Tiles that some thread takes elements of itself, beside those that are operands as they lie.
+    pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
+        let as_they_lie =
+            |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
+        let takes = |s: &Stmt| match &s.kind {
+            StmtKind::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
+                let direct = as_they_lie(v);
+                self.operands(f, s)
+                    .into_iter()
+                    .filter_map(|o| self.behind.get(&o).copied())
+                    .filter(|l| !direct.contains(l))
+                    .collect::<Vec<_>>()
+            }
+            _ => self.operands(f, s).into_iter().filter_map(|o| self.behind.get(&o).copied()).collect(),
+        };
+        walk(&f.body).flat_map(takes).collect()
+    }
+}

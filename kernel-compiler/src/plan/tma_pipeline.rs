@@ -1,0 +1,429 @@
+//! Warp specialisation: windows of arrays that feed products are copied ahead of them, by warps of their own.
+//!
+//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
+//! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make a
+//! *operand_group*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
+//! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
+
+use crate::ir::walk::{uses, walk};
+use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
+use crate::layout::is_padded;
+use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
+use crate::passes::cluster::depends_on_rank;
+use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
+use crate::plan::product::{Operand, Product};
+use crate::plan::warp_specialized::{
+    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
+};
+use crate::plan::{deferred_wait, operands, wgmma_waits};
+use std::collections::{HashMap, HashSet};
+
+/// As many as the launcher has room for.
+pub const MAX_MAPS: usize = 8;
+
+/// Swizzles repeat after eight rows of 128 bytes.
+pub const ALIGN: usize = 1024;
+
+/// The plan for a function of which every product takes at least one operand from a window; none for any other.
+///
+/// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
+/// are computed of, are left to the consumers where the producer cannot say where they lie.
+pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
+    let sources = operands::sources(f)?;
+    let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
+    let mut first = None;
+    for (fused, all) in ways {
+        match planned(f, fused, &sources, operands::loads(f, &sources, all)) {
+            Ok(p) => return Ok(p),
+            Err(missed) => drop(first.get_or_insert(missed)),
+        }
+    }
+    Err(first.expect("there are several ways"))
+}
+
+fn planned(
+    f: &Func,
+    fused: &[FusedStore],
+    sources: &HashMap<Value, Sources>,
+    loads: HashSet<Value>,
+) -> Result<Pipeline, Missed> {
+    let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
+    let taken = Taken::new(f, &loads);
+    b.block(f, &f.body, &loads, &taken, None)?;
+    let by_threads = taken.by_threads(f, sources);
+    if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
+        // They would take what only the padded tile has.
+        let why = "threads take elements of an operand's tile whose extents are no powers of two";
+        return Err(Missed::new(TMA, why));
+    }
+    b.p.operand_groups.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
+    for s in walk(&f.body) {
+        if let StmtKind::Let(d) = &s.kind
+            && let Some(s) = sources.get(d)
+        {
+            b.product(f, *d, s);
+        }
+    }
+    for (d, product) in &b.p.dots {
+        // What tensor cores cannot take as it lies.
+        if let (&Op::Dot { a, .. }, &Operand::Buffer { operand_group, .. }) = (f.op(*d), &product.a)
+            && product.a.through_registers(f.ty(a).dtype)
+        {
+            b.p.operand_groups[operand_group].fetched.push(*d);
+        }
+    }
+    b.chains(f, &f.body);
+    fused.iter().for_each(|x| b.epilogue(f, x));
+    b.slice(f)?;
+    let mut p = b.p;
+    p.fresh = fresh(f, &p.dots);
+    p.late = deferred_wait::find(f, &p);
+    p.waits = wgmma_waits::plan(f, &p, &p.release);
+    Ok(p)
+}
+
+fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
+    let accumulators = dots.keys().filter_map(|&d| match f.op(d) {
+        Op::Dot { acc, .. } => {
+            if let Op::ReadVar(var) = f.op(*acc) {
+                Some(*var)
+            } else {
+                None
+            }
+        }
+        _ => None,
+    });
+    let starts =
+        |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
+    accumulators.filter(|&var| starts(var)).collect()
+}
+
+/// What tensor maps ask of the arrays, beside what is asked already; what they ask of constants is seen to.
+pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard> {
+    for m in maps {
+        let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
+        let mut add = |of: &Number, test: Test| {
+            let r = Guard { of: of.clone(), test };
+            if !of.slots.is_empty() && !known.contains(&r) {
+                known.push(r);
+            }
+        };
+        add(&Number::slot(param.slot), Test::Multiple(16));
+        m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
+        let (last, others) = m.dims.split_last().expect("a dimension");
+        others.iter().for_each(|d| {
+            add(&d.stride, Test::Multiple(16 / size));
+            add(&d.stride, Test::Within(1, (1 << 39) / size));
+        });
+        add(&last.stride, Test::Equal(1));
+        if m.stores {
+            // The hardware clips rows to 16 bytes, no finer.
+            add(&last.extent, Test::Multiple(16 / size));
+        }
+    }
+    known
+}
+
+/// How the thread blocks share the copies of a tile, if it is the same for all of them.
+fn share(f: &Func, load: Value, boxes: &SwizzledSmemTile) -> Option<Multicast> {
+    let (ctas, Op::Load { block_pointer: Some(block_pointer), .. }) = (f.ctas as usize, f.op(load)) else {
+        return None;
+    };
+    if ctas == 1 || block_pointer.at.iter().any(|&o| depends_on_rank(f, o)) {
+        return None;
+    }
+    if boxes.count.is_multiple_of(ctas) {
+        return Some(Multicast::Boxes);
+    }
+    boxes.box_bytes().is_multiple_of(ctas * ALIGN).then_some(Multicast::Rows)
+}
+
+/// A plan under construction.
+struct Builder {
+    p: Pipeline,
+    /// The statements around the block that is being looked at.
+    around: Lifetime,
+    /// How many blocks there were.
+    blocks: usize,
+}
+
+impl Builder {
+    /// Operand groups of a block. Each must be released on every way.
+    fn block(
+        &mut self,
+        f: &Func,
+        stmts: &[Stmt],
+        loads: &HashSet<Value>,
+        taken: &Taken,
+        around: Option<LoopOptions>,
+    ) -> Result<(), Missed> {
+        self.blocks += 1;
+        let block = self.blocks;
+        // The operand_group that loads still join, and where it began: until something is taken from it, or the block branches.
+        let mut open: Option<(usize, usize)> = None;
+        let mut operand_groups = vec![];
+        for (i, s) in stmts.iter().enumerate() {
+            match &s.kind {
+                StmtKind::Let(v) if loads.contains(v) => {
+                    if open.is_some_and(|(operand_group, _)| self.outlives(f, stmts, taken, operand_group, *v)) {
+                        operand_groups.extend(open.take());
+                    }
+                    let (operand_group, _) = *open.get_or_insert_with(|| {
+                        self.p.operand_groups.push(OperandGroup::default());
+                        (self.p.operand_groups.len() - 1, i)
+                    });
+                    self.add(f, operand_group, *v);
+                }
+                StmtKind::If { then, other, .. } => {
+                    operand_groups.extend(open.take());
+                    self.around.push((block, i, i));
+                    self.block(f, then, loads, taken, around)?;
+                    self.block(f, other, loads, taken, around)?;
+                    self.around.pop();
+                }
+                StmtKind::For { body, options, .. } => {
+                    operand_groups.extend(open.take());
+                    let first = self.p.operand_groups.len();
+                    self.around.push((block, i, i));
+                    self.block(f, body, loads, taken, Some(*options))?;
+                    self.around.pop();
+                    if options.warp_specialise == Some(false) && self.p.operand_groups.len() > first {
+                        let load = self.p.operand_groups[first].buffers[0].load;
+                        return Err(Missed::new(TMA, "its loop says `.warp_specialise(false)`").at(f.span(load)));
+                    }
+                }
+                StmtKind::Loop { body } => {
+                    operand_groups.extend(open.take());
+                    self.around.push((block, i, i));
+                    self.block(f, body, loads, taken, Some(LoopOptions::default()))?;
+                    self.around.pop();
+                }
+                _ => {
+                    if open
+                        .is_some_and(|(operand_group, _)| taken.by(f, s).any(|l| self.p.loads[&l].0 == operand_group))
+                    {
+                        operand_groups.extend(open.take());
+                    }
+                }
+            }
+        }
+        operand_groups.extend(open);
+        for (operand_group, from) in operand_groups {
+            let mine: Vec<Value> = self.p.operand_groups[operand_group].buffers.iter().map(|b| b.load).collect();
+            let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)));
+            let missed = |why: &'static str| Missed::new(TMA, why).at(f.span(mine[0]));
+            let last = last.ok_or(missed("its tile is used in another block than it is loaded in"))?;
+            if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
+                return Err(missed("`break`, `continue` or `return` may come between the load and its last use"));
+            }
+            let product = |s: &Stmt| {
+                matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
+                    && taken.by(f, s).any(|l| mine.contains(&l))
+            };
+            self.p.operand_groups[operand_group].meets = stmts[from..=last].iter().any(product);
+            self.p.release.entry(stmts[last].id).or_default().push(operand_group);
+            self.around.push((block, from, last));
+            self.ring(f, operand_group, around.is_some(), around.map_or(0, |o| o.stages));
+            self.around.pop();
+        }
+        Ok(())
+    }
+
+    /// Whether a loop uses either the tiles of a operand_group or another one, and not both: then these had better be given back apart.
+    fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, operand_group: usize, load: Value) -> bool {
+        let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
+        let (mine, other) =
+            (last(&|l| self.p.loads.get(&l).is_some_and(|p| p.0 == operand_group)), last(&|l| l == load));
+        stmts[mine.min(other) + 1..=mine.max(other)]
+            .iter()
+            .any(|s| matches!(&s.kind, StmtKind::For { .. } | StmtKind::Loop { .. }))
+    }
+
+    /// Gives a operand_group its ring: that of another one which is never in use at the same time, if it fits.
+    fn ring(&mut self, f: &Func, operand_group: usize, repeats: bool, stages: u32) {
+        let buffers = &self.p.operand_groups[operand_group].buffers;
+        let last = buffers.last().expect("a operand_group has loads");
+        let bytes = last.offset + last.tile.bytes().next_multiple_of(ALIGN);
+        let copiers = if buffers.iter().any(|b| b.multicast.is_some()) { f.ctas } else { 1 };
+        let fits = |r: &CircularBuffer| {
+            (r.bytes, r.copiers) == (bytes, copiers) && (r.stages == stages || !r.repeats || !repeats)
+        };
+        let ring = self
+            .p
+            .rings
+            .iter()
+            .position(|r| fits(r) && r.lifetimes.iter().all(|s| apart(s, &self.around)))
+            .unwrap_or_else(|| {
+                self.p.rings.push(CircularBuffer { bytes, repeats, stages, copiers, lifetimes: vec![] });
+                self.p.rings.len() - 1
+            });
+        let r = &mut self.p.rings[ring];
+        (r.repeats, r.stages) = (r.repeats || repeats, r.stages.max(stages));
+        r.lifetimes.push(self.around.clone());
+        self.p.operand_groups[operand_group].ring = ring;
+    }
+
+    /// Gives the operands of a product their places.
+    fn product(&mut self, f: &Func, dot: Value, sources: &Sources) {
+        let Op::Dot { b, .. } = *f.op(dot) else { unreachable!("a dot") };
+        let copied = |load: Value, k_major: bool| {
+            let (operand_group, buffer) = self.p.loads[&load];
+            Operand::Buffer { operand_group, buffer, k_major }
+        };
+        let a = match sources.a {
+            Source::Copied { load, k_major } => copied(load, k_major),
+            Source::Computed => Operand::Registers,
+        };
+        let b = match sources.b {
+            Source::Copied { load, k_major } => copied(load, k_major),
+            Source::Computed => {
+                let (boxes, k_major) = operands::written_as(f, b, &sources.tiling);
+                self.p.written.push(boxes);
+                Operand::Written { matrix: self.p.written.len() - 1, k_major }
+            }
+        };
+        self.p.dots.insert(dot, Product { tiling: sources.tiling, a, b });
+    }
+
+    /// Finds products that follow each other on the same accumulators, with no buffer given back between them.
+    fn chains(&mut self, f: &Func, stmts: &[Stmt]) {
+        let uses = uses(f);
+        let mut open: Option<Value> = None;
+        for s in stmts {
+            match &s.kind {
+                StmtKind::Let(d) if self.p.dots.contains_key(d) => {
+                    let Op::Dot { acc, .. } = *f.op(*d) else { unreachable!("a dot") };
+                    if open == Some(acc) && uses[acc.0 as usize] == 1 {
+                        self.p.chained.insert(acc);
+                    }
+                    open = Some(*d);
+                }
+                // Scalars, and loads that are waited for.
+                StmtKind::Let(v) if self.p.loads.contains_key(v) || f.op(*v).is_view() => {}
+                StmtKind::Let(v) if f.op(*v).operands().into_iter().chain([*v]).all(|v| f.ty(v).is_scalar()) => {}
+                StmtKind::If { then, other, .. } => {
+                    open = None;
+                    self.chains(f, then);
+                    self.chains(f, other);
+                }
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => {
+                    open = None;
+                    self.chains(f, body);
+                }
+                _ => open = None,
+            }
+            if self.p.release.contains_key(&s.id) {
+                open = None;
+            }
+        }
+    }
+
+    /// The first tile that an epilogue loads is copied where the store's chunks will lie: in one buffer, that is free again once
+    /// they have been copied out.
+    fn epilogue(&mut self, f: &Func, x: &FusedStore) {
+        let value = x.value;
+        let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
+        let same = |&v: &Value| f.shape(v) == shape && f.ty(v).dtype.size() == size;
+        let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else {
+            return;
+        };
+        // By barriers between the pieces.
+        self.p.operand_groups.push(OperandGroup { meets: true, ..OperandGroup::default() });
+        let operand_group = self.p.operand_groups.len() - 1;
+        self.add(f, operand_group, load);
+        self.ring(f, operand_group, true, 1);
+        self.p.release.entry(x.store).or_default().push(operand_group);
+    }
+
+    fn add(&mut self, f: &Func, operand_group: usize, load: Value) {
+        let Op::Load { place, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
+            unreachable!("a window")
+        };
+        let size = f.ty(load).dtype.size();
+        let boxes = operands::boxes(f, load);
+        let share = share(f, load, &boxes);
+        let parts = if share == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
+        let map = TensorMap {
+            param: place.param(),
+            dims: dims.clone(),
+            extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size),
+            swizzle: boxes.row_bytes,
+            stores: false,
+        };
+        let map = map.among(&mut self.p.maps);
+        let c = &mut self.p.operand_groups[operand_group];
+        let offset = c.buffers.last().map_or(0, |b| b.offset + b.tile.bytes().next_multiple_of(ALIGN));
+        let b = Buffer { load, map, offset, tile: boxes, multicast: share };
+        self.p.loads.insert(load, (operand_group, c.buffers.len()));
+        c.buffers.push(b);
+    }
+
+    /// The values that the producer computes to say what is copied, and when. They must not depend on data.
+    fn slice(&mut self, f: &Func) -> Result<(), Missed> {
+        let mut todo: Vec<Value> = self
+            .p
+            .loads
+            .keys()
+            .flat_map(|l| if let Op::Load { block_pointer: Some(w), .. } = f.op(*l) { w.at.clone() } else { vec![] })
+            .collect();
+        loop {
+            while let Some(v) = todo.pop() {
+                if !self.p.needed.insert(v) {
+                    continue;
+                }
+                let op = f.op(v);
+                if !f.ty(v).is_scalar()
+                    || matches!(
+                        op,
+                        Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
+                    )
+                {
+                    let why =
+                        "where or whether a tile is loaded depends on this value, which the producer cannot compute";
+                    return Err(Missed::new(TMA, why).at(f.span(v)));
+                }
+                if let Op::ReadVar(var) = op
+                    && self.p.needed_vars.insert(*var)
+                {
+                    todo.extend(walk(&f.body).filter_map(|s| {
+                        if let StmtKind::Assign(to, v) = &s.kind { (to == var).then_some(*v) } else { None }
+                    }));
+                }
+                todo.extend(op.operands());
+            }
+            self.conditions(&f.body, &mut todo);
+            todo.retain(|v| !self.p.needed.contains(v));
+            if todo.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn conditions(&self, stmts: &[Stmt], out: &mut Vec<Value>) {
+        for s in stmts.iter().filter(|s| self.p.keeps(s)) {
+            match &s.kind {
+                StmtKind::If { cond, then, other } => {
+                    out.push(*cond);
+                    self.conditions(then, out);
+                    self.conditions(other, out);
+                }
+                StmtKind::For { lo, hi, step, body, .. } => {
+                    out.extend([lo, hi, step]);
+                    self.conditions(body, out);
+                }
+                StmtKind::Loop { body } => self.conditions(body, out),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back when
+/// the next one is under way.
+fn apart(a: &Lifetime, b: &Lifetime) -> bool {
+    let parts = a.iter().zip(b).position(|(x, y)| x != y);
+    let Some(at) = parts else { return false };
+    let ((block, first, last), (other, from, to)) = (a[at], b[at]);
+    block != other || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
+}

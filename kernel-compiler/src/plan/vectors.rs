@@ -1,0 +1,53 @@
+//! Accesses by threads that are narrower than 16 bytes, and why.
+
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::ir::walk::walk;
+use crate::ir::{Address, Func, Op, StmtKind, Value};
+use crate::missed::Missed;
+use proc_macro2::Span;
+use std::collections::HashSet;
+
+const VECTORIZED: &str = "vectorized to 16 bytes";
+
+/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads that others copy.
+pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
+    let of = |place: &Address, span: Span, verb: &str| {
+        let index = place.index();
+        let size = f.params[place.param()].dtype.size();
+        let widest = VECTOR_BYTES / size;
+        let elements: usize = f.shape(index).iter().product();
+        if f.shape(index).is_empty() || elements < f.warps as usize * 32 * widest {
+            return None;
+        }
+        let dim = *a.order(f, index).first()?;
+        let (vec, _) = a.vector(f, index, dim, size);
+        if vec == widest {
+            return None;
+        }
+        let along = a.info(f, index).along[dim];
+        let run = along.ascending.max(along.descending);
+        let why = if run == 1 {
+            format!(
+                "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up by 1"
+            )
+        } else {
+            format!(
+                "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; offsets and strides that are multiples of {widest} make it wider",
+                vec * size,
+                along.low.divisor().min(run)
+            )
+        };
+        Some(Missed::new(VECTORIZED, why).at(span))
+    };
+    let of_stmt = |s: &StmtKind| match s {
+        StmtKind::Store { place, span, block_pointer, .. } if block_pointer.is_none() => {
+            of(place, *span, "store writes")
+        }
+        StmtKind::Let(v) if !copied.contains(v) => match f.op(*v) {
+            Op::Load { place, .. } => of(place, f.span(*v), "load reads"),
+            _ => None,
+        },
+        _ => None,
+    };
+    walk(&f.body).filter_map(|s| of_stmt(&s.kind)).collect()
+}

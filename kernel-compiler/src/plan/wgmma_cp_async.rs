@@ -1,0 +1,78 @@
+//! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
+//! pointers, of which tensor maps know nothing.
+
+use crate::analysis::axis_info::AxisAnalysis;
+use crate::ir::{Func, LoopOptions, Op, Stmt, StmtKind, Value};
+use crate::layout::is_padded;
+use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::missed::Missed;
+use crate::mma::fragments::Side;
+use crate::mma::wgmma::GROUP_ROWS;
+use crate::plan::deferred_wait::in_flight;
+use crate::plan::operands::{self, WGMMA};
+use crate::plan::product::{InFlight, Operand, Product};
+use crate::plan::smem_operand::{fast, source};
+use std::collections::HashMap;
+
+/// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
+pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, Missed> {
+    operands::of_all(f, |d| product(f, a, d))
+}
+
+fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
+    let tiling = operands::tiling(f, dot)?;
+    let of = |side: Side, part: usize| {
+        let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
+        let operand = if side == Side::A { left } else { right };
+        let missed = |why: &'static str| Missed::new(WGMMA, why).at(f.span(operand));
+        let (load, flipped) = source(f, operand).ok_or(missed("an operand is computed, where all threads copy"))?;
+        let (boxes, fast) = boxes(f, a, load)
+            .ok_or(missed("an operand's tile has rows of less than 32 bytes, or extents that are no powers of two"))?;
+        let k_major = (side == Side::A) == ((fast == 1) != flipped);
+        let size = f.ty(load).dtype.size();
+        if k_major || size == 2 && boxes.is_whole(part * size) {
+            return Ok(Operand::Copied { load, k_major });
+        }
+        Err(missed(match side {
+            Side::A => "A is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
+            Side::B => "B is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
+        }))
+    };
+    Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
+}
+
+/// How a load's matrix lies, and its dimension of neighbours.
+fn boxes(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, usize)> {
+    let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
+    let [rows, cols] = *shape else { return None };
+    if !is_padded(shape) {
+        return None;
+    }
+    let fast = fast(f, a, load)?;
+    let boxes =
+        if fast == 1 { SwizzledSmemTile::new(rows, cols, size) } else { SwizzledSmemTile::new(cols, rows, size) };
+    boxes.is_regular().then_some((boxes, fast))
+}
+
+/// The same with the byte offsets of elements, as bases over the bits of their flat index.
+pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
+    let (boxes, fast) = boxes(f, a, load)?;
+    let mut place = boxes.place(f.ty(load).dtype.size());
+    if fast == 0 {
+        place.rotate_left(f.shape(load)[0].trailing_zeros() as usize);
+    }
+    Some((boxes, place))
+}
+
+/// What a loop does nothing with but multiply: it is waited for one iteration late.
+pub fn late(f: &Func, products: &HashMap<Value, Product>, body: &[Stmt], options: LoopOptions) -> Option<InFlight> {
+    let dots: Vec<Value> = body
+        .iter()
+        .filter_map(|s| if let StmtKind::Let(v) = &s.kind { products.contains_key(v).then_some(*v) } else { None })
+        .collect();
+    let straight = body.iter().all(|s| matches!(&s.kind, StmtKind::Let(_) | StmtKind::Assign(..)));
+    if !straight || dots.len() != 1 || options.unroll > 1 {
+        return None;
+    }
+    in_flight(f, &crate::ir::walk::uses(f), body, &dots)
+}

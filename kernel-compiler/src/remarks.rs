@@ -1,0 +1,107 @@
+//! Remarks: what the kernels of a file miss, at their own lines.
+
+use crate::diag::Diagnostics;
+use crate::driver;
+use crate::emit::{config_id, types_id};
+use crate::front::instance::{Instance, Kernel};
+use crate::front::library::Libraries;
+use crate::front::source::Source;
+use crate::front::{module, parse};
+use crate::missed::Missed;
+use std::fmt;
+
+/// Something that the compiler could not do well, in some configurations of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub kernel: String,
+    /// As in "copied by TMA", behind a "not".
+    pub what: String,
+    pub why: String,
+    /// In the file of the kernel, from 1. `None` where it concerns the kernel as a whole.
+    pub place: Option<(usize, usize)>,
+    /// The types and configurations that miss it: `f16 BM=64,warps=4`.
+    pub instances: Vec<String>,
+}
+
+impl Remark {
+    /// The remark behind its place in a file.
+    pub fn in_file(&self, file: &str) -> String {
+        match self.place {
+            Some((line, column)) => format!("{file}:{line}:{column}: {self}"),
+            None => format!("{file}: {self}"),
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "kernel `{}`, not {}: {}", self.kernel, self.what, self.why)?;
+        match &self.instances[..] {
+            [] => Ok(()),
+            [one] => write!(f, " (in {one})"),
+            [first, more @ ..] => write!(f, " (in {first} and {} more)", more.len()),
+        }
+    }
+}
+
+/// The remarks on every kernel of a file, each once. Kernels with mistakes are left out.
+pub fn of_file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<Remark> {
+    let mut out = vec![];
+    for found in module::file(source, libraries) {
+        let d = Diagnostics::default();
+        for k in found.parse(&d).unwrap_or_default() {
+            for i in k.instances() {
+                of_instance(&mut out, &k, &i, &d);
+            }
+        }
+    }
+    out
+}
+
+/// The remarks on the instances of one kernel of a file: all of them, or those with these types and this configuration.
+pub fn of_kernel<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    types: Option<&str>,
+    config: Option<&str>,
+) -> Result<Vec<Remark>, String> {
+    let d = Diagnostics::default();
+    let mut kernels = module::file(source, libraries)
+        .into_iter()
+        .filter(|f| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel))
+        .flat_map(|f| f.parse(&d).unwrap_or_default());
+    let k = kernels.find(|k| k.name == kernel).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
+    let mut out = vec![];
+    for i in k.instances() {
+        let wanted = types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
+        if wanted {
+            of_instance(&mut out, &k, &i, &d);
+        }
+    }
+    Ok(out)
+}
+
+/// Adds the remarks on one instance; none where it has mistakes.
+fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
+    if let Ok(f) = driver::instance(k, &i.types, i.config, d) {
+        driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+    }
+}
+
+fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {
+    let place = m.span.map(|s| (s.start().line, s.start().column + 1));
+    let instance = [types_id(&i.types), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
+    let instance = instance.collect::<Vec<_>>().join(" ");
+    let same = |r: &&mut Remark| r.kernel == kernel && r.what == m.what && r.why == m.why && r.place == place;
+    match all.iter_mut().find(same) {
+        Some(r) => r.instances.push(instance),
+        None => all.push(Remark {
+            kernel: kernel.into(),
+            what: m.what.into(),
+            why: m.why.into_owned(),
+            place,
+            instances: vec![instance],
+        }),
+    }
+}

@@ -1,0 +1,84 @@
+//! The variants of an instance: what is assumed of its arguments, and how its products are made.
+
+use crate::analysis::axis_info::Assume;
+
+/// How an instance is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Vectors, under the guards that [`launch_guards`](crate::analysis::launch_guards) states.
+    pub aligned: bool,
+    pub mma: MmaPath,
+}
+
+/// How products are made, and who copies for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MmaPath {
+    /// `mma.sync` or multiply-adds, on every target.
+    MmaSync,
+    /// `wgmma` of tiles that all threads copy by `cp.async`, for sm_90a alone.
+    WgmmaCpAsync,
+    /// `wgmma` in a warp-specialized program that copies by TMA, for sm_90a alone.
+    WgmmaTma(Transposed),
+}
+
+/// Of which operands of products, where strides alone do not tell, the first dimension's elements are neighbours: else the last one's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transposed {
+    pub a: bool,
+    pub b: bool,
+}
+
+impl Transposed {
+    pub const ALL: [Transposed; 4] = [
+        Transposed { a: false, b: false },
+        Transposed { a: false, b: true },
+        Transposed { a: true, b: false },
+        Transposed { a: true, b: true },
+    ];
+}
+
+/// The target whose instructions are TMA and `wgmma`.
+pub const TMA_TARGET: &str = "sm_90a";
+
+impl Variant {
+    /// What the launcher vouches for.
+    pub fn assume(self) -> Assume {
+        match (self.aligned, self.mma) {
+            (true, _) => Assume::Vectors,
+            (false, MmaPath::WgmmaCpAsync | MmaPath::WgmmaTma(_)) => Assume::Rows,
+            (false, MmaPath::MmaSync) => Assume::Nothing,
+        }
+    }
+
+    /// The only target that it is for.
+    pub fn only(self) -> Option<&'static str> {
+        (self.mma != MmaPath::MmaSync).then_some(TMA_TARGET)
+    }
+
+    /// The end of its entry's name.
+    pub fn name(self) -> String {
+        let (path, transposed) = match self.mma {
+            MmaPath::MmaSync if self.aligned => return "aligned".into(),
+            MmaPath::MmaSync => return "general".into(),
+            MmaPath::WgmmaCpAsync => ("groups", ""),
+            MmaPath::WgmmaTma(Transposed { a: false, b: false }) => ("tma", ""),
+            MmaPath::WgmmaTma(Transposed { a: false, b: true }) => ("tma", "_nt"),
+            MmaPath::WgmmaTma(Transposed { a: true, b: false }) => ("tma", "_tn"),
+            MmaPath::WgmmaTma(Transposed { a: true, b: true }) => ("tma", "_tt"),
+        };
+        format!("{path}{transposed}{}", if self.aligned { "" } else { "_general" })
+    }
+
+    /// Every variant that an instance may have, the best first.
+    pub fn all() -> impl Iterator<Item = Variant> {
+        let paths = Transposed::ALL.map(MmaPath::WgmmaTma).into_iter();
+        let paths = paths.chain([MmaPath::WgmmaCpAsync, MmaPath::MmaSync]);
+        paths.flat_map(|mma| [true, false].map(|aligned| Variant { aligned, mma }))
+    }
+
+    /// The variant whose entry has this name.
+    pub fn of_entry(entry: &str) -> Option<Variant> {
+        let name = entry.rsplit("__").next()?;
+        Variant::all().find(|v| v.name() == name)
+    }
+}

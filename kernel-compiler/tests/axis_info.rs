@@ -1,0 +1,246 @@
+//! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
+
+use crate::common::{indices, kernel, masks};
+use kernel_compiler::analysis::assume::analyse;
+use kernel_compiler::analysis::axis_info::{Along, Assume, Info};
+use kernel_compiler::ir::{Guard, Test};
+
+/// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
+fn info(body: &str) -> Info {
+    let f = kernel("f32", body);
+    analyse(&f, Assume::Vectors).info(&f, indices(&f)[0])
+}
+
+fn along(body: &str) -> Along {
+    info(body).along[0]
+}
+
+/// Elements that one access moves, and whether downwards: of the first access, for aligned arguments.
+fn vector(types: &str, body: &str) -> (usize, bool) {
+    let f = kernel(types, body);
+    let (index, bytes) = (indices(&f)[0], f.params[0].dtype.size());
+    let general = analyse(&f, Assume::Nothing);
+    assert_eq!(
+        general.vector(&f, index, general.order(&f, index)[0], bytes),
+        (1, false),
+        "nothing is assumed of any argument"
+    );
+    let a = analyse(&f, Assume::Vectors);
+    a.vector(&f, index, a.order(&f, index)[0], bytes)
+}
+
+/// A kernel that copies at an index.
+fn copy(index: &str) -> String {
+    format!("let i = program_id(0) * 1024 + arange(1024); let j = {index}; store(y, j, load(x, j));")
+}
+
+#[test]
+fn consecutive() {
+    let a = along(&copy("i"));
+    assert_eq!((a.ascending, a.descending, a.constant), (1024, 1, 1));
+    assert_eq!(a.low.divisor(), 1024);
+    // Extents that are no powers of two: groups are, of the tile as it is padded.
+    assert_eq!(along("let i = arange(100); store(y, i, load(x, i));").ascending, 128);
+}
+
+#[test]
+fn sixteen_bytes_of_any_type() {
+    for (t, n) in [("f64", 2), ("f32", 4), ("i32", 4), ("f16", 8), ("bf16", 8), ("u8", 16)] {
+        assert_eq!(vector(t, &copy("i")), (n, false), "{t}");
+    }
+}
+
+#[test]
+fn offsets_keep_runs_but_not_alignment() {
+    for (offset, width) in [("i + 1", 1), ("i + 2", 2), ("i + 4", 4), ("i + 6", 2), ("i + 1024", 4)] {
+        assert_eq!(along(&copy(offset)).ascending, 1024, "{offset}");
+        assert_eq!(vector("f32", &copy(offset)), (width, false), "{offset}");
+    }
+    assert_eq!(along(&copy("i + 6")).low.divisor(), 2);
+}
+
+#[test]
+fn descending() {
+    let a = along(&copy("n - 1 - i"));
+    assert_eq!((a.ascending, a.descending), (1, 1024));
+    assert_eq!(vector("f32", &copy("n - 1 - i")), (4, true), "n is a multiple of 4 here");
+    assert_eq!(vector("f32", &copy("n - i")), (1, false), "one off");
+    assert_eq!(vector("f32", &copy("1023 - arange(1024)")), (4, true));
+    assert_eq!(vector("f32", &copy("1023 - (1023 - arange(1024))")), (4, false), "and back again");
+}
+
+#[test]
+fn strides_are_no_runs() {
+    for index in ["i * 2", "i * n", "i << 1"] {
+        let a = along(&copy(index));
+        assert_eq!((a.ascending, a.descending), (1, 1), "{index}");
+        assert_eq!(vector("f32", &copy(index)), (1, false), "{index}");
+    }
+    assert_eq!(along(&copy("i * 1")).ascending, 1024);
+}
+
+#[test]
+fn division_makes_constants_and_shorter_runs() {
+    let q = along(&copy("i / 16"));
+    assert_eq!((q.ascending, q.constant), (1, 16));
+    let r = along(&copy("i % 16"));
+    assert_eq!((r.ascending, r.low.divisor()), (16, 16));
+    assert_eq!(vector("f32", &copy("i % 2")), (2, false));
+    // Nothing is known of where a group that starts anywhere wraps around.
+    assert_eq!(along(&copy("(i + 3) % 16")).ascending, 1);
+    assert_eq!(along(&copy("i / 10")).constant, 1);
+}
+
+#[test]
+fn sums_of_runs_and_constants() {
+    assert_eq!(along(&copy("i + i / 16")).ascending, 16, "within the groups of equal quotients");
+    assert_eq!(along(&copy("i + i")).ascending, 1);
+    assert_eq!(along(&copy("i - i / 16 * 16")).ascending, 16);
+}
+
+#[test]
+fn rows_of_a_matrix() {
+    let row_major =
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i));";
+    let i = info(row_major);
+    assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
+    let f = kernel("f32", row_major);
+    let a = analyse(&f, Assume::Vectors);
+    assert_eq!(a.order(&f, indices(&f)[0]), [1, 0]);
+    assert_eq!(vector("f32", row_major), (4, false));
+    assert_eq!(a.run(&f, indices(&f)[0]), 64);
+
+    let column_major =
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
+    let f = kernel("f32", column_major);
+    let a = analyse(&f, Assume::Vectors);
+    assert_eq!(a.order(&f, indices(&f)[0]), [0, 1]);
+    assert_eq!(vector("f32", column_major), (4, false));
+    assert_eq!(a.run(&f, indices(&f)[0]), 1);
+}
+
+#[test]
+fn permuted_indices() {
+    let i = info(
+        "let (r, c) = (arange(32), arange(64)); let i = trans(r.expand(1) * cols + c.expand(0)); store(y, i, load(x, i));",
+    );
+    assert_eq!((i.along[0].ascending, i.along[1].ascending), (64, 1));
+}
+
+#[test]
+fn masks_are_constant_along_what_they_do_not_depend_on() {
+    let f = kernel(
+        "f32",
+        "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));",
+    );
+    let m = analyse(&f, Assume::Vectors).info(&f, masks(&f)[0]);
+    assert_eq!((m.along[0].constant, m.along[1].constant), (1, 64));
+}
+
+#[test]
+fn loops() {
+    let tiled =
+        |step: &str| format!("for s in (0..n).step_by({step}) {{ let i = s + arange(256); store(y, i, load(x, i)); }}");
+    assert_eq!((along(&tiled("256")).ascending, along(&tiled("256")).low.divisor()), (256, 256));
+    assert_eq!(vector("f32", &tiled("256")), (4, false));
+    assert_eq!(vector("f32", &tiled("6")), (2, false));
+    assert_eq!(vector("f32", &tiled("cols")), (4, false), "cols is a multiple of 4 here");
+    // The same by hand: the variable is gone through until nothing is learnt.
+    let variable = |step: &str| {
+        format!("let mut s = 0usize; while s < n {{ let i = s + arange(256); store(y, i, load(x, i)); s += {step}; }}")
+    };
+    assert_eq!(vector("f32", &variable("256")), (4, false));
+    assert_eq!(vector("f32", &variable("6")), (2, false));
+    assert_eq!(vector("f32", &variable("1")), (1, false));
+}
+
+/// A count is taken modulo the width, so a `p << 33` of 32 bits is `p << 1`.
+#[test]
+fn shifts_by_more_than_there_is() {
+    let shifted = |by: u32| {
+        vector(
+            "f32",
+            &format!("let i = ((program_id(0) as u32) << {by}) as usize + arange(256); store(y, i, load(x, i));"),
+        )
+    };
+    assert_eq!(
+        [shifted(2), shifted(1), shifted(33)],
+        [(4, false), (2, false), (1, false)],
+        "of the last nothing is known"
+    );
+}
+
+#[test]
+fn data_is_unknown() {
+    assert_eq!(
+        vector("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);").0,
+        4,
+        "of the load of the indices"
+    );
+    let f = kernel("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);");
+    let a = analyse(&f, Assume::Vectors);
+    assert_eq!(a.vector(&f, indices(&f)[1], 0, 4), (1, false));
+}
+
+#[test]
+fn what_the_launcher_checks() {
+    // x: slots 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
+    let guards = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).guards;
+    let address = |slot| Guard::slot(slot, Test::Multiple(16));
+    let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
+    assert_eq!(guards("f32", f32s), [address(0), address(2)]);
+    let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
+    assert_eq!(guards("f32", row), [address(0), address(2), Guard::slot(8, Test::Multiple(4))], "n moves no address");
+    assert_eq!(guards("f16", row), [address(0), address(2), Guard::slot(8, Test::Multiple(8))]);
+    assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
+}
+
+/// What is asked of a scalar argument.
+fn asked(body: &str, name: &str) -> Option<Test> {
+    let f = kernel("f32", body);
+    let slot = f.params.iter().find(|p| p.name == name).expect("a parameter").slot;
+    analyse(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_slot() == Some(slot)).map(|r| r.test)
+}
+
+#[test]
+fn strides_that_are_arguments() {
+    let matrix =
+        |index: &str| format!("let (r, c) = (arange(32), arange(64)); let i = {index}; store(y, i, load(x, i));");
+    // Neighbours in no dimension: the last stride is 1, if any is.
+    let strided = matrix("r.expand(1) * rows + c.expand(0) * cols");
+    assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
+    let i = info(&strided);
+    assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
+    // Not where it is a stride of rows as well, nor where rows are neighbours.
+    assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+    assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+}
+
+#[test]
+fn indices_that_wrap_around() {
+    let wrapped = copy("i % n");
+    assert_eq!(asked(&wrapped, "n"), Some(Test::Multiple(4)));
+    assert_eq!(vector("f32", &wrapped), (4, false));
+    assert_eq!(vector("f32", &copy("(i + 1) % n")), (1, false));
+    // Of negative numbers the rest counts down to zero.
+    assert_eq!(along("let i = (arange(64).to::<i32>() - 32) % 16; store(y, i, load(x, i));").ascending, 1);
+}
+
+#[test]
+fn tiles_that_a_loop_moves_along() {
+    let moved =
+        |by: &str| format!("let mut i = arange(1024); for k in 0..rows {{ store(y, i, load(x, i)); i += {by}; }}");
+    assert_eq!(vector("f32", &moved("1024")), (4, false));
+    assert_eq!(vector("f32", &moved("1024 * n")), (4, false));
+    assert_eq!(vector("f32", &moved("2")), (2, false));
+    assert_eq!(vector("f32", &moved("k")), (1, false));
+    // They are index arithmetic, of which no variable is left.
+    let f = kernel("f32", &moved("1024"));
+    assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| {
+        !kernel_compiler::ir::walk::walk(&f.body)
+            .any(|s| matches!(&s.kind, kernel_compiler::ir::StmtKind::Assign(var, _) if var.0 as usize == i))
+    }));
+    // What the loop leaves is what is read after it.
+    let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
+    assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));
+}

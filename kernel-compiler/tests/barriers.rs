@@ -1,0 +1,197 @@
+//! Barriers: where threads must wait for each other, and nowhere else.
+
+use kernel_compiler::codegen::barriers::schedule;
+use kernel_compiler::codegen::thread_ir::{Access, AccessKind, ThreadIr};
+use kernel_compiler::driver::lower;
+use kernel_compiler::{MmaPath, Variant};
+
+fn exchange(name: &str, bytes: usize) -> ThreadIr {
+    ThreadIr::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), site: 0 }
+}
+
+/// An access to a parameter; equal elements have equal keys.
+fn access(param: usize, act: AccessKind, element: u64) -> ThreadIr {
+    let text = format!("{} {param}[{element}]", format!("{act:?}").to_lowercase());
+    ThreadIr::Access { text, access: Access { param, act, key: (0, element), site: 0 } }
+}
+
+fn read(param: usize, element: u64) -> ThreadIr {
+    access(param, AccessKind::Read, element)
+}
+
+fn write(param: usize, element: u64) -> ThreadIr {
+    access(param, AccessKind::Write, element)
+}
+
+fn update(param: usize, element: u64) -> ThreadIr {
+    access(param, AccessKind::Update, element)
+}
+
+fn when(then: Vec<ThreadIr>) -> ThreadIr {
+    ThreadIr::If { cond: "c".into(), then, other: vec![] }
+}
+
+/// The scheduled program in one line; `|` is a barrier.
+fn text(nodes: &[ThreadIr]) -> String {
+    let each = nodes.iter().map(|n| match n {
+        ThreadIr::Line(t) => t.clone(),
+        ThreadIr::Barrier { .. } => "|".into(),
+        ThreadIr::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
+        ThreadIr::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),
+        ThreadIr::Loop { body } => format!("loop {{ {} }}", text(body)),
+        n => format!("{n:?}").to_lowercase(),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+fn scheduled(nodes: Vec<ThreadIr>) -> (String, usize) {
+    let (nodes, bytes) = schedule(nodes);
+    (text(&nodes), bytes)
+}
+
+#[test]
+fn exchanges_in_straight_code_have_bytes_of_their_own() {
+    let (t, bytes) = scheduled(vec![exchange("a", 20), exchange("b", 64)]);
+    assert_eq!(t, "a store 0; |; a load 0; b store 32; |; b load 32");
+    assert_eq!(bytes, 96);
+}
+
+#[test]
+fn large_exchanges_share_bytes_and_wait() {
+    let (t, bytes) = scheduled(vec![exchange("a", 12 << 10), exchange("b", 8 << 10)]);
+    assert_eq!(t, "a store 0; |; a load 0; |; b store 0; |; b load 0");
+    assert_eq!(bytes, 12 << 10);
+}
+
+#[test]
+fn a_loop_uses_its_bytes_again() {
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16)] }]);
+    assert_eq!(t, "loop { |; a store 0; |; a load 0 }");
+}
+
+#[test]
+fn two_exchanges_in_a_loop_wait_for_each_other() {
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), exchange("b", 16)] }]);
+    assert_eq!(t, "loop { a store 0; |; a load 0; b store 16; |; b load 16 }");
+}
+
+#[test]
+fn a_conditional_exchange_in_a_loop_cannot_be_relied_on() {
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), when(vec![exchange("b", 16)])] }]);
+    assert_eq!(t, "loop { |; a store 0; |; a load 0; if { b store 16; |; b load 16 } }");
+}
+
+#[test]
+fn a_loop_that_is_left_at_once_needs_nothing() {
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), ThreadIr::Break] }]);
+    assert_eq!(t, "loop { a store 0; |; a load 0; break }");
+}
+
+#[test]
+fn updates_wait_for_all_but_updates() {
+    let (t, _) =
+        scheduled(vec![update(0, 0), update(0, 1), write(0, 1), update(0, 2), read(0, 3), update(0, 3), update(1, 0)]);
+    assert_eq!(t, "update 0[0]; update 0[1]; |; write 0[1]; |; update 0[2]; |; read 0[3]; update 0[3]; update 1[0]");
+}
+
+#[test]
+fn reads_after_writes_of_other_elements_wait() {
+    assert_eq!(scheduled(vec![write(0, 1), read(0, 2)]).0, "write 0[1]; |; read 0[2]");
+    assert_eq!(scheduled(vec![read(0, 1), write(0, 2)]).0, "read 0[1]; |; write 0[2]");
+}
+
+#[test]
+fn what_one_thread_orders_by_itself_does_not_wait() {
+    assert_eq!(scheduled(vec![read(0, 1), write(0, 1)]).0, "read 0[1]; write 0[1]");
+    assert_eq!(scheduled(vec![read(0, 1), write(1, 2)]).0, "read 0[1]; write 1[2]");
+    assert_eq!(scheduled(vec![write(0, 1), write(0, 2)]).0, "write 0[1]; write 0[2]");
+}
+
+#[test]
+fn the_barrier_of_an_exchange_also_orders_accesses() {
+    let (t, _) = scheduled(vec![write(0, 1), exchange("a", 16), read(0, 2)]);
+    assert_eq!(t, "write 0[1]; a store 0; |; a load 0; read 0[2]");
+}
+
+#[test]
+fn one_barrier_serves_all_that_came_before() {
+    let (t, _) = scheduled(vec![write(0, 1), write(1, 1), read(0, 2), read(1, 2)]);
+    assert_eq!(t, "write 0[1]; write 1[1]; |; read 0[2]; read 1[2]");
+}
+
+#[test]
+fn the_next_round_of_a_loop_reaches_other_elements() {
+    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![read(0, 1), write(0, 1)] }]);
+    assert_eq!(t, "loop { |; read 0[1]; write 0[1] }");
+}
+
+#[test]
+fn ways_that_end_bring_nothing() {
+    let (t, _) = scheduled(vec![when(vec![write(0, 1)]), read(0, 2)]);
+    assert_eq!(t, "if { write 0[1] }; |; read 0[2]");
+    let (t, _) = scheduled(vec![when(vec![write(0, 1), ThreadIr::Return]), read(0, 2)]);
+    assert_eq!(t, "if { write 0[1]; return }; read 0[2]");
+}
+
+/// Barriers in the lowered code of a kernel over `x: &[f32]`, `y: &mut [f32]`.
+fn barriers(body: &str) -> usize {
+    let f = crate::common::kernel("f32", body);
+    let counts = [true, false].map(|aligned| {
+        lower(&f, Variant { aligned, mma: MmaPath::MmaSync }, false, &mut ())
+            .expect("for any kernel")
+            .text()
+            .matches("d::barrier(")
+            .count()
+    });
+    assert_eq!(counts[0], counts[1], "both variants");
+    counts[0]
+}
+
+#[test]
+fn barriers_of_whole_kernels() {
+    let cases = [
+        ("elementwise", 0, "let i = arange(256); store(y, i, load(x, i) * 2.0);"),
+        ("elementwise in place", 0, "let i = arange(256); store(y, i, load(y, i) * 2.0);"),
+        ("reversed in place", 1, "let i = arange(256); store(y, 255 - i, load(y, i));"),
+        (
+            "two places, read first",
+            1,
+            "let i = arange(256); let (a, b) = (load(y, i), load(y, 511 - i)); store(y, 511 - i, a); store(y, i, b);",
+        ),
+        (
+            "written, read elsewhere, written again",
+            2,
+            "let i = arange(256); store(y, i, load(x, i)); store(y, i + 512, load(y, 255 - i));",
+        ),
+        ("sum", 1, "store(y, 0, sum(load(x, arange(256))));"),
+        ("sum of a sum", 2, "let v = load(x, arange(256)); store(y, arange(256), v / sum(v * sum(v)));"),
+        (
+            "sum in a loop",
+            2,
+            "let mut s = 0.0; for i in 0..n { s += sum(load(x, i * 256 + arange(256))); } store(y, 0, s);",
+        ),
+        (
+            "read in a loop, written after it",
+            1,
+            "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(y, i * 256 + arange(256)); } store(y, arange(256), s);",
+        ),
+        (
+            "sum after a loop",
+            1,
+            "let mut s = zeros::<f32>([256]); for i in 0..n { s += load(x, i * 256 + arange(256)); } store(y, 0, sum(s));",
+        ),
+    ];
+    for (name, expected, body) in cases {
+        assert_eq!(barriers(body), expected, "{name}");
+    }
+}
+
+#[test]
+fn one_warp_reduces_without_shared_memory() {
+    let f = crate::common::func(
+        "#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }",
+    );
+    let lowered = lower(&f, Variant { aligned: true, mma: MmaPath::MmaSync }, false, &mut ()).expect("for any kernel");
+    assert_eq!((lowered.shared_bytes, lowered.text().matches("d::barrier(").count()), (0, 0));
+    assert_eq!(lowered.text().matches("d::shuffle_xor(").count(), 5);
+}

@@ -1,0 +1,277 @@
+//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass makes of it.
+//!
+//! A file begins with `test COMMAND`, with `precise-output` behind it where the whole output is expected, and may say
+//! `set variant=NAME`. Then comes the function, and then the expectation, in comments:
+//!
+//! - with `precise-output` the whole output. `cargo xtask bless` writes it.
+//! - else directives, each for a line of the output behind the one before: `check: TEXT` for any line with the text,
+//!   `nextln: TEXT` for the next line, and `not: TEXT` where no line has the text up to the next directive's.
+//!
+//! The commands are the passes by their names, and
+//!
+//! - `verifier`: `valid`, or the invariant that does not hold and where;
+//! - `axis_info` and `layout`: the facts about the values that have some, in a variant;
+//! - `plan` and `rust`: the plan and the thread-level code of a variant;
+//! - `variants`: the variants that the function has, and why it has no others;
+//! - `pdl`: the statement that waits for the launch before.
+
+use crate::common::{bless, files};
+use kernel_compiler::driver::{Observer, Stage, lower};
+use kernel_compiler::ir::parse::parse;
+use kernel_compiler::ir::{Func, print, verify};
+use kernel_compiler::missed::{Changed, Missed};
+use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
+use kernel_compiler::plan::pdl::first_that_waits;
+use kernel_compiler::variant::Transposed;
+use kernel_compiler::{MmaPath, Variant};
+use similar::TextDiff;
+use std::cell::Cell;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// A file, taken apart.
+struct FileTest<'a> {
+    command: &'a str,
+    precise: bool,
+    variant: Variant,
+    /// All before the expectation.
+    before: &'a str,
+    /// The same with empty lines for the header: places are those of the file.
+    function: String,
+    /// Without comment marks.
+    expected: Vec<&'a str>,
+}
+
+impl<'a> FileTest<'a> {
+    fn read(text: &'a str) -> Result<FileTest<'a>, String> {
+        let end = text.rfind("\n}\n").ok_or("there is no function, which ends with `}` on a line")? + 3;
+        let (before, after) = text.split_at(end);
+        let start = before.find("func ").ok_or("there is no function, which begins with `func`")?;
+        let header = before[..start].lines().filter(|l| !l.is_empty() && !l.starts_with("//"));
+        let (mut command, mut precise, mut variant) = (None, false, Variant { aligned: false, mma: MmaPath::MmaSync });
+        for line in header {
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                ["test", name] => command = Some(name),
+                ["test", name, "precise-output"] => (command, precise) = (Some(name), true),
+                ["set", setting] => {
+                    let name = setting.strip_prefix("variant=");
+                    let known = Variant::all().find(|v| Some(v.name().as_str()) == name);
+                    variant = known.ok_or_else(|| format!("no setting `{setting}`"))?;
+                }
+                _ => return Err(format!("`{line}` is no line of a header")),
+            }
+        }
+        let expected = after.lines().filter(|l| !l.trim().is_empty());
+        let expected = expected
+            .map(|l| l.strip_prefix("//").map(|l| l.strip_prefix(' ').unwrap_or(l)))
+            .collect::<Option<Vec<_>>>()
+            .ok_or("behind the function there are comments alone")?;
+        let function = "\n".repeat(before[..start].matches('\n').count()) + &before[start..];
+        let command = command.ok_or("the file begins with `test COMMAND`")?;
+        Ok(FileTest { command, precise, variant, before, function, expected })
+    }
+
+    /// What the command makes of the function.
+    fn output(&self) -> Result<String, String> {
+        let mut f = match parse(&self.function) {
+            Ok(f) => f,
+            Err(e) if self.command == "verifier" => return Ok(format!("{e}\n")),
+            Err(e) => return Err(e.to_string()),
+        };
+        let transposed = match self.variant.mma {
+            MmaPath::WgmmaTma(transposed) => transposed,
+            _ => Transposed::default(),
+        };
+        match self.command {
+            "verifier" => Ok("valid\n".into()),
+            "induction" => passed(f, |f| {
+                induction::run(f);
+                Ok(())
+            }),
+            "copy_prop" => passed(f, |f| {
+                copy_prop::run(f);
+                Ok(())
+            }),
+            "dce" => passed(f, |f| {
+                dce::run(f);
+                Ok(())
+            }),
+            "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
+            "cluster" => changed(f, cluster::run),
+            "pipeline_dots" => changed(f, pipeline_dots::run),
+            "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
+            "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),
+            "plan" => self.stage(&f, Stage::Plan),
+            "rust" => self.stage(&f, Stage::Rust),
+            "variants" => Ok(variants(&f)),
+            "pdl" => {
+                let early = f.early.take().ok_or("the function has no `pdl`")?;
+                let at = first_that_waits(&f, &early);
+                Ok(match f.body.get(at) {
+                    Some(s) => format!("{:?} waits\n", s.id),
+                    None => "the end waits\n".into(),
+                })
+            }
+            other => Err(format!("no command `{other}`")),
+        }
+    }
+
+    fn stage(&self, f: &Func, stage: Stage) -> Result<String, String> {
+        let mut last = Last { stage, text: None };
+        match (lower(f, self.variant, false, &mut last), last.text) {
+            (_, Some(text)) => Ok(text),
+            (Err(missed), None) => Ok(format!("{missed}\n")),
+            (Ok(_), None) => Err(format!("the variant `{}` has no stage `{}`", self.variant.name(), stage.name())),
+        }
+    }
+
+    /// Whether the output is as expected, and why not.
+    fn check(&self, output: &str) -> Result<(), String> {
+        if self.precise {
+            let expected: String = self.expected.iter().map(|l| format!("{l}\n")).collect();
+            let diff = TextDiff::from_lines(expected.as_str(), output);
+            let diff = diff.unified_diff().header("expected", "output").to_string();
+            return if diff.is_empty() { Ok(()) } else { Err(diff) };
+        }
+        directives(&self.expected, output).map_err(|e| format!("{e}\nthe output is\n{output}"))
+    }
+}
+
+/// The text of a stage: the last one, if the driver comes by it again.
+struct Last {
+    stage: Stage,
+    text: Option<String>,
+}
+
+impl Observer for Last {
+    fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
+        if stage == self.stage {
+            self.text = Some(text());
+        }
+    }
+}
+
+fn passed(mut f: Func, pass: impl Fn(&mut Func) -> Result<(), Missed>) -> Result<String, String> {
+    if let Err(missed) = pass(&mut f) {
+        return Ok(format!("{missed}\n"));
+    }
+    f.number();
+    verify::verify(&f).map_err(|e| format!("{e}\n{}", print::print(&f)))?;
+    Ok(print::print(&f))
+}
+
+/// The same of a pass that says whether it has changed the function.
+fn changed(f: Func, pass: impl Fn(&mut Func) -> Result<Changed, Missed>) -> Result<String, String> {
+    let before = print::print(&f);
+    let said = Cell::new(None);
+    let after = passed(f, |f| {
+        said.set(Some(pass(f)?));
+        Ok(())
+    })?;
+    match said.get() {
+        Some(Changed::No) if after != before => Err(format!("it says that it has changed nothing\n{after}")),
+        Some(Changed::No) => Ok("unchanged\n".into()),
+        _ => Ok(after),
+    }
+}
+
+/// The values behind which a comment stands, with it.
+fn notes(text: &str) -> String {
+    let note = |l: &str| {
+        let (value, note) = (l.trim().split_once(" = ")?.0, l.rsplit_once("  // ")?.1);
+        Some(format!("{value}  {note}\n"))
+    };
+    text.lines().filter(|l| !l.trim().starts_with("param ")).filter_map(note).collect()
+}
+
+fn variants(f: &Func) -> String {
+    let line = |v: Variant| match lower(f, v, false, &mut ()) {
+        Ok(l) => format!("{}: {} threads\n", v.name(), l.threads),
+        Err(missed) => format!("{}: {missed}\n", v.name()),
+    };
+    Variant::all().map(line).collect()
+}
+
+/// Whether the lines of an output are as directives ask.
+fn directives(expected: &[&str], output: &str) -> Result<(), String> {
+    let lines: Vec<&str> = output.lines().collect();
+    let (mut next, mut nots, mut checks) = (0, vec![], 0);
+    let has_none = |nots: &mut Vec<&str>, lines: &[&str]| {
+        nots.drain(..).try_for_each(|text| match lines.iter().find(|l| l.contains(text)) {
+            Some(line) => Err(format!("`not: {text}` is in `{}`", line.trim())),
+            None => Ok(()),
+        })
+    };
+    for directive in expected {
+        let Some((kind, text)) = directive.split_once(": ") else {
+            return Err(format!("`{directive}` is no directive"));
+        };
+        checks += 1;
+        let at = match kind {
+            "check" => lines[next..].iter().position(|l| l.contains(text)).map(|i| next + i),
+            "nextln" => Some(next).filter(|&i| lines.get(i).is_some_and(|l| l.contains(text))),
+            "not" => {
+                nots.push(text);
+                continue;
+            }
+            _ => return Err(format!("`{directive}` is no directive")),
+        };
+        let at = at.ok_or_else(|| format!("`{directive}` is not there, from line {} on", next + 1))?;
+        has_none(&mut nots, &lines[next..at])?;
+        next = at + 1;
+    }
+    has_none(&mut nots, &lines[next..])?;
+    if checks == 0 { Err("the file expects nothing".into()) } else { Ok(()) }
+}
+
+/// Runs a file; with `bless`, writes what is expected anew.
+fn run(path: &Path, bless: bool) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let test = FileTest::read(&text)?;
+    // A pass that panics fails its own file alone.
+    let output = catch_unwind(AssertUnwindSafe(|| test.output())).map_err(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        format!("panicked: {}", message.or(panic.downcast_ref::<&str>().map(|m| m.to_string())).unwrap_or_default())
+    })??;
+    let checked = test.check(&output);
+    if !(bless && test.precise && checked.is_err()) {
+        return checked;
+    }
+    let comment = |l: &str| format!("// {l}").trim_end().to_string() + "\n";
+    fs::write(path, format!("{}\n{}", test.before, output.lines().map(comment).collect::<String>()))
+        .map_err(|e| e.to_string())
+}
+
+#[test]
+fn passes_and_plans_do_as_their_files_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let all = files(&folder, "tir");
+    assert!(all.len() >= 80, "{} files were found", all.len());
+    let failed = |path: &std::path::PathBuf| {
+        let name = path.strip_prefix(&folder).expect("it is in the folder").display().to_string();
+        run(path, bless()).err().map(|e| format!("==== {name}\n{e}\n"))
+    };
+    let failures: Vec<String> = all.iter().filter_map(failed).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} files fail; `cargo xtask bless` writes outputs that are expected as a whole\n{}",
+        failures.len(),
+        all.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn directives_of_file_tests_can_fail() {
+    let output = "a = 1\nb = 2\nc = 3\n";
+    let fails = |expected: &[&str]| directives(expected, output).expect_err("it does not hold");
+    assert_eq!(directives(&["check: a", "nextln: b", "not: d", "check: c"], output), Ok(()));
+    assert!(fails(&["check: d"]).contains("not there"));
+    assert!(fails(&["check: b", "check: a"]).contains("from line 3 on"), "in this order");
+    assert!(fails(&["check: a", "nextln: c"]).contains("not there"));
+    assert!(fails(&["check: a", "not: b", "check: c"]).contains("is in `b = 2`"));
+    assert!(fails(&["check: a", "not: c"]).contains("is in `c = 3`"), "up to the end");
+    assert!(fails(&["chekc: a"]).contains("no directive"));
+    assert!(fails(&[]).contains("expects nothing"));
+}

@@ -1,0 +1,65 @@
+//! Which loops are rotated: those with a second product of what the first one gives.
+
+use kernel_compiler::driver::lower;
+use kernel_compiler::variant::Transposed;
+use kernel_compiler::{MmaPath, Variant};
+
+/// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration, both in the loop,
+/// and the second one of the last.
+fn products(n: usize, body: &str) -> usize {
+    let f = crate::common::func(&format!(
+        "#[tile_kernel(tune(warps = [4]), grid = [1])]
+         pub fn k(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f32, 2>, sums: &mut [f32]) {{
+             let left = x.tile([0, 0], [64, 64]);
+             let mut acc = zeros::<f32>([64, {n}]);
+             let mut top = full([64], -1e30);
+             let mut before = zeros::<f16>([64, 64]);
+             for i in range(0, a.dim(0), 64) {{
+                 let block = a.tile([i, 0], [64, 64]);
+                 {body}
+             }}
+             y.store([0, 0], acc + max(before.to::<f32>(), 1).expand(1) + top.expand(1));
+         }}"
+    ));
+    let lowered = lower(&f, Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
+        .expect("it copies by tensor maps");
+    lowered.text().matches("d::wgmma::<").count() + lowered.text().matches("d::wgmma_ra::<").count()
+}
+
+const FIRST: &str = "let s = dot(left, trans(block), zeros::<f32>([64, 64]));";
+const SECOND: &str = "acc = dot(s.to::<f16>(), b.tile([i, 0], [64, 64]), acc);";
+
+#[test]
+fn straight_on() {
+    assert_eq!(products(64, &format!("{FIRST} {SECOND}")), 4);
+    let attention = "let higher = maximum(top, max(s, 1)); let p = exp2(s - higher.expand(1)); acc = acc * exp2(top - higher).expand(1); top = higher;
+        acc = dot(p.to::<f16>(), b.tile([i, 0], [64, 64]), acc);";
+    assert_eq!(products(64, &format!("{FIRST} {attention}")), 4);
+}
+
+#[test]
+fn as_it_is_written() {
+    let kept = |n: usize, body: &str| assert_eq!(products(n, body), 2, "{body}");
+    // It overlaps already.
+    kept(
+        64,
+        "acc = dot(before, b.tile([i, 0], [64, 64]), acc); let s = dot(left, trans(block), zeros::<f32>([64, 64])); before = s.to::<f16>();",
+    );
+    kept(
+        64,
+        "acc = dot(left, b.tile([i, 0], [64, 64]), acc); top = maximum(top, max(dot(left, trans(block), zeros::<f32>([64, 64])), 1));",
+    );
+    // The same tile for both.
+    kept(64, &format!("{FIRST} acc = dot(s.to::<f16>(), block, acc);"));
+    // The sums are taken elsewhere, or by the first product.
+    kept(64, &format!("top = maximum(top, max(acc, 1)); {FIRST} {SECOND}"));
+    kept(64, &format!("{FIRST} {SECOND} top = maximum(top, max(acc, 1));"));
+    kept(64, "let s = dot(left, trans(block), acc); acc = dot(s.to::<f16>(), b.tile([i, 0], [64, 64]), s);");
+    // Others see something, or something is done at times only.
+    kept(64, &format!("{FIRST} store(sums, i, 1.0); {SECOND}"));
+    kept(64, &format!("{FIRST} if i > 64 {{ top = top + 1.0; }} {SECOND}"));
+    // More registers than there are.
+    let wide = "let s = dot(left, trans(a.tile([i, 0], [128, 64])), zeros::<f32>([64, 128]));";
+    assert_eq!(products(64, &format!("{wide} acc = dot(s.to::<f16>(), b.tile([i, 0], [128, 64]), acc);")), 4);
+    kept(256, &format!("{wide} acc = dot(s.to::<f16>(), b.tile([i, 0], [128, 256]), acc);"));
+}

@@ -1,0 +1,67 @@
+//! What the model finds, by how bad it is.
+
+use crate::state::State;
+
+/// Of what kind a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Memory is used before its allocation, after its free, in no order with either, or past its end. No program in
+    /// safe Rust may reach this.
+    Memory,
+    /// Two operations in no order touch the same bytes, and one of them writes. A program that orders its streams
+    /// does not reach this.
+    Race,
+    /// A call that no program should make: a handle that does not exist, or a launch whose words are not those of the
+    /// kernel.
+    Call,
+    /// A handle or a block that is left when its context ends.
+    Leak,
+}
+
+/// One defect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub kind: Kind,
+    pub text: String,
+}
+
+impl State {
+    pub fn report(&mut self, kind: Kind, text: impl Into<String>) {
+        let found = Report { kind, text: text.into() };
+        // A loop finds the same over and over.
+        if !self.reports.contains(&found) {
+            self.reports.push(found);
+        }
+    }
+
+    /// Reports all that still exists in the primary context as it ends.
+    pub fn report_leaks(&mut self) {
+        let live = |b: &&crate::memory::Block| b.freed.is_none() && b.alive;
+        let mut left: Vec<String> = self
+            .blocks
+            .values()
+            .filter(live)
+            .map(|b| {
+                format!(
+                    "{} bytes that {} allocated{} are not freed",
+                    b.end - b.memory.base,
+                    b.made_by,
+                    if b.graph { " in a graph" } else { "" }
+                )
+            })
+            .collect();
+        let primary = self.primary;
+        let streams = self.streams.iter().filter(|(h, s)| **h != crate::state::LEGACY && s.context == primary);
+        let counts = [
+            ("streams", streams.count()),
+            ("events", self.events.len()),
+            ("graphs", self.graphs.len()),
+            ("instantiated graphs", self.executables.len()),
+            ("memory pools", self.pools.len()),
+        ];
+        left.extend(
+            counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what} are not destroyed")),
+        );
+        left.into_iter().for_each(|text| self.report(Kind::Leak, format!("the context ends, and {text}")));
+    }
+}

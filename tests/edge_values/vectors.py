@@ -1,0 +1,232 @@
+"""Operations on arrays and rows: elementwise, copies, integers, sums, softmax, convolution."""
+
+import torch
+from table import (
+    BF16,
+    E4M3,
+    F16,
+    F32,
+    I32,
+    INF,
+    MAX,
+    NAN,
+    NORMAL,
+    PATTERNS,
+    SIGN,
+    U8,
+    alternatives,
+    bits,
+    of_bits,
+    row,
+    specials,
+    tensor,
+)
+
+functional = torch.nn.functional
+
+
+def f32(v):
+    return bits(v, F32)
+
+
+def elementwise():
+    for dtype in (F32, F16, BF16):
+        s = specials(dtype)
+        pairs = of_bits([x for x in s for _ in s], dtype), of_bits([y for _ in s for y in s], dtype)
+        one, none = of_bits([SIGN[dtype]], dtype), of_bits([], dtype)
+        for name, x, y in (
+            ("every pair of special values", *pairs),
+            ("one element", one, one),
+            ("nothing", none, none),
+        ):
+            row("vector_add", dtype, name, [len(x)], {"a": x, "b": y}, {"c": x + y})
+        for name, x in (("special values", of_bits(s, dtype)), ("one element", one), ("nothing", none)):
+            row("relu", dtype, name, [len(x)], {"x": x}, {"y": torch.relu(x)})
+            row("leaky_relu", dtype, name, [len(x)], {"x": x}, {"y": functional.leaky_relu(x, 0.01)})
+            # torch's 1 + tanh(u) loses its last bits for negative numbers. Half types are rounded once.
+            within = ({F32: 2e-5, F16: 1e-3, BF16: 8e-3}[dtype], 1e-6)
+            row("gelu", dtype, name, [len(x)], {"x": x}, {"y": functional.gelu(x, approximate="tanh")}, within=within)
+
+
+def moves():
+    """Operations that move elements keep their bits."""
+    for name, size in (("special values", [4, 5]), ("one element", [1, 1]), ("nothing", [0, 3])):
+        n = size[0] * size[1]
+        # The signalling NaN is the last one of the three.
+        x = of_bits(specials(F32)[2:][:n], F32)
+        row("matrix_copy", F32, name, size, {"x": x}, {"y": x}, moves=True)
+        row("matrix_transpose", F32, name, size, {"x": x}, {"y": x.view(size).T}, moves=True)
+        row("reverse_array", F32, name, [n], {"x": x}, {"x": x.flip(0)}, moves=True)
+        for dtype, unsigned in ((F32, "u32"), (F16, "u16"), (E4M3, "u8")):
+            x = of_bits(specials(dtype)[1:][:n], dtype).view(PATTERNS[dtype.itemsize])
+            row("repack", unsigned, name, size, {"x": x}, {"y": x, "turned": x.view(size).T}, moves=True)
+    for name, size, pixels in (
+        ("extreme colours", [2, 1], [0, 255, 128, 0, 127, 1, 254, 255]),
+        ("one pixel", [1, 1], [0, 255, 1, 7]),
+        ("nothing", [0, 5], []),
+    ):
+        x = of_bits(pixels, U8).view(-1, 4)
+        inverted = torch.cat([255 - x[:, :3], x[:, 3:]], 1)
+        row("color_inversion", U8, name, size, {"x": x}, {"x": inverted}, moves=True)
+
+
+EXTREMES = [0, 1, -1, 2**31 - 1, -(2**31), 255, 256, -256, 0x01020304]
+
+
+def fnv(x, rounds):
+    """Rounds of FNV-1a over the four bytes, in 64-bit integers."""
+    value = x.long() & 0xFFFFFFFF
+    for _ in range(rounds):
+        h = torch.full_like(value, 2166136261)
+        for shift in (0, 8, 16, 24):
+            h = ((h ^ (value >> shift & 0xFF)) * 16777619) & 0xFFFFFFFF
+        value = h
+    return torch.where(value < 2**31, value, value - 2**32).int()
+
+
+def integers():
+    for name, values, rounds in (
+        ("extreme values", EXTREMES, 3),
+        ("no rounds", EXTREMES, 0),
+        ("one element", [-(2**31)], 1),
+        ("nothing", [], 2),
+    ):
+        x = tensor(values, I32)
+        row("rainbow_table", I32, name, [len(x), rounds], {"x": x}, {"y": fnv(x, rounds)})
+    for name, values, k in (
+        ("extreme values", EXTREMES * 3, -(2**31)),
+        ("zeros", [0, 7, 0], 0),
+        ("one element", [-1], -1),
+        ("nothing", [], 0),
+    ):
+        x = tensor(values, I32)
+        y = {"y": (x == k).sum(dtype=I32)}
+        row("count_array_element", I32, name, [len(x)], {"x": x}, y, {"k": k})
+        rows = 3 if len(x) % 3 == 0 else 1
+        row("count_2d_array_element", I32, name, [rows, len(x) // rows], {"x": x}, y, {"k": k})
+
+
+def sums():
+    nan, inf, top, minus, one = NAN[F32][0], INF[F32], MAX[F32], SIGN[F32], f32(1.0)
+    cases = {
+        "a NaN among numbers": [one, nan, one, one],
+        "a NaN at the end of many": [one] * 4999 + [nan],
+        "an infinity": [one, inf, 0],
+        "infinities of both signs": [inf, one, inf | minus],
+        "minus infinity at the end of many": [one] * 4999 + [inf | minus],
+        "more than the greatest number": [top, top],
+        "negative zeros": [minus] * 3,
+        "one negative zero": [minus],
+        "subnormals": [1, 1, 1 | minus, NORMAL[F32] - 1],
+        "one infinity": [inf],
+        "one subnormal": [1],
+        "nothing": [],
+    }
+    for name, pattern in cases.items():
+        x = of_bits(pattern, F32)
+        row("reduction", F32, name, [len(x)], {"x": x}, {"y": x.sum()})
+
+
+def dots():
+    nan, inf, top, minus, one = NAN[F16][0], INF[F16], MAX[F16], SIGN[F16], bits(1.0, F16)
+    cases = {
+        "a NaN among numbers": ([one, nan, one], [one, one, one]),
+        "a NaN at the end of many": ([one] * 4999 + [nan], [one] * 5000),
+        "an infinity": ([one, inf, one], [one, one | minus, one]),
+        "zero times an infinity": ([0, one], [inf, one]),
+        "infinities of both signs": ([inf, one, inf], [one, one, one | minus]),
+        "more than the greatest number": ([top, top], [one, one]),
+        "sums beyond f16 that come back": ([top, top, top | minus], [one] * 3),
+        "negative zeros": ([minus] * 3, [one] * 3),
+        "subnormals": ([1, NORMAL[F16] - 1, 1], [one, one, one | minus]),
+        "one negative zero": ([minus], [one]),
+        "one NaN": ([nan], [one]),
+        "nothing": ([], []),
+    }
+    for name, pattern in cases.items():
+        a, b = (of_bits(p, F16) for p in pattern)
+        row("dot_product", F16, name, [len(a)], {"a": a, "b": b}, {"y": torch.dot(a, b)})
+
+
+FLUSHED = "An exponential is one instruction, whose results below 2^-126 are 0."
+
+
+def of_softmax(name, ops, size, x, within=(1e-5, 0.0)):
+    y = torch.softmax(x, -1)
+    subnormal = (y > 0) & (y < 2.0**-126)
+    row(
+        ops,
+        F32,
+        name,
+        size,
+        {"x": x},
+        {"y": y},
+        within=within,
+        ours={"y": alternatives([y, torch.where(subnormal, 0.0, y)])},
+        why=FLUSHED,
+    )
+
+
+def softmax():
+    nan, inf, top, minus = NAN[F32][0], INF[F32], MAX[F32], SIGN[F32]
+    cases = {
+        "plain numbers": [f32(1.0), f32(2.0), f32(-3.0), f32(0.5)],
+        "a NaN": [f32(1.0), nan, f32(-3.0), f32(0.5)],
+        "an infinity": [f32(1.0), inf, f32(-3.0), f32(0.5)],
+        "two infinities": [inf, inf, f32(-3.0), f32(0.5)],
+        "masked-out elements": [inf | minus, f32(2.0), inf | minus, f32(0.5)],
+        "nothing but masked-out elements": [inf | minus] * 4,
+        "infinities of both signs": [inf, inf | minus, f32(1.0), f32(2.0)],
+        "a NaN and a masked-out element": [nan, inf | minus, f32(1.0), f32(2.0)],
+        "the greatest and the least number": [top, top | minus, f32(1.0), top],
+        "nothing but the least number": [top | minus] * 4,
+        "the least number and masked-out elements": [top | minus, inf | minus, top | minus, inf | minus],
+        "subnormals and zeros": [1, 1 | minus, 0, minus],
+        "results that are subnormal": [0, f32(-88.0), f32(-95.0), f32(-103.0)],
+        "results that are zero": [0, f32(-104.0), f32(-1000.0), f32(1.0)],
+    }
+    for name, pattern in cases.items():
+        of_softmax(name, "softmax_1d", [4], of_bits(pattern, F32))
+    of_softmax("a NaN at the end of many", "softmax_1d", [5000], of_bits([0] * 4999 + [nan], F32))
+    rows = of_bits([p for pattern in cases.values() for p in pattern], F32).view(-1, 4)
+    of_softmax("rows of special values", "softmax_rows", rows.shape, rows)
+    one = of_bits([f32(5.0), inf | minus, inf, nan, minus, top | minus], F32).view(-1, 1)
+    of_softmax("rows of one element", "softmax_rows", one.shape, one)
+    of_softmax("one element", "softmax_rows", [1, 1], one[:1])
+    for name, x in zip(("one element", "one masked-out element", "one infinity", "one NaN"), one):
+        of_softmax(name, "softmax_1d", [1], x)
+    of_softmax("nothing", "softmax_1d", [0], of_bits([], F32))
+    of_softmax("no rows", "softmax_rows", [0, 5], torch.empty(0, 5))
+    of_softmax("rows of nothing", "softmax_rows", [5, 0], torch.empty(5, 0))
+
+
+def convolution():
+    nan, inf, top, minus, one = NAN[F32][0], INF[F32], MAX[F32], SIGN[F32], f32(1.0)
+    signal = [f32(float(v % 5 - 2)) for v in range(40)]
+    for at, special in ((4, nan), (12, inf), (20, inf | minus), (27, minus)):
+        signal[at] = special
+    taps = [one, f32(-2.0), f32(3.0)]
+    cases = {
+        "special values in the signal": (signal, taps),
+        "zero taps": (signal, [0, one, minus]),
+        "a NaN among the taps": ([one] * 8, [one, nan, one]),
+        "an infinity among the taps": ([one, 0, f32(-1.0), f32(2.0), one], [one, inf, one]),
+        "subnormals": ([1, 1 | minus, NORMAL[F32] - 1, NORMAL[F32], 0, 1], [one, f32(2.0)]),
+        "more than the greatest number": ([top, top, one, one], [one, one]),
+        "as many taps as elements": ([one, nan, f32(2.0)], taps),
+        "one element": ([inf], [f32(-1.0)]),
+        "one negative zero": ([minus], [one]),
+    }
+    # Exact products, not the faster tf32.
+    torch.backends.cudnn.allow_tf32 = False
+    for name, pattern in cases.items():
+        x, w = (of_bits(p, F32) for p in pattern)
+        y = functional.conv1d(x.view(1, 1, -1), w.view(1, 1, -1))
+        row("convolution_1d", F32, name, [len(x), len(w)], {"x": x, "w": w}, {"y": y})
+    # torch refuses both. Here there is nothing to do.
+    none, some = of_bits([], F32), of_bits(taps, F32)
+    row("convolution_1d", F32, "no signal", [0, 3], {"x": none, "w": some}, {"y": none})
+    row("convolution_1d", F32, "no taps", [3, 0], {"x": some, "w": none}, {"y": none})
+
+
+ALL = (elementwise, moves, integers, sums, dots, softmax, convolution)

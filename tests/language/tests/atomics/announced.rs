@@ -1,0 +1,73 @@
+//! What a program tells the others by an atomic: all that it has stored before, unless the atomic is relaxed.
+
+use kernel_macros::tile_kernel;
+use tile_host::Runtime;
+use tile_language_tests::run::{seeds, with};
+
+/// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`, `and` and
+/// a loop of compare-and-swap; 4 a place for each of 64 elements.
+#[tile_kernel(tune(OP = [0, 1, 2, 3, 4], RELAXED = [0, 1], warps = [2]), grid = [4], emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])]
+fn announced<const OP: usize, const RELAXED: usize>(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
+    let (p, i) = (program_id(0), arange(64));
+    let bit = 1u32 << p.to::<u32>();
+    store(data, p * 64 + i, load(data, p * 64 + i) + 1);
+    let mut last = false;
+    if OP == 0 {
+        let old = if RELAXED == 1 { atomic_add(flags, 0, 1).relaxed() } else { atomic_add(flags, 0, 1) };
+        last = old == 3;
+    } else if OP == 1 {
+        let old = if RELAXED == 1 { atomic_or(flags, 0, bit).relaxed() } else { atomic_or(flags, 0, bit) };
+        last = (old | bit) == 15;
+    } else if OP == 2 {
+        let old = if RELAXED == 1 { atomic_and(flags, 1, !bit).relaxed() } else { atomic_and(flags, 1, !bit) };
+        last = (old & !bit) == 0;
+    } else if OP == 3 {
+        let (mut seen, mut done) = (0u32, false);
+        while !done {
+            let old = if RELAXED == 1 {
+                atomic_cas(flags, 0, seen, seen + 1).relaxed()
+            } else {
+                atomic_cas(flags, 0, seen, seen + 1)
+            };
+            done = old == seen;
+            last = done && seen == 3;
+            seen = old;
+        }
+    } else {
+        let old = if RELAXED == 1 { atomic_add(flags, i, 1).relaxed() } else { atomic_add(flags, i, 1) };
+        last = min(old) == 3;
+    }
+    if last {
+        store(sums, i, load(data, i) + load(data, 64 + i) + load(data, 128 + i) + load(data, 192 + i));
+    }
+}
+
+#[test]
+fn only_what_is_not_relaxed_tells_what_was_stored() {
+    for config in announced::DESCS[0].configs {
+        let run = |rt: &Runtime| {
+            let data: Vec<u32> = (0..256).map(|i| i * i).collect();
+            let (mut changed, mut flags, mut sums) = (data.clone(), vec![0u32; 64], vec![0u32; 64]);
+            flags[1] = if config.consts.contains(&("OP", 2)) { 15 } else { 0 };
+            let call = announced(&mut changed, &mut flags, &mut sums);
+            rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| {
+                let of = |i: usize| (0..4).map(|p| data[p * 64 + i] + 1).sum::<u32>();
+                assert_eq!(sums, (0..64).map(of).collect::<Vec<_>>(), "{}", config.id);
+            })
+        };
+        if config.consts.contains(&("RELAXED", 0)) {
+            // Of 64 places each may have another last program where programs run at the same time.
+            let cpu = Some(Runtime::cpu()).filter(|_| !config.consts.contains(&("OP", 4)));
+            seeds().into_iter().chain(cpu).for_each(|rt| run(&rt).unwrap_or_else(|e| panic!("{}: {e}", config.id)));
+        } else {
+            for rt in seeds() {
+                let error = run(&rt).expect_err("nothing orders what is stored").to_string();
+                assert!(
+                    error.contains("data race in global memory") && error.contains("`data["),
+                    "{}: {error}",
+                    config.id
+                );
+            }
+        }
+    }
+}

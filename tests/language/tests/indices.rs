@@ -1,0 +1,261 @@
+//! Which accesses become vectors: by what indices and masks count, where they end, and by what strides are.
+
+use kernel_core::{AsSlice, AsSliceMut};
+use kernel_macros::tile_kernel;
+use tile_host::Runtime;
+use tile_language_tests::everywhere::Number;
+use tile_language_tests::run::{seeds, taken};
+
+/// On the CPU, and on the emulated SM with threads in two orders.
+fn backends() -> Vec<Runtime> {
+    seeds().into_iter().chain([Runtime::cpu()]).collect()
+}
+
+/// Rows of 64 elements, of which `low..high` are stored, and only those of the first rows.
+#[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
+fn parts_of_rows<T: Num>(x: &[T], line: &mut [T], block: &mut [T], low: usize, high: usize, rows: usize, other: T) {
+    let i = arange(64);
+    store(line, i, load(x, i).mask(i < high).other(load(x, 64 + i))).mask((i >= low) & (i < high + 3));
+    let (row, column) = (arange(8).expand(1), arange(64).expand(0));
+    let v = load(x, row * 64 + column).mask((row < rows) & (column < high)).other(other);
+    store(block, row * 64 + column, v).mask((row <= rows) & (column < high + 3) & (column >= low));
+}
+
+fn parts_of<T: Number>()
+where
+    (T,): parts_of_rows::Types,
+{
+    let x: Vec<T> = (0..512).map(|i| T::of((i % 100 + 1) as f64)).collect();
+    for rt in backends() {
+        for (low, high, rows) in
+            (0..=64usize).map(|high| (high * 7 % 19, high, high % 9)).chain([(3, 1 << 32, 1 << 40), (0, 1 << 40, 5)])
+        {
+            let (mut line, mut block) = (vec![T::of(0.0); 80], vec![T::of(0.0); 512]);
+            let call = parts_of_rows::<T>(&x, &mut line, &mut block, low, high, rows, T::of(101.0));
+            assert_eq!(taken(&call, "warps=1"), "aligned");
+            rt.launch(call).expect("it runs");
+            let stored = |j: usize| j >= low && j < high + 3 && j < 64;
+            for (j, y) in line.iter().enumerate() {
+                let wanted = if !stored(j) {
+                    T::of(0.0)
+                } else if j < high {
+                    x[j]
+                } else {
+                    x[64 + j]
+                };
+                assert_eq!(*y, wanted, "element {j} of {low}..{high} on {}", rt.name());
+            }
+            for (at, y) in block.iter().enumerate() {
+                let (i, j) = (at / 64, at % 64);
+                let wanted = match stored(j) && i <= rows {
+                    false => T::of(0.0),
+                    true if i < rows && j < high => x[at],
+                    true => T::of(101.0),
+                };
+                assert_eq!(*y, wanted, "row {i}, element {j} of {low}..{high}, {rows} rows on {}", rt.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mask_may_end_inside_a_vector() {
+    parts_of::<f32>();
+    parts_of::<u8>();
+}
+
+/// A matrix that is copied, by strides of which any may be 1, or none.
+#[tile_kernel(tune(warps = [2]), grid = [1])]
+unsafe fn by_strides(
+    x: *const f32,
+    y: *mut f32,
+    m: usize,
+    n: usize,
+    x_rows: usize,
+    x_columns: usize,
+    y_rows: usize,
+    y_columns: usize,
+) {
+    let (i, j) = (arange(16).expand(1), arange(32).expand(0));
+    let inside = (i < m) & (j < n);
+    let v = load(x.add(i * x_rows + j * x_columns)).mask(inside);
+    store(y.add(i * y_rows + j * y_columns), v).mask(inside);
+}
+
+#[tile_kernel(tune(warps = [2]), grid = [1])]
+fn of_views(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
+    y.store([0, 0], x.tile([0, 0], [16, 32]));
+}
+
+#[test]
+fn a_last_stride_need_not_be_one() {
+    let x: Vec<f32> = (0..8192).map(|i| i as f32).collect();
+    for rt in backends() {
+        for [m, n] in [[16usize, 32usize], [13, 30]] {
+            for from in [[64, 1], [64, 2], [8, 128], [128, 8], [8, 16], [16, 8], [1, 16], [1, 1]] {
+                for to in [[256, 8], [8, 128], [16, 256], [32, 1], [1, 16], [64, 2], [512, 16]] {
+                    let mut wanted = vec![-1.0f32; 8192];
+                    for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                        wanted[i * to[0] + j * to[1]] = x[i * from[0] + j * from[1]];
+                    }
+                    let what = format!("{m}x{n} by {from:?} to {to:?} on {}", rt.name());
+                    let mut y = vec![-1.0f32; 8192];
+                    let ([a, b], [c, d]) = (from, to);
+                    // SAFETY: the last elements are at 15 * 512 + 31 * 16, which is less than 8192.
+                    let call = unsafe { by_strides(x.as_ptr(), y.as_mut_ptr(), m, n, a, b, c, d) };
+                    rt.launch(call).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    assert!(y == wanted, "{what}");
+                    let mut y = vec![-1.0f32; 8192];
+                    let dims = [m as u64, n as u64];
+                    let call = of_views(
+                        x.as_slice().as_slice_arg().strided(dims, from.map(|s| s as u64)).expect("fits"),
+                        y.as_mut_slice().as_slice_mut_arg().strided(dims, to.map(|s| s as u64)).expect("fits"),
+                    );
+                    rt.launch(call).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    assert!(y == wanted, "views, {what}");
+                }
+            }
+        }
+    }
+}
+
+/// Quotients and remainders of numbers below zero, which turn around there: what counts up is no longer in step with vectors.
+#[tile_kernel(tune(warps = [1]), grid = [1])]
+fn below_zero(x: &[f32], y: &mut [f32], z: &mut [f32], from: i32, by: i32) {
+    let lane = arange(64).to::<i32>();
+    let i = lane - 64;
+    store(y, arange(64), load(x, i % 32 + 32));
+    store(y, 64 + arange(64), load(x, lane + (i / 8 + 8) * 8));
+    let k = lane + from;
+    store(y, 128 + arange(64), load(x, k % 16 + 16));
+    store(y, 192 + arange(64), load(x, lane + (k / 4 + 32) * 4));
+    store(y, 256 + arange(64), load(x, k % by + 32));
+    store(z, i % 64 + 63, load(x, arange(64)));
+}
+
+#[test]
+fn indices_below_zero_are_divided_towards_it() {
+    let x: Vec<f32> = (0..512).map(|i| i as f32).collect();
+    for rt in backends() {
+        for (from, by) in [(-64, 16), (-64, 32), (-32, 8), (-36, 16), (-61, 5), (16, 16)] {
+            let (mut y, mut z) = (vec![-1.0f32; 320], vec![-1.0f32; 64]);
+            rt.launch(below_zero(&x, &mut y, &mut z, from, by)).expect("it runs");
+            let at = |f: &dyn Fn(i32) -> i32| (0..64).map(|lane| x[f(lane) as usize]).collect::<Vec<f32>>();
+            let wanted = [
+                at(&|l| (l - 64) % 32 + 32),
+                at(&|l| l + ((l - 64) / 8 + 8) * 8),
+                at(&|l| (l + from) % 16 + 16),
+                at(&|l| l + ((l + from) / 4 + 32) * 4),
+                at(&|l| (l + from) % by + 32),
+            ];
+            for (part, wanted) in wanted.iter().enumerate() {
+                assert_eq!(&y[64 * part..][..64], wanted, "part {part} from {from} by {by} on {}", rt.name());
+            }
+            let mut last = vec![-1.0f32; 64];
+            (0..64i32).for_each(|l| last[((l - 64) % 64 + 63) as usize] = x[l as usize]);
+            assert_eq!(z, last, "{}", rt.name());
+        }
+    }
+}
+
+/// Indices that begin beside a vector: by constants, by arguments and by what a loop adds; up and down.
+#[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
+fn beside<T: Num>(x: &[T], y: &mut [T], n: usize, step: usize) {
+    let i = arange(64);
+    store(y, i, load(x, i + 1));
+    store(y, 64 + i, load(x, i + n));
+    store(y, 128 + i, load(x, 66 - i));
+    store(y, 192 + i, load(x, 64 + n - i));
+    store(y, 256 + i, load(x, i + 2 * n + 6));
+    store(y, 321 + i, load(x, i ^ 1));
+    store(y, 470 + i, load(x, 67 - i)).mask(i < 40);
+    let (mut at, mut sums) = (i, zeros::<T>([64]));
+    for k in range(0, 3, 1) {
+        sums += load(x, at) + load(x, i + k * step);
+        at += step;
+    }
+    store(y, 400 + i, sums);
+}
+
+fn beside_of<T: Number + std::ops::Add<Output = T>>()
+where
+    (T,): beside::Types,
+{
+    let x: Vec<T> = (0..512).map(|i| T::of((i % 37) as f64)).collect();
+    for rt in backends() {
+        for (n, step) in [(0usize, 0usize), (1, 4), (2, 2), (4, 16), (8, 1), (16, 3), (17, 32), (32, 8)] {
+            let mut y = vec![T::of(0.0); 512];
+            rt.launch(beside::<T>(&x, &mut y, n, step)).unwrap_or_else(|e| panic!("{n} {step}: {e}"));
+            let mut wanted = vec![T::of(0.0); 512];
+            for i in 0..64 {
+                wanted[i] = x[i + 1];
+                wanted[64 + i] = x[i + n];
+                wanted[128 + i] = x[66 - i];
+                wanted[192 + i] = x[64 + n - i];
+                wanted[256 + i] = x[i + 2 * n + 6];
+                wanted[321 + i] = x[i ^ 1];
+                if i < 40 {
+                    wanted[470 + i] = x[67 - i];
+                }
+                wanted[400 + i] = (0..3).map(|k| x[i + k * step] + x[i + k * step]).fold(T::of(0.0), |a, b| a + b);
+            }
+            assert_eq!(y, wanted, "{n} {step} on {}", rt.name());
+        }
+    }
+}
+
+#[test]
+fn vectors_begin_at_their_multiples_alone() {
+    beside_of::<f32>();
+    beside_of::<u8>();
+}
+
+/// What an iteration stores the next one loads by other threads. WAY: 0 the same index for the load and the store, which
+/// moves on; 1 a store at the end, a load at the beginning, and iterations that are cut short; 2 loops in a loop.
+#[tile_kernel(tune(WAY = [0, 1, 2], warps = [4]), grid = [1], emulate = [0, 1, 2])]
+fn carried<const WAY: usize>(y: &mut [i32], n: usize) {
+    let lane = arange(256);
+    if WAY == 0 {
+        for i in 0..n {
+            let at = (lane + i * 33) % 256;
+            store(y, at, load(y, at) * 3 + lane.to::<i32>());
+        }
+    } else if WAY == 1 {
+        let mut i = 0;
+        loop {
+            let v = load(y, (lane + i) % 256);
+            if i >= n {
+                break;
+            }
+            i += 1;
+            if i % 3 == 0 {
+                continue;
+            }
+            store(y, (lane + 100) % 256, v * 5 + 1);
+        }
+    } else {
+        for i in 0..n {
+            for j in 0..2 {
+                let at = (lane + j * 64 + i) % 256;
+                store(y, at, load(y, at) * 3 - lane.to::<i32>());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_iteration_sees_what_the_one_before_has_stored() {
+    for config in carried::DESCS[0].configs {
+        for n in [0usize, 1, 2, 7] {
+            let run = |rt: &Runtime| {
+                let mut y: Vec<i32> = (0..256).collect();
+                let options = tile_language_tests::run::with(config.id);
+                rt.launch_with(rt.stream(), carried(&mut y, n), &options)
+                    .unwrap_or_else(|e| panic!("{} {n}: {e}", config.id));
+                y
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted, "{} {n}", config.id));
+        }
+    }
+}

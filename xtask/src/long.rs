@@ -1,0 +1,75 @@
+//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving, sanitizers.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::command::{self, Run};
+
+/// Changed copies that each target of hostile inputs is given.
+const CASES: u64 = 300_000;
+/// Calls of the C library take longer: most run a kernel.
+const C_CASES: u64 = 30_000;
+
+/// What a step that cannot run here prints instead. The command that stands in for it succeeds.
+fn skipped(why: &str) -> Run {
+    println!("skipped: {why}");
+    command::cargo().args(["--version", "--quiet"])
+}
+
+fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
+    println!("{cases} inputs of seed {seed} for each target");
+    let cargo = command::cargo().args(["test", "--release", "--lib"]).args(package).args(["hostile"]);
+    cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
+}
+
+/// Bundles, files of tuning results, tensors of other frameworks.
+pub fn hostile_inputs(seed: u64) -> Run {
+    let packages = ["-p", "tile-kernel-core", "-p", "tile-host", "--no-default-features"];
+    hostile(&packages, CASES, seed)
+}
+
+/// Arguments of the C library.
+pub fn hostile_calls(seed: u64) -> Run {
+    hostile(&["-p", "tile-capi"], C_CASES, seed)
+}
+
+/// The lock protocol of stream marks with loom.
+pub fn locks() -> Run {
+    let args = ["test", "--release", "-p", "tile-host", "--no-default-features", "--test", "marks"];
+    command::cargo().args(args)
+}
+
+/// The pure parts of kernel-core under Miri.
+pub fn miri() -> Run {
+    let has = Command::new("cargo")
+        .args(["+nightly", "miri", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success());
+    if !has {
+        return skipped("no toolchain with Miri: `rustup +nightly component add miri rust-src` gives it");
+    }
+    let args =
+        ["+nightly", "miri", "test", "--package", "tile-kernel-core", "--lib", "--", "args::", "call::", "bundle::"];
+    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", "-Zmiri-disable-isolation")
+}
+
+/// The tests of the C library with AddressSanitizer in the C program: it sees what the library writes beyond the
+/// program's heap and stack only through the allocator and the functions of libc that it replaces.
+pub fn address_sanitizer() -> Run {
+    match libasan() {
+        Some(_) => {
+            let args = ["test", "-p", "tile-tests", "--test", "operations", "c_"];
+            command::cargo().args(args).env("TILE_C_SANITIZER", "address").env("ASAN_OPTIONS", "detect_leaks=0")
+        }
+        None => skipped("gcc has no libasan: `apt-get install gcc libc6-dev libasan8` gives it"),
+    }
+}
+
+/// gcc's runtime of the sanitizer: a name without a folder is one that gcc does not find.
+fn libasan() -> Option<String> {
+    let out = Command::new("gcc").arg("-print-file-name=libasan.so").output().ok().filter(|o| o.status.success())?;
+    let path = String::from_utf8(out.stdout).ok()?.trim().to_string();
+    Path::new(&path).is_absolute().then_some(path)
+}
