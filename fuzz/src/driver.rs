@@ -2,7 +2,6 @@
 
 use crate::source::{Array, Kind, Source, Special};
 use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::front::source::{KERNEL, take_attribute};
 use kernel_compiler::{Libraries, module};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
