@@ -41,6 +41,6 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     }
     s.line(format!("{to}{}){mask};", v.text));
     let arch = if s.once_in(4) { ", arch = [75]" } else { "" };
-    let attribute = format!("tune(warps = [1, 4]{arch}), grid = [{programs}], emulate = [0, 1]");
+    let attribute = format!("tune(warps = [1, 4]{arch}), grid = [{programs}], emulate = all");
     Kernel::new(name, &attribute, s)
 }

@@ -140,7 +140,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let ctas = if ctas > 1 { format!(", ctas = [{ctas}], arch = [90]") } else { String::new() };
     let old = *s.pick(&[80, 80, 75]);
     let attribute = format!(
-        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]"
+        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = all"
     );
     Kernel::new(name, &attribute, s)
 }

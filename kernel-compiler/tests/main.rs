@@ -1,6 +1,7 @@
 //! The phases of the compiler from outside: text in, facts and text out.
 
 mod announced_stores;
+mod architecture;
 mod axis_info;
 mod barriers;
 mod block_pointers;

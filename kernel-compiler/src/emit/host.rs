@@ -31,8 +31,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// Those that `emulate = [..]` names; without it the first configuration of each choice of types, and a set that
-    /// [covers](cover) the other features of the kernel.
+    /// The first configuration of each choice of types, and a set that [covers](cover) the other features of the kernel;
+    /// all of a kernel with `emulate = all`.
     #[default]
     Chosen,
     All,
@@ -51,11 +51,11 @@ impl Emulate {
     /// Which of a kernel's instances are emulated, in their order. An instance is a number of its configuration and
     /// its variants.
     fn of(self, k: &Kernel, instances: &[(usize, Vec<Version>)]) -> Vec<bool> {
-        match (self, &k.ast.emulate) {
-            (Emulate::None, _) => vec![false; instances.len()],
-            (Emulate::All, _) => vec![true; instances.len()],
-            (Emulate::Chosen, Some(list)) => instances.iter().map(|(config, _)| list.contains(config)).collect(),
-            (Emulate::Chosen, None) => {
+        match self {
+            Emulate::None => vec![false; instances.len()],
+            Emulate::All => vec![true; instances.len()],
+            Emulate::Chosen if k.ast.emulate_all => vec![true; instances.len()],
+            Emulate::Chosen => {
                 let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
                 let is_first = |i: &usize| instances[*i].0 == 0;
                 // The first configuration of each choice of types, and what else has features that these have not.
