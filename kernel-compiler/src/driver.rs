@@ -6,7 +6,6 @@
 use crate::analysis::assume;
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen;
-use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
 use crate::front::ast::Config;
@@ -19,6 +18,7 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
+use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, Transposed, Variant};
 use std::collections::HashMap;
 

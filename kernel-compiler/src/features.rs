@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::codegen::thread_ir::Lowered;
 use crate::dtype::DType;
 use crate::ir::walk::{dots, walk};
 use crate::ir::{Func, Op, ParamKind, StmtKind};
+use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, Variant};
 
 pub type Features = BTreeSet<String>;

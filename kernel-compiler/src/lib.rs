@@ -20,6 +20,7 @@ pub mod passes;
 pub mod plan;
 pub mod remarks;
 mod show;
+pub mod thread_ir;
 pub mod variant;
 
 use diag::Diagnostics;

@@ -3,6 +3,7 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::plan::pdl::first_that_waits;
+use crate::thread_ir::{Device, call};
 
 impl Codegen<'_> {
     /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they begin.
@@ -22,6 +23,6 @@ impl Codegen<'_> {
     }
 
     fn await_launch(&mut self) {
-        self.line("d::grid_dependency_wait();".into());
+        self.line(call!(Device::GridDependencyWait;));
     }
 }

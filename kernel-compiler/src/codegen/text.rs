@@ -1,45 +1,17 @@
 //! Pieces of Rust text.
 
 use crate::dtype::DType;
-use crate::ir::{Atomic, Number, Value};
-use crate::layout::linear::terms;
+use crate::ir::{Atomic, Op, Value};
 
 /// The name of a scalar, or of a tile's registers.
 pub fn scalar(v: Value) -> String {
     format!("v{}", v.0)
 }
 
-/// What the launcher knows, in a kernel.
-pub fn number(n: &Number) -> String {
-    let slots: Vec<String> = n.slots.iter().map(|s| format!("a{s}")).collect();
-    match (n.times, &slots[..]) {
-        (1, [first, others @ ..]) => others.iter().fold(first.clone(), |t, s| format!("{t}.wrapping_mul({s})")),
-        (times, slots) => slots.iter().fold(format!("{times}u64"), |t, s| format!("{t}.wrapping_mul({s})")),
-    }
-}
-
-pub fn each(body: &str) -> String {
-    format!("d::each(|r| {body})")
-}
-
 /// All of these conditions: `operator` is `&` where they are cheap, `&&` where the later ones are worth skipping.
 pub fn all_of(conditions: impl IntoIterator<Item = String>, operator: &str) -> String {
     let conditions: Vec<String> = conditions.into_iter().collect();
     if conditions.is_empty() { "true".into() } else { conditions.join(&format!(" {operator} ")) }
-}
-
-/// Whether a thread is the one that acts of those that hold the same elements: they differ in these bits of their number.
-pub fn acts(copies: u32) -> String {
-    if copies == 0 { "true".into() } else { format!("tid & {copies} == 0") }
-}
-
-/// A linear function of the thread's number.
-pub fn thread_part(bases: &[u32]) -> String {
-    let t = terms(bases);
-    match t.is_empty() {
-        true => "0".into(),
-        false => t.iter().map(|t| t.rust("tid")).collect::<Vec<_>>().join(" ^ "),
-    }
 }
 
 pub fn int_literal(v: i128, d: DType) -> String {
@@ -74,15 +46,15 @@ pub fn atomic(op: Atomic, t: &str, values: &[String], i: &str) -> (&'static str,
     }
 }
 
-/// A C string literal of a message.
-pub fn cstr(message: &str) -> String {
-    format!("c{:?}", message.replace('\0', ""))
-}
-
-pub fn buffer_name(operand_group: usize, buffer: usize) -> String {
-    format!("b{operand_group}_{buffer}")
-}
-
-pub fn matrix_name(matrix: usize) -> String {
-    format!("MATRIX{matrix}")
+/// An elementwise operation on Rust operands: the same text for scalars, for tiles, and on the CPU.
+pub fn op_text(op: &Op, to: DType, from: Option<DType>, args: &[String]) -> String {
+    match op {
+        Op::Unary(u, _) => format!("s::{}({})", u.name(), args[0]),
+        Op::Binary(b, ..) => format!("s::{}({}, {})", b.name(), args[0], args[1]),
+        Op::Fma(..) => format!("s::fma({}, {}, {})", args[0], args[1], args[2]),
+        Op::Select(..) => format!("s::select({}, {}, {})", args[0], args[1], args[2]),
+        Op::Cast(_) => format!("s::cast::<{}, {}>({})", from.expect("an operand").rust(), to.rust(), args[0]),
+        Op::Bitcast(_) => format!("s::bitcast::<{}, {}>({})", from.expect("an operand").rust(), to.rust(), args[0]),
+        op => unreachable!("{op:?} is not elementwise"),
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::analysis::assume::analyse;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
-use crate::codegen::{op_text, text};
+use crate::codegen::text::{self, op_text};
 use crate::dtype::DType;
 use crate::emit::numbers::number;
 use crate::ir::{Address, Combine, Func, Op, Stmt, StmtKind, Value, Var};

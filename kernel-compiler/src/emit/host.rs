@@ -3,7 +3,6 @@
 
 use super::numbers::{Use, share};
 use super::{config_id, cpu, entry_name, grid, types_id};
-use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::dtype::DType;
@@ -12,6 +11,7 @@ use crate::front::ast::{self, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
+use crate::thread_ir::Lowered;
 use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

@@ -348,28 +348,28 @@ impl CpAsyncPipeline {
         !self.products.is_empty()
     }
 
-    /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
-    pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
+    /// Where the buffers lie, and all bytes of shared memory, those of exchanges first.
+    pub fn places(&self, f: &Func, exchanges: usize) -> (Vec<BufferPlace>, usize) {
         let groups = self.by_wgmma();
         let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
         let stages = |r: &CpAsyncBuffer| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
-        let consts = self.rings.values().map(|r| {
-            (
-                r.index,
-                format!(
-                    "const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};",
-                    r.bytes,
-                    stages(r),
-                    i = r.index
-                ),
-            )
-        });
-        let mut consts: Vec<(usize, String)> = consts.collect();
-        consts.sort();
-        let most = self.rings.values().map(|r| r.bytes * stages(r)).max();
-        (consts.into_iter().map(|c| c.1).collect(), most.map_or(exchanges, |bytes| start + bytes))
+        let place = |r: &CpAsyncBuffer| BufferPlace { ring: r.index, start, bytes: r.bytes, stages: stages(r) };
+        let mut places: Vec<BufferPlace> = self.rings.values().map(place).collect();
+        places.sort_by_key(|p| p.ring);
+        let most = places.iter().map(|p| p.bytes * p.stages).max();
+        (places, most.map_or(exchanges, |bytes| start + bytes))
     }
+}
+
+/// Where a buffer lies in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferPlace {
+    pub ring: usize,
+    pub start: usize,
+    /// Of a stage.
+    pub bytes: usize,
+    pub stages: usize,
 }
 
 impl fmt::Display for CpAsyncPipeline {
