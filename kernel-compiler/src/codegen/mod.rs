@@ -21,7 +21,6 @@ mod predicates;
 mod reduce;
 mod role;
 mod statements;
-pub mod text;
 mod tma_store;
 mod unroll;
 mod warp_specialize;

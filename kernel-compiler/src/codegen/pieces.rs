@@ -102,5 +102,5 @@ pub fn done(sums: impl Into<Expr>, later: usize, columns: usize, site: u32) -> E
 
 /// A message, without what would end it.
 pub fn message(text: &str) -> Expr {
-    Expr::Literal(Literal::Text(text.replace('\0', "")))
+    Expr::Literal(Literal::CText(text.replace('\0', "")))
 }

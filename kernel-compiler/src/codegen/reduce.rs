@@ -119,7 +119,8 @@ impl Codegen<'_> {
     fn steps(&mut self, items: Items, combined: Expr, red: &Reduction, site: u32) -> Items {
         let ty = Ty::Tuple(items.types.iter().map(|&t| t.into()).collect());
         let tuple = |regs: &[Regs], r: &Expr| Expr::Tuple(regs.iter().map(|x| x.at(r)).collect());
-        let fold = Closure { params: vec![Local::A, Local::B], ty: Some(ty.clone()), body: Box::new(combined) };
+        let fold =
+            Closure { params: vec![Local::A.into(), Local::B.into()], ty: Some(ty.clone()), body: Box::new(combined) };
         let (n, per) = (red.groups.len(), red.groups.first().map_or(1, Vec::len));
         let folded =
             |len: usize, item: Expr| each(call!(Device::Fold; [&ty, len]; closure([Local::K], item), fold.clone()));

@@ -215,7 +215,7 @@ impl Code {
                 unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
             });
         }
-        let numbers = of.numbers.iter().map(|n| parse(n));
+        let numbers = of.numbers.iter().map(|n| parse(&n.text()));
         quote! { __k::CpuCode { run: #cpu_fn, numbers: &[#(#numbers as u64),*] } }
     }
 }

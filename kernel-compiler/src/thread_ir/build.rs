@@ -21,8 +21,8 @@ macro_rules! call {
 pub(crate) use call;
 
 /// `|params| body`.
-pub(crate) fn closure<const N: usize>(params: [Local; N], body: impl Into<Expr>) -> Expr {
-    Expr::Closure(Closure { params: params.to_vec(), ty: None, body: Box::new(body.into()) })
+pub(crate) fn closure<const N: usize>(params: [impl Into<Name>; N], body: impl Into<Expr>) -> Expr {
+    Expr::Closure(Closure { params: params.map(Into::into).to_vec(), ty: None, body: Box::new(body.into()) })
 }
 
 impl Body {
@@ -63,6 +63,15 @@ impl Expr {
 
     pub fn method(self, method: Method, arg: impl Into<Expr>) -> Expr {
         Expr::Method(method, Box::new(self), vec![arg.into()])
+    }
+
+    /// The element of a tile on the CPU.
+    pub fn at_index(self, index: impl Into<Expr>) -> Expr {
+        self.method(Method::At, index)
+    }
+
+    pub fn by_ref(self) -> Expr {
+        Expr::Ref(Box::new(self))
     }
 
     pub fn wrapping_add(self, other: impl Into<Expr>) -> Expr {

@@ -1,8 +1,9 @@
 //! Types, expressions and statements.
 
 use super::function::Function;
-use super::name::{Local, Name};
+use super::name::Name;
 use crate::dtype::DType;
+use crate::ir::Precision;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
@@ -11,6 +12,8 @@ pub enum Ty {
     Usize,
     Array(Box<Ty>, usize),
     Tuple(Vec<Ty>),
+    /// On the CPU: a whole tile.
+    Tile(DType),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +25,8 @@ pub enum Expr {
     /// Where the buffer of an exchange begins.
     Exchange(Exchange),
     Not(Box<Expr>),
+    /// `&x`.
+    Ref(Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     Cast(Box<Expr>, Ty),
     Index(Box<Expr>, Box<Expr>),
@@ -72,6 +77,12 @@ pub enum Literal {
         /// Its suffix.
         dtype: Option<DType>,
     },
+    /// An integer that another configuration of the kernel may have another value of, on the CPU. Without a type it is a
+    /// `usize`.
+    Configured {
+        value: i128,
+        dtype: Option<DType>,
+    },
     Float {
         bits: u64,
         dtype: DType,
@@ -81,8 +92,10 @@ pub enum Literal {
     Zero(DType),
     /// `u32::MAX`.
     MaxU32,
-    /// A message.
+    /// A message, for the device as a C string.
+    CText(String),
     Text(String),
+    Precision(Precision),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +126,11 @@ pub enum Method {
     WrappingMul,
     SaturatingAdd,
     SaturatingMul,
+    /// The element of a tile.
+    At,
+    Clone,
+    /// Whether all elements of a tile are true.
+    AllTrue,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +152,7 @@ pub enum Generic {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Closure {
-    pub params: Vec<Local>,
+    pub params: Vec<Name>,
     /// The type of the parameters and of the result, if it is said.
     pub ty: Option<Ty>,
     pub body: Box<Expr>,

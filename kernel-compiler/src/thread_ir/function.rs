@@ -127,10 +127,46 @@ device_functions! {
     Words "words" Effect::None;
 }
 
+macro_rules! cpu_functions {
+    ($($function:ident $name:literal;)*) => {
+        /// A function of `kernel_core::cpu`, on whole tiles.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Cpu { $($function),* }
+
+        impl Cpu {
+            pub fn name(self) -> &'static str {
+                match self { $(Cpu::$function => $name),* }
+            }
+        }
+    };
+}
+
+cpu_functions! {
+    ArgReduce "arg_reduce";
+    ArgReduceAll "arg_reduce_all";
+    Assert "assert";
+    Atomic "atomic";
+    AtomicCas "atomic_cas";
+    Broadcast "broadcast";
+    Dot "dot";
+    Each "each";
+    Load "load";
+    LoadClipped "load_clipped";
+    Permute "permute";
+    Print "print";
+    Reduce "reduce";
+    ReduceAll "reduce_all";
+    Reshape "reshape";
+    ScalarTile "Tile::scalar";
+    Store "store";
+    StoreClipped "store_clipped";
+}
+
 /// A function that code calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     Device(Device),
+    Cpu(Cpu),
     /// Of `kernel_core::scalar`.
     Unary(Unary),
     Binary(Binary),
@@ -148,6 +184,12 @@ pub enum Function {
 impl From<Device> for Function {
     fn from(f: Device) -> Self {
         Function::Device(f)
+    }
+}
+
+impl From<Cpu> for Function {
+    fn from(f: Cpu) -> Self {
+        Function::Cpu(f)
     }
 }
 

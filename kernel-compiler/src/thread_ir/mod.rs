@@ -15,6 +15,6 @@ pub mod walk;
 
 pub(crate) use build::{call, closure};
 pub use expr::{BinaryOp, Body, Call, Closure, Exchange, Expr, Generic, Literal, Method, Stmt, Ty};
-pub use function::{Counted, Device, Effect, Function};
+pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{Local, Name, Ring};
 pub use node::{Access, AccessKind, Const, ConstValue, Lowered, Node};

@@ -50,6 +50,14 @@ pub enum Name {
     /// Whether an iteration that is copied ahead exists.
     Live,
     Local(Local),
+    /// On the CPU: the program that runs, its number and the grid, and all argument words.
+    Program,
+    ProgramId,
+    Grid,
+    Words,
+    /// On the CPU: the numbers of a configuration, and one of them.
+    Numbers,
+    Number(usize),
 }
 
 /// What belongs to a circular buffer.

@@ -6,7 +6,7 @@ use crate::ir::Guard;
 use crate::plan::warp_specialized::TensorMap;
 
 /// A step of a thread.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
     /// Statements of one line.
     Line(Vec<Stmt>),
@@ -63,7 +63,7 @@ impl From<Expr> for Node {
 
 /// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so at
 /// once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessKind {
     Read,
     Write,
@@ -71,7 +71,7 @@ pub enum AccessKind {
     Update,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     pub param: usize,
     pub act: AccessKind,
@@ -96,7 +96,7 @@ pub enum ConstValue {
 }
 
 /// A lowered instance.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lowered {
     /// By line.
     pub consts: Vec<Vec<Const>>,

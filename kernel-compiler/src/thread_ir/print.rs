@@ -22,10 +22,10 @@ impl Lowered {
     }
 }
 
-/// Nodes as they are printed in a body.
-pub fn text(body: &[Node]) -> String {
+/// Nodes as the body of a function.
+pub fn body(body: &[Node]) -> String {
     let mut out = String::new();
-    nodes(body, 0, &mut out).expect("a string takes all");
+    nodes(body, 1, &mut out).expect("a string takes all");
     out
 }
 
@@ -160,7 +160,7 @@ fn binding(e: &Expr) -> u8 {
     match e {
         Expr::Binary(op, ..) => spelling(*op).1,
         Expr::Cast(..) => CAST,
-        Expr::Not(_) => PREFIX,
+        Expr::Not(_) | Expr::Ref(_) => PREFIX,
         Expr::If { .. } | Expr::Closure(_) => 0,
         _ => POSTFIX,
     }
@@ -191,6 +191,10 @@ impl Display for Expr {
             Expr::Exchange(Exchange::Placed { offset, .. }) => offset.fmt(f),
             Expr::Not(e) => {
                 f.write_str("!")?;
+                operand(e, PREFIX, f)
+            }
+            Expr::Ref(e) => {
+                f.write_str("&")?;
                 operand(e, PREFIX, f)
             }
             Expr::Binary(op, a, b) => {
@@ -226,6 +230,9 @@ impl Display for Expr {
                     Method::WrappingMul => "wrapping_mul",
                     Method::SaturatingAdd => "saturating_add",
                     Method::SaturatingMul => "saturating_mul",
+                    Method::At => "at",
+                    Method::Clone => "clone",
+                    Method::AllTrue => return f.write_str(".as_slice().iter().all(|&c| c)"),
                 };
                 write!(f, ".{name}({})", List(args, ", "))
             }
@@ -292,6 +299,7 @@ impl Display for Function {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
             Function::Device(d) => write!(f, "d::{}", d.name()),
+            Function::Cpu(c) => write!(f, "c::{}", c.name()),
             Function::Unary(u) => write!(f, "s::{}", u.name()),
             Function::Binary(b) => write!(f, "s::{}", b.name()),
             Function::Fma => f.write_str("s::fma"),
@@ -323,6 +331,7 @@ impl Display for Ty {
             Ty::Scalar(t) => f.write_str(t.rust()),
             Ty::Usize => f.write_str("usize"),
             Ty::Array(t, n) => write!(f, "[{t}; {n}]"),
+            Ty::Tile(t) => write!(f, "c::Tile<{}>", t.rust()),
             Ty::Tuple(items) if items.is_empty() => f.write_str("()"),
             Ty::Tuple(items) => write!(f, "({},)", List(items, ", ")),
         }
@@ -332,14 +341,18 @@ impl Display for Ty {
 impl Display for Literal {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
-            Literal::Int { value, dtype: None } => value.fmt(f),
-            Literal::Int { value, dtype: Some(t) } if *value < 0 => write!(f, "({value}{})", t.name()),
-            Literal::Int { value, dtype: Some(t) } => write!(f, "{value}{}", t.name()),
+            Literal::Int { value, dtype } | Literal::Configured { value, dtype } => match dtype {
+                None => value.fmt(f),
+                Some(t) if *value < 0 => write!(f, "({value}{})", t.name()),
+                Some(t) => write!(f, "{value}{}", t.name()),
+            },
             Literal::Float { bits, dtype } => float(f64::from_bits(*bits), *dtype, f),
             Literal::Bool(b) => b.fmt(f),
             Literal::Zero(t) => write!(f, "<{} as s::Scalar>::ZERO", t.rust()),
             Literal::MaxU32 => f.write_str("u32::MAX"),
-            Literal::Text(t) => write!(f, "c{t:?}"),
+            Literal::CText(t) => write!(f, "c{t:?}"),
+            Literal::Text(t) => write!(f, "{t:?}"),
+            Literal::Precision(p) => write!(f, "c::Precision::{p:?}"),
         }
     }
 }
@@ -382,6 +395,12 @@ impl Display for Name {
             Name::Ring(of, i) => write!(f, "{}{i}", ring(*of)),
             Name::Live => f.write_str("live"),
             Name::Local(l) => l.fmt(f),
+            Name::Program => f.write_str("p"),
+            Name::ProgramId => f.write_str("p.id"),
+            Name::Grid => f.write_str("p.grid"),
+            Name::Words => f.write_str("a"),
+            Name::Numbers => f.write_str("p.numbers"),
+            Name::Number(i) => write!(f, "n{i}"),
         }
     }
 }

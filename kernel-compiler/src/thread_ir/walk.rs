@@ -1,7 +1,7 @@
 //! Visits of thread-level code.
 
 use super::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
-use super::node::Node;
+use super::node::{Lowered, Node};
 
 impl Expr {
     /// Calls `visit` with the expression and all in it, outer before inner.
@@ -14,7 +14,7 @@ impl Expr {
             | Expr::Exchange(_)
             | Expr::Chain { .. }
             | Expr::Matrix { .. } => {}
-            Expr::Not(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => e.walk(visit),
+            Expr::Not(e) | Expr::Ref(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => e.walk(visit),
             Expr::Binary(_, a, b) | Expr::Index(a, b) => {
                 a.walk(visit);
                 b.walk(visit);
@@ -68,6 +68,7 @@ impl Expr {
             | Expr::Chain { .. }
             | Expr::Matrix { .. } => self.clone(),
             Expr::Not(e) => Expr::Not(Box::new(e.mapped(with))),
+            Expr::Ref(e) => Expr::Ref(Box::new(e.mapped(with))),
             Expr::Cast(e, ty) => Expr::Cast(Box::new(e.mapped(with)), ty.clone()),
             Expr::Field(e, i) => Expr::Field(Box::new(e.mapped(with)), *i),
             Expr::Group(e) => Expr::Group(Box::new(e.mapped(with))),
@@ -161,6 +162,15 @@ impl Stmt {
     }
 }
 
+impl Expr {
+    /// How many nodes it has.
+    pub fn size(&self) -> usize {
+        let mut nodes = 0;
+        self.walk(&mut |_| nodes += 1);
+        nodes
+    }
+}
+
 impl Node {
     /// The blocks in it.
     pub fn blocks(&self) -> [&[Node]; 2] {
@@ -180,6 +190,52 @@ impl Node {
             _ => {}
         }
     }
+}
+
+impl Lowered {
+    /// Calls `visit` with all expressions of the program.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        self.prologue.iter().for_each(|s| s.walk(visit));
+        exprs(&self.body, visit);
+    }
+
+    /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].
+    pub fn has_barriers(&self) -> bool {
+        let mut found = false;
+        walk(&self.body, &mut |n| found |= matches!(n, Node::Barrier { .. }));
+        found
+    }
+}
+
+/// A copy of nodes, in which `with` has replaced expressions: what it gives none for is copied.
+pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
+    let mut out = vec![];
+    for n in nodes {
+        let stmts = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
+            stmts.iter().map(|s| s.mapped(with)).collect::<Vec<_>>()
+        };
+        out.push(match n {
+            Node::Line(line) => Node::Line(stmts(line, with)),
+            Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
+            Node::Exchange { bytes, store, load, site } => {
+                let (store, load) = (stmts(store, with), stmts(load, with));
+                Node::Exchange { bytes: *bytes, store, load, site: *site }
+            }
+            Node::If { cond, then, other } => {
+                let cond = cond.mapped(with);
+                Node::If { cond, then: mapped(then, with), other: mapped(other, with) }
+            }
+            Node::Loop { body } => Node::Loop { body: mapped(body, with) },
+            Node::Block { body } => Node::Block { body: mapped(body, with) },
+            Node::Barrier { .. } | Node::Break | Node::Continue | Node::Return => n.clone(),
+        });
+    }
+    out
+}
+
+/// Calls `visit` with all expressions of nodes.
+pub fn exprs<'e>(nodes: &'e [Node], visit: &mut dyn FnMut(&'e Expr)) {
+    walk(nodes, &mut |n| n.walk_own(visit));
 }
 
 /// Calls `visit` with all nodes, outer before inner.
