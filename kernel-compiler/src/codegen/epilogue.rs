@@ -5,7 +5,7 @@ use crate::codegen::pieces::{any, of_r};
 use crate::ir::{Op, Value};
 use crate::layout::linear::Layout;
 use crate::plan::warp_specialized::FusedStore;
-use crate::thread_ir::{AccessKind, Body, Device, Expr, Local, Name, Stmt, Ty, call};
+use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, Ty, call};
 
 /// What a chunk of a store is made of: registers `first..first + len` of its value, to go to `buffer`.
 pub(super) struct Piece<'a> {
@@ -61,7 +61,7 @@ impl Codegen<'_> {
             from_first(plan.addr), plan.full, from_first(plan.ok), any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
-        self.access(&place, AccessKind::Read, Some(p.layout), false, site, vec![define]);
+        self.access(&place, Some(p.layout), false, site, vec![define]);
         Regs::of(name)
     }
 

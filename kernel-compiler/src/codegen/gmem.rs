@@ -6,9 +6,7 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
 use crate::layout::linear::Layout;
-use crate::thread_ir::{
-    Access, AccessKind, BinaryOp, Call, Device, Exchange, Expr, Function, Local, Name, Node, Stmt, Ty, call, closure,
-};
+use crate::thread_ir::{BinaryOp, Call, Device, Exchange, Expr, Function, Local, Name, Node, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -37,7 +35,7 @@ impl Codegen<'_> {
                 any(addr), false, any(ok), any(other.map_or(Expr::zero(t), Expr::from)), hint, site
             );
             let define = Stmt::define(v, t.into(), loaded.element(0));
-            self.access(&place, AccessKind::Read, None, false, site, vec![define]);
+            self.access(&place, None, false, site, vec![define]);
             return;
         }
         let layout = self.layouts.of(v).clone();
@@ -52,7 +50,7 @@ impl Codegen<'_> {
             of_r(plan.addr), plan.full, of_r(plan.ok), of_r(other), hint, site
         );
         let define = Stmt::define(v, Ty::array(t, n), loaded);
-        self.access(&place, AccessKind::Read, Some(&layout), false, site, vec![define]);
+        self.access(&place, Some(&layout), false, site, vec![define]);
         self.at_hand(v, layout, Regs::of(v));
     }
 
@@ -73,7 +71,7 @@ impl Codegen<'_> {
                 Device::Store; [t, 1u32, 1u32, false];
                 any(addr), false, any(ok), any(value), hint, site
             );
-            self.access(place, AccessKind::Write, None, true, site, vec![store.into()]);
+            self.access(place, None, true, site, vec![store.into()]);
             return;
         }
         let layout = self.store_layout(place, value);
@@ -83,7 +81,7 @@ impl Codegen<'_> {
             Device::Store; [t, layout.regs(), plan.vec, plan.descending];
             of_r(plan.addr), plan.full, of_r(plan.ok), of_r(regs.at(Local::R)), hint, site
         );
-        self.access(place, AccessKind::Write, Some(&layout), true, site, vec![store.into()]);
+        self.access(place, Some(&layout), true, site, vec![store.into()]);
     }
 
     /// The value's home if memory likes it as well, else the layout that memory prefers.
@@ -122,19 +120,10 @@ impl Codegen<'_> {
 
     /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or all load for
     /// themselves: then it is not the same thread that reaches the same element.
-    pub(super) fn access(
-        &mut self,
-        place: &Address,
-        act: AccessKind,
-        layout: Option<&Layout>,
-        once: bool,
-        site: u32,
-        stmts: Vec<Stmt>,
-    ) {
+    pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let access =
-            Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
-        self.node(Node::Access { stmts, access });
+        let key = (place.index().0, layout_key(layout, once && copies));
+        self.node(Node::access(stmts, place.param(), key, site));
     }
 
     /// Byte address of an element.
@@ -252,11 +241,6 @@ impl Codegen<'_> {
             Expr::Call(Call { function: function.into(), generics, args })
         };
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
-        let does = match op {
-            Atomic::Load => AccessKind::Read,
-            Atomic::Store => AccessKind::Write,
-            _ => AccessKind::Update,
-        };
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
@@ -267,10 +251,10 @@ impl Codegen<'_> {
                 self.told(site);
             }
             if !used && !after {
-                self.access(&place, does, None, true, site, vec![act.into()]);
+                self.access(&place, None, true, site, vec![act.into()]);
                 return;
             }
-            self.access(&place, does, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            self.access(&place, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Exchange(Exchange::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
@@ -294,7 +278,7 @@ impl Codegen<'_> {
         }
         let act = call(layout.regs(), plan.addr, plan.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.access(&place, does, Some(&layout), true, site, vec![define]);
+        self.access(&place, Some(&layout), true, site, vec![define]);
         let mut regs = Regs::of(v);
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.

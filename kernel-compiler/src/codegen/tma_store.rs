@@ -13,7 +13,7 @@ use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{ROW, matrix, part};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
-use crate::thread_ir::{AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call};
+use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call};
 
 /// Bytes of a chunk, and chunks of a warpgroup.
 const CHUNK: usize = ROW * GROUP_ROWS;
@@ -250,7 +250,7 @@ impl Codegen<'_> {
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }
         };
-        self.access(place, AccessKind::Write, None, true, site, stmts);
+        self.access(place, None, true, site, stmts);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Types, expressions and statements.
 
-use super::function::Function;
+use super::function::{Effect, Function};
 use super::name::Name;
 use crate::dtype::DType;
-use crate::ir::Precision;
+use crate::ir::{Atomic, Precision};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
@@ -138,6 +138,18 @@ pub struct Call {
     pub function: Function,
     pub generics: Vec<Generic>,
     pub args: Vec<Expr>,
+}
+
+impl Call {
+    /// What the call does: of an atomic, which loads, stores or updates, what its operation does.
+    pub fn effect(&self) -> Effect {
+        let Function::Device(device) = self.function else { return Effect::None };
+        match (device.effect(), self.generics.get(2)) {
+            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::GlobalRead,
+            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::GlobalWrite,
+            (effect, _) => effect,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@
 //! expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the invariants.
 
 mod build;
+pub mod dump;
 pub mod expr;
 pub mod function;
 pub mod name;

@@ -1,6 +1,7 @@
 //! Steps of a thread, and the program that they make.
 
 use super::expr::{Expr, Stmt, Ty};
+use super::function::Effect;
 use super::name::Name;
 use crate::ir::Guard;
 use crate::plan::warp_specialized::TensorMap;
@@ -43,6 +44,20 @@ pub enum Node {
 }
 
 impl Node {
+    /// An access to a parameter; what it does is what the call in it does.
+    pub fn access(stmts: Vec<Stmt>, param: usize, key: (u32, u64), site: u32) -> Node {
+        let mut act = None;
+        stmts.iter().for_each(|s| {
+            s.walk(&mut |e| {
+                if let Expr::Call(c) = e {
+                    act = act.or(AccessKind::of(c.effect()));
+                }
+            })
+        });
+        let act = act.expect("a call that reaches global memory");
+        Node::Access { stmts, access: Access { param, act, key, site } }
+    }
+
     /// The loop's end, under a condition.
     pub fn break_if(cond: Expr) -> Node {
         Node::If { cond, then: vec![Node::Break], other: vec![] }
@@ -69,6 +84,17 @@ pub enum AccessKind {
     Write,
     /// An atomic that reads and writes.
     Update,
+}
+
+impl AccessKind {
+    fn of(effect: Effect) -> Option<AccessKind> {
+        match effect {
+            Effect::GlobalRead => Some(AccessKind::Read),
+            Effect::GlobalWrite => Some(AccessKind::Write),
+            Effect::GlobalUpdate => Some(AccessKind::Update),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
