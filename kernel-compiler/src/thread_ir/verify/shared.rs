@@ -1,6 +1,7 @@
 //! Shared memory: what lies where, and exchanges between their barriers.
 
-use crate::thread_ir::expr::{Call, Exchange, Expr, Literal, Stmt};
+use super::bounds::Bounds;
+use crate::thread_ir::expr::{Call, Exchange, Expr, Generic, Literal, Stmt, Ty};
 use crate::thread_ir::function::{Counted, Effect};
 use crate::thread_ir::name::{Name, Ring};
 use crate::thread_ir::node::{ConstValue, Lowered, Node};
@@ -11,7 +12,7 @@ type Checked = Result<(), String>;
 
 pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
-    let mut cx = Exchanges { bytes: lowered.exchange_bytes, exits: vec![] };
+    let mut cx = Exchanges { bytes: lowered.exchange_bytes, bounds: Bounds::new(lowered), exits: vec![] };
     cx.nodes(&lowered.body, &mut State::default())
 }
 
@@ -102,6 +103,7 @@ impl State {
 
 struct Exchanges {
     bytes: usize,
+    bounds: Bounds,
     /// States at the `break`s and `continue`s of the loops around, innermost last.
     exits: Vec<[State; 2]>,
 }
@@ -193,6 +195,10 @@ impl Exchanges {
         if range.end > self.bytes {
             return Err(format!("an exchange in bytes {range:?} is beyond the {} of all exchanges", self.bytes));
         }
+        let last = self.last_byte(c).ok_or("an offset in an exchange's buffer has no bound")?;
+        if last >= buffer.1 as u64 {
+            return Err(format!("an exchange in bytes {range:?} reaches its byte {last}"));
+        }
         if c.effect() == Effect::SharedWrite {
             if state.loaded.iter().any(overlaps) {
                 return Err(format!("bytes {range:?} are stored to while other threads may still load from them"));
@@ -209,6 +215,16 @@ impl Exchanges {
         }
         state.loaded.insert(buffer);
         Ok(())
+    }
+}
+
+impl Exchanges {
+    /// The last byte of its buffer that an access may reach.
+    fn last_byte(&self, c: &Call) -> Option<u64> {
+        let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
+            return None;
+        };
+        Some(self.bounds.of(&offset.body)?.most + element.size() as u64 - 1)
     }
 }
 

@@ -225,6 +225,27 @@ fn exchanges_stay_within_their_bytes() {
 }
 
 #[test]
+fn accesses_stay_within_their_buffer() {
+    let table = Const { name: Name::Table(0), value: ConstValue::Table(Ty::U32, vec![0, 512]) };
+    let at = |offset: Expr| {
+        let at = Expr::Exchange(Exchange::Placed { offset: 0, bytes: 1024 }) + offset;
+        let store = call!(Device::SharedStore; [DType::U16, 2u32, 1u32]; closure([Local::R], at), 0);
+        Lowered { consts: vec![vec![table.clone()]], exchange_bytes: 1024, ..program(vec![store.into()]) }
+    };
+    let of_thread = |mask: u32| ((Name::Tid & mask).group() << 1).group();
+    let by_register = || Expr::from(Name::Table(0)).element(Local::R);
+    accepts(&at((of_thread(255) ^ by_register()).group()));
+    // A bit that goes to two places.
+    accepts(&at(((Name::Tid >> 7 & 1).group() * 768) ^ of_thread(127)));
+    refuses(&at((Name::Tid >> 7 & 3).group() * 768), "reaches its byte");
+    refuses(&at((of_thread(255) + by_register()).group() + 2), "reaches its byte 1025");
+    refuses(&at((of_thread(511) ^ by_register()).group() + 512), "reaches its byte");
+    refuses(&at(tid() * 4), "reaches its byte 1533");
+    refuses(&at(Expr::from(Value(0))), "`v0` is used");
+    refuses(&at(call!(Device::ClusterRank;)), "has no bound");
+}
+
+#[test]
 fn an_exchange_is_awaited_before_it_is_loaded() {
     refuses_body(vec![store(0, 64), load(0, 64)], "loaded from before all threads have stored");
     refuses_body(vec![barrier(), load(0, 64)], "loaded from before all threads have stored");
