@@ -1,8 +1,8 @@
 //! Features of lowered code: which passes, device steps and element types an instance takes. Tests on the emulated SM
 //! run a set of instances that [covers](cover) all features, not all instances.
 //!
-//! Features are read from the nodes of the lowered code itself, so that a new step or a new element type is a new feature without an
-//! entry in a list.
+//! Features are read from the nodes of the lowered code itself, so that a new step or a new element type is a new
+//! feature without an entry in a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,8 @@ fn calls(lowered: &Lowered) -> Features {
     out
 }
 
-/// A call by those of its generic arguments that are element types or flags, and whether an access is wider than an element.
+/// A call by those of its generic arguments that are element types or flags, and whether an access is wider than an
+/// element.
 fn feature(device: Device, call: &Call) -> String {
     let mut kept: Vec<String> = vec![];
     for g in &call.generics {

@@ -1,9 +1,9 @@
 //! Phase 6, schedule: gives every exchange its place in shared memory, and puts barriers where threads must wait.
 //!
 //! An exchange is store, barrier, load. Before its store another barrier is needed if some thread may still be loading
-//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses to
-//! one parameter that the program both reads and writes are kept in order across threads by barriers as well, except where
-//! the same thread reaches the same element.
+//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses
+//! to one parameter that the program both reads and writes are kept in order across threads by barriers as well, except
+//! where the same thread reaches the same element.
 
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Node};

@@ -13,7 +13,8 @@ use crate::plan::warp_specialized::{FusedStore, TensorMap};
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
 
-/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.
+/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone
+/// else.
 pub(super) fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
     t.size() == 2 && home.pairs().is_some()
 }

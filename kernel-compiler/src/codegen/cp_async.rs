@@ -17,7 +17,8 @@ struct Copies {
 }
 
 impl Codegen<'_> {
-    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was read before these.
+    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was
+    /// read before these.
     pub(super) fn staged(&mut self, s: &ir::Stmt) {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&s.id];
@@ -137,8 +138,8 @@ impl Codegen<'_> {
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());
     }
 
-    /// Offset in shared memory, from `base`, of any slot: elements lie at `place`, bases over the bits of their flat index. The
-    /// constants that no bit of the thread reaches are added, to end up in instructions.
+    /// Offset in shared memory, from `base`, of any slot: elements lie at `place`, bases over the bits of their flat
+    /// index. The constants that no bit of the thread reaches are added, to end up in instructions.
     pub(super) fn shared_place(
         &mut self,
         base: Expr,
@@ -173,8 +174,8 @@ impl Codegen<'_> {
         self.shared_place(base, &tile.place, threads, slots, element)
     }
 
-    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth are
-    /// together in these.
+    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth
+    /// are together in these.
     pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
         let (f, ahead, site) = (self.f, self.ahead, self.site(self.f.values[d.0 as usize].span));
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };

@@ -163,7 +163,8 @@ impl Codegen<'_> {
             let along = Local::K / per_row * per_box;
             (base + first * row + along + Local::K % per_row * 32, matrix(16))
         } else {
-            // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of the box as it is deep.
+            // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of
+            // the box as it is deep.
             let step = depth_rows(size) * row;
             (base + first * size / row * per_box + Local::K * step, matrix(per_box))
         }

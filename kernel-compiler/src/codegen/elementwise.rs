@@ -72,7 +72,8 @@ impl Codegen<'_> {
                 let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at(Local::R));
                 let args = vec![mask.each.at(Local::R), chosen.clone(), other];
                 let each_of = each(elementwise(f.op(v), f.ty(v).dtype, None, args));
-                // LLVM would choose for each element after all if the other arm did nothing that must not be done in vain.
+                // LLVM would choose for each element after all if the other arm did nothing that must not be done in
+                // vain.
                 let kept = Stmt::Expr(call!(Device::Opaque; true));
                 Expr::If {
                     cond: Box::new(mask.all),
@@ -93,7 +94,8 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes few comparisons to say instead of one and a choice an element.
+    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes
+    /// few comparisons to say instead of one and a choice an element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
         const MANY: usize = 16;
         let compares = self.layouts.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
@@ -105,7 +107,8 @@ impl Codegen<'_> {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else; where memory is the limit it is no gain.
+            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else;
+            // where memory is the limit it is no gain.
             (Op::Cast(_), Some(from))
                 if (self.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()

@@ -118,8 +118,8 @@ impl Codegen<'_> {
         if suits { home } else { best }
     }
 
-    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or all load for
-    /// themselves: then it is not the same thread that reaches the same element.
+    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or
+    /// all load for themselves: then it is not the same thread that reaches the same element.
     pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
         let key = (place.index().0, layout_key(layout, once && copies));

@@ -1,6 +1,6 @@
-//! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once and
-//! its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values that
-//! LLVM merges, and comparisons of indices are of 32 bits and with constants ([`predicates`](super::predicates)).
+//! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once
+//! and its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values
+//! that LLVM merges, and comparisons of indices are of 32 bits and with constants ([`predicates`](super::predicates)).
 
 use crate::codegen::affine::Affine;
 use crate::codegen::context::{Codegen, Regs};

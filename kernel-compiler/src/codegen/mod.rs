@@ -1,8 +1,8 @@
-//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose exchanges between
-//! threads [`barriers`] then gives shared memory and barriers.
+//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose
+//! exchanges between threads [`barriers`] then gives shared memory and barriers.
 //!
-//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel defines them;
-//! cheap ones on demand, in the layout that asks.
+//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel
+//! defines them; cheap ones on demand, in the layout that asks.
 
 mod affine;
 pub mod barriers;

@@ -38,7 +38,8 @@ pub fn all_of(conditions: impl IntoIterator<Item = Expr>, operator: BinaryOp) ->
     conditions.into_iter().reduce(|all, c| all.binary(operator, c)).unwrap_or(true.into())
 }
 
-/// Whether a thread is the one that acts of those that hold the same elements: they differ in these bits of their number.
+/// Whether a thread is the one that acts of those that hold the same elements: they differ in these bits of their
+/// number.
 pub fn acts(copies: u32) -> Expr {
     if copies == 0 { true.into() } else { (Name::Tid & copies).equals(0) }
 }

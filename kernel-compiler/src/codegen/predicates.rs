@@ -1,5 +1,5 @@
-//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar, computed once,
-//! says how many indices from the first on are inside.
+//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar,
+//! computed once, says how many indices from the first on are inside.
 
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::{Comparison, Limit};
@@ -23,7 +23,8 @@ fn is_near(a: &Affine) -> bool {
 }
 
 impl Codegen<'_> {
-    /// `index < end` for any register where the index counts up from a base that did not wrap: a comparison with a constant.
+    /// `index < end` for any register where the index counts up from a base that did not wrap: a comparison with a
+    /// constant.
     pub(super) fn below(&mut self, index: Value, a: &Affine, end: Name) -> Option<Regs> {
         if !is_near(a) || !self.counts_up(index) {
             return None;
@@ -81,7 +82,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// A comparison of an index with a scalar, another index or what few registers differ in, as [`below`](Self::below); or of all, by a scalar, instead.
+    /// A comparison of an index with a scalar, another index or what few registers differ in, as
+    /// [`below`](Self::below); or of all, by a scalar, instead.
     pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
         let (index, end, or_equal) = match *self.f.op(v) {
             Op::Binary(Binary::Lt, a, b) => (a, b, 0),
@@ -111,7 +113,8 @@ impl Codegen<'_> {
         Some(self.less(&a, end))
     }
 
-    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit of its own.
+    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit
+    /// of its own.
     fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
         let (mut end, mut source) = self.operand_of_shape(end, l)?;
         while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {

@@ -36,7 +36,8 @@ impl Codegen<'_> {
         let (items, combine) = match f.op(v).clone() {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
-                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number, whichever comes first.
+                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number,
+                // whichever comes first.
                 let worst = match (dtype.is_float(), largest) {
                     (true, _) => nan(dtype),
                     (false, true) => call!(Function::Lowest; [dtype];),

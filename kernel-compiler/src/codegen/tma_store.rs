@@ -1,6 +1,7 @@
-//! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows and 128 bytes. Where
-//! tensor maps take the array they are copied out while the next one, or the next tile, is computed, clipped at the array's ends by
-//! the hardware; else by the warps, neighbouring lanes to neighbouring elements.
+//! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows
+//! and 128 bytes. Where tensor maps take the array they are copied out while the next one, or the next tile, is
+//! computed, clipped at the array's ends by the hardware; else by the warps, neighbouring lanes to neighbouring
+//! elements.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::epilogue::Piece;
@@ -35,8 +36,14 @@ impl Codegen<'_> {
         if !self.layouts.is_accumulator(value) || *self.layouts.of(value) != layout {
             return false;
         }
-        // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before it tells others it waits (see `told`).
-        let boxes = self.boxes && !crate::ir::walk::walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if matches!(f.op(*v), Op::Load { place: from, .. } | Op::Atomic { place: from, .. } if from.param() == place.param())));
+        // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before
+        // it tells others it waits (see `told`).
+        let reads = |op: &Op| match op {
+            Op::Load { place: from, .. } | Op::Atomic { place: from, .. } => from.param() == place.param(),
+            _ => false,
+        };
+        let read_again = |s: &ir::Stmt| matches!(&s.kind, StmtKind::Let(v) if reads(f.op(*v)));
+        let boxes = self.boxes && !crate::ir::walk::walk(&f.body).any(read_again);
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
@@ -75,7 +82,8 @@ impl Codegen<'_> {
                 }
             };
             if copied.is_none() {
-                // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have been there.
+                // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have
+                // been there.
                 let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
                 let read = (boxes || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
@@ -110,7 +118,10 @@ impl Codegen<'_> {
     /// Before others are told what this program has stored.
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
-        let copies = |s: &ir::Stmt| matches!(&s.kind, StmtKind::Store { value, block_pointer: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+        let copies = |s: &ir::Stmt| match &s.kind {
+            StmtKind::Store { value, block_pointer: Some(_), .. } => part(f, matrix(f, *value)).is_some(),
+            _ => false,
+        };
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(call!(Device::TmaStoreWait; site));
         }
@@ -157,7 +168,8 @@ impl Codegen<'_> {
         ));
     }
 
-    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take begins at multiples of these.
+    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take
+    /// begins at multiples of these.
     fn write_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
@@ -177,8 +189,8 @@ impl Codegen<'_> {
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
             if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
-        // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows would take the registers of what is
-        // not stored yet.
+        // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows
+        // would take the registers of what is not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
@@ -263,13 +275,14 @@ fn place_of_words(lane: Name, size: usize, boxes: bool) -> Expr {
     // A quad's row, and the pair of words of a lane in it.
     let quad = |swizzled: Expr| of_warp() + bits(2, 7) * 128 + (swizzled.group() << 4).group() + bits(0, 1) * 8;
     match size {
-        // Of 2-byte elements matrices of 8 by 8 are stored: a lane has the address of a row, upper and lower ones take turns.
+        // Of 2-byte elements matrices of 8 by 8 are stored: a lane has the address of a row, upper and lower ones take
+        // turns.
         2 => {
             let swizzled = (bits(0, 7) ^ bits(4, 1)).group() << 4;
             of_warp() + bits(3, 1) * 1024 + bits(0, 7) * 128 + swizzled.group()
         }
-        // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps' swizzle does not
-        // see to.
+        // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps'
+        // swizzle does not see to.
         _ if !boxes => quad(bits(2, 3) << 1 ^ bits(1, 1)),
         _ => quad(bits(2, 7) ^ bits(1, 1)),
     }

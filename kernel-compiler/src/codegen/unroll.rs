@@ -1,8 +1,8 @@
 //! Loops over a range: in rounds of one iteration, or of several where the kernel asks for them.
 //!
-//! An iteration takes its step before its body, so that `continue` needs nothing: `i` is that of the next one. The ways differ in
-//! where it is asked whether there is a next one, and not in which iterations there are: the two roles of a specialised
-//! program may go different ways and still meet in every copy.
+//! An iteration takes its step before its body, so that `continue` needs nothing: `i` is that of the next one. The ways
+//! differ in where it is asked whether there is a next one, and not in which iterations there are: the two roles of a
+//! specialised program may go different ways and still meet in every copy.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;

@@ -1,4 +1,5 @@
-//! A program in two roles: the producer's and the consumers' code around the same operand groups (see [`tma_pipeline`](crate::plan::tma_pipeline)).
+//! A program in two roles: the producer's and the consumers' code around the same operand groups (see
+//! [`tma_pipeline`](crate::plan::tma_pipeline)).
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
@@ -9,7 +10,8 @@ use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pip
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{BinaryOp, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call};
 
-/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may have.
+/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may
+/// have.
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_SHARED_BYTES: usize = 227 << 10;
@@ -127,8 +129,8 @@ pub(super) fn warpgroup_barrier(site: u32) -> Expr {
     call!(Device::GroupBarrier; Expr::from(2) + (Name::Tid >> 7).group(), WARPGROUP, site)
 }
 
-/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are not in the
-/// way of the first copy.
+/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are
+/// not in the way of the first copy.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
     let definition = |n: &Node| match n {
         Node::Line(stmts) => match stmts.first() {
@@ -138,7 +140,8 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
         _ => None,
     };
     let declaration = |n: &Node| matches!(definition(n), Some((Name::Var(_) | Name::FreshVar(_), true, _)));
-    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables are not written yet.
+    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables
+    // are not written yet.
     let value = |n: &&Node| matches!(definition(n), Some((Name::Value(_), false, true)));
     let first =
         |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(value).cloned().collect::<Vec<_>>();
@@ -149,8 +152,8 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
     (both, producer, consumer)
 }
 
-/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy into it:
-/// each is told by a thread of its own.
+/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy
+/// into it: each is told by a thread of its own.
 pub(super) fn empty(ring: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
     let at = mbarrier(Ring::Empty, ring, stage);
     let in_group = Name::Tid % WARPGROUP;
@@ -308,7 +311,8 @@ impl Codegen<'_> {
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
         } else if !meets {
-            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss that phase.
+            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss
+            // that phase.
             self.line(warpgroup_barrier(0));
         }
         let is_late =
@@ -320,8 +324,8 @@ impl Codegen<'_> {
         self.advance(ring);
     }
 
-    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may overwrite what loads, though
-    /// begun before it, have not read yet.
+    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may
+    /// overwrite what loads, though begun before it, have not read yet.
     pub(super) fn threads_have_read(&mut self) {
         self.lines(vec![call!(Device::ProxyFence; 0).into(), warpgroup_barrier(0).into()]);
     }

@@ -12,8 +12,8 @@ use crate::thread_ir::{
 };
 use std::collections::HashMap;
 
-/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of are
-/// [configured](Literal::Configured).
+/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
+/// are [configured](Literal::Configured).
 pub fn body(f: &Func) -> Vec<Node> {
     let a = analyse(f, Assume::Nothing);
     let uses = crate::ir::walk::uses(f);
@@ -170,8 +170,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the same
-    /// block, and no variable it may read changes before.
+    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the
+    /// same block, and no variable it may read changes before.
     fn fuses(&self, v: Value, rest: &[ir::Stmt]) -> bool {
         if self.uses[v.0 as usize] != 1 {
             return false;

@@ -1,5 +1,6 @@
-//! Numbers in CPU functions. Configurations whose functions are the same but for them (the extents of blocks, say) share
-//! one function, which finds them in `p.numbers`: a kernel's functions would else be most of what its crate takes to compile.
+//! Numbers in CPU functions. Configurations whose functions are the same but for them (the extents of blocks, say)
+//! share one function, which finds them in `p.numbers`: a kernel's functions would else be most of what its crate takes
+//! to compile.
 
 use crate::dtype::DType;
 use crate::thread_ir::print;

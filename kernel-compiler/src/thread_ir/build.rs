@@ -1,5 +1,5 @@
-//! How codegen writes nodes: `(x + 1) * Name::Tid`, `Expr::from(table).element(i)`, `call!(Device::Pair; [dtype]; low, high)`,
-//! `Stmt::define(name, ty, value)`. Where an operand needs parentheses the printer sets them; a
+//! How codegen writes nodes: `(x + 1) * Name::Tid`, `Expr::from(table).element(i)`, `call!(Device::Pair; [dtype]; low,
+//! high)`, `Stmt::define(name, ty, value)`. Where an operand needs parentheses the printer sets them; a
 //! [group](super::expr::Expr::Group) is for those that no operator needs.
 
 use super::expr::{BinaryOp, Body, Closure, Expr, Generic, Literal, Method, Stmt, Ty};

@@ -77,8 +77,8 @@ pub enum Literal {
         /// Its suffix.
         dtype: Option<DType>,
     },
-    /// An integer that another configuration of the kernel may have another value of, on the CPU. Without a type it is a
-    /// `usize`.
+    /// An integer that another configuration of the kernel may have another value of, on the CPU. Without a type it is
+    /// a `usize`.
     Configured {
         value: i128,
         dtype: Option<DType>,

@@ -1,5 +1,5 @@
-//! The functions that thread-level code calls, and what each does beside giving a value: the one table that features, the
-//! verifier and the order of accesses read.
+//! The functions that thread-level code calls, and what each does beside giving a value: the one table that features,
+//! the verifier and the order of accesses read.
 
 use crate::ir::{Binary, Unary};
 

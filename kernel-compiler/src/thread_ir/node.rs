@@ -76,8 +76,8 @@ impl From<Expr> for Node {
     }
 }
 
-/// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so at
-/// once.
+/// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so
+/// at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessKind {
     Read,

@@ -443,3 +443,54 @@ impl Display for Local {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread_ir::{Device, call, closure};
+
+    fn tid() -> Expr {
+        Name::Tid.into()
+    }
+
+    #[test]
+    fn operands_that_bind_less_tightly_get_parentheses() {
+        for (e, expected) in [
+            ((tid() + 1) * 2, "(tid + 1) * 2"),
+            (tid() + tid() * 2, "tid + tid * 2"),
+            (tid() - (tid() - 1), "tid - (tid - 1)"),
+            (tid() - tid() - 1, "tid - tid - 1"),
+            (tid() & (tid() & 1), "tid & tid & 1"),
+            ((tid() ^ 1) & 3, "(tid ^ 1) & 3"),
+            ((tid() >> 2 & 3).equals(1), "tid >> 2 & 3 == 1"),
+            (tid().less(1).equals(true), "(tid < 1) == true"),
+            (!(tid().less(1) & true), "!((tid < 1) & true)"),
+            (tid().less(1).or_else(true).and_then(false), "(tid < 1 || true) && false"),
+            ((tid() + 1).wrapping_add(tid() + 1), "(tid + 1).wrapping_add(tid + 1)"),
+            ((tid() + 1).cast(Ty::U64), "(tid + 1) as u64"),
+            (tid().cast(Ty::U64) + 1, "tid as u64 + 1"),
+            ((tid() + 1).element(tid() + 1), "(tid + 1)[tid + 1]"),
+        ] {
+            assert_eq!(e.to_string(), expected);
+        }
+    }
+
+    /// `x as u64 < y` would begin a list of types.
+    #[test]
+    fn a_cast_before_an_opening_angle_is_in_parentheses() {
+        let cast = || tid().cast(Ty::U64);
+        assert_eq!(cast().less(1).to_string(), "(tid as u64) < 1");
+        assert_eq!((cast() << 1).to_string(), "(tid as u64) << 1");
+        assert_eq!((tid() + cast()).less(1).to_string(), "(tid + tid as u64) < 1");
+        assert_eq!(cast().greater(1).to_string(), "tid as u64 > 1");
+    }
+
+    #[test]
+    fn a_register_is_put_into_an_expression_as_it_is_needed() {
+        let pair = call!(Device::OfPair; [DType::F16]; Expr::from(Name::Temporary(1)).element(Expr::Register / 2));
+        assert_eq!(pair.at(Local::R).to_string(), "d::of_pair::<F16>(x1[r / 2])");
+        assert_eq!(pair.at(Local::R + 1).to_string(), "d::of_pair::<F16>(x1[(r + 1) / 2])");
+        let inner = call!(Device::Each; closure([Local::K], Expr::Register + Local::K));
+        assert_eq!(inner.at(3).to_string(), "d::each(|k| 3 + k)");
+    }
+}

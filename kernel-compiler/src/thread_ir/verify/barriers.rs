@@ -1,7 +1,7 @@
 //! All threads that a barrier counts reach it.
 //!
-//! Control flow of the kernel depends on scalars, which all threads hold alike. What depends on the thread's number parts
-//! the threads: roles are ranges of numbers, and all else is unknown, where no barrier may stand.
+//! Control flow of the kernel depends on scalars, which all threads hold alike. What depends on the thread's number
+//! parts the threads: roles are ranges of numbers, and all else is unknown, where no barrier may stand.
 
 use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Stmt, Ty};
 use crate::thread_ir::function::{Counted, Device, Effect, Function};
@@ -145,8 +145,8 @@ impl Barriers {
         found
     }
 
-    /// What a statement defines, if it differs between threads. A scalar of the kernel does not, unless it is made of the
-    /// thread's number itself: what was reduced or loaded is the same for all.
+    /// What a statement defines, if it differs between threads. A scalar of the kernel does not, unless it is made of
+    /// the thread's number itself: what was reduced or loaded is the same for all.
     fn note(&mut self, s: &Stmt) {
         let Stmt::Let { name, ty, value, .. } = s else { return };
         let scalar = matches!((name, ty), (Name::Value(_), Some(Ty::Scalar(_))));

@@ -2,7 +2,8 @@
 
 use crate::thread_ir::expr::{BinaryOp, Exchange, Expr, Literal, Stmt};
 use crate::thread_ir::name::Name;
-use crate::thread_ir::node::{ConstValue, Lowered};
+use crate::thread_ir::node::{ConstValue, Lowered, Node};
+use crate::thread_ir::walk::walk;
 use std::collections::HashMap;
 
 /// The greatest number that an expression may be, and the bits that it may have.
@@ -48,14 +49,24 @@ impl Bounds {
             };
             out.names.insert(c.name, upper);
         }
-        for s in &lowered.prologue {
-            if let Stmt::Let { name: name @ Name::ThreadPart(_), value: Some(e), .. } = s
-                && let Some(upper) = out.of(e)
-            {
-                out.names.insert(*name, upper);
+        lowered.prologue.iter().for_each(|s| out.note(s));
+        walk(&lowered.body, &mut |n| {
+            if let Node::Line(stmts) = n {
+                stmts.iter().for_each(|s| out.note(s));
             }
-        }
+        });
         out
+    }
+
+    /// Roles may have different parts of one name.
+    fn note(&mut self, s: &Stmt) {
+        if let Stmt::Let { name: name @ Name::ThreadPart(_), value: Some(e), .. } = s
+            && let Some(upper) = self.of(e)
+        {
+            let before = self.names.get(name).copied().unwrap_or(Upper::exactly(0));
+            let either = Upper { most: upper.most.max(before.most), bits: upper.bits | before.bits };
+            self.names.insert(*name, either);
+        }
     }
 
     /// Of an offset; an exchange's buffer begins at zero. None where an operand is not known.

@@ -2,7 +2,7 @@
 
 use crate::thread_ir::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
 use crate::thread_ir::function::{Device, Function};
-use crate::thread_ir::name::Name;
+use crate::thread_ir::name::{Name, Ring};
 use crate::thread_ir::node::{Lowered, Node};
 use std::collections::{HashMap, HashSet};
 
@@ -41,8 +41,9 @@ impl Names {
             return Err(format!("`{name}` is defined, but stands for something already"));
         }
         let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
-        // Locals of a few lines may hide others.
-        if before.is_some() && !again && !matches!(name, Name::Local(_)) {
+        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of its own.
+        let may_hide = matches!(name, Name::Local(_) | Name::Ring(Ring::Used | Ring::Late, _));
+        if before.is_some() && !again && !may_hide {
             return Err(format!("`{name}` is defined twice in a block"));
         }
         Ok(())

@@ -16,8 +16,8 @@ pub fn verify(lowered: &Lowered) -> Checked {
     cx.nodes(&lowered.body, &mut State::default())
 }
 
-/// What the constants name is within the program's bytes, and nothing is in two places. Circular buffers that begin at the same
-/// byte are used one after another.
+/// What the constants name is within the program's bytes, and nothing is in two places. Circular buffers that begin at
+/// the same byte are used one after another.
 fn places(lowered: &Lowered) -> Checked {
     let words: BTreeMap<Name, usize> = lowered
         .consts
