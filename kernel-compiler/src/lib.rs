@@ -1,7 +1,8 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`] → [`emit`].
+//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`], which makes
+//! [`thread_ir`] → [`emit`].
 
 pub mod analysis;
 pub mod codegen;
@@ -20,6 +21,7 @@ pub mod passes;
 pub mod plan;
 pub mod remarks;
 mod show;
+pub mod thread_ir;
 pub mod variant;
 
 use diag::Diagnostics;

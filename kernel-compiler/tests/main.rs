@@ -17,3 +17,4 @@ mod ranges;
 mod remarks;
 mod snapshots;
 mod text_form;
+mod thread_ir;

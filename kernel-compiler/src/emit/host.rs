@@ -3,7 +3,6 @@
 
 use super::numbers::{Use, share};
 use super::{config_id, cpu, entry_name, grid, types_id};
-use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::dtype::DType;
@@ -12,6 +11,7 @@ use crate::front::ast::{self, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
+use crate::thread_ir::Lowered;
 use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -215,7 +215,7 @@ impl Code {
                 unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
             });
         }
-        let numbers = of.numbers.iter().map(|n| parse(n));
+        let numbers = of.numbers.iter().map(|n| parse(&n.text()));
         quote! { __k::CpuCode { run: #cpu_fn, numbers: &[#(#numbers as u64),*] } }
     }
 }
