@@ -7,16 +7,40 @@
 
 use super::{Entry, entries, none, sources};
 use kernel_compiler::dtype::DType;
-use kernel_compiler::thread_ir::{Call, Device, Expr, Function, Generic, Literal, Lowered, Ty};
+use kernel_compiler::thread_ir::{
+    BinaryOp, Call, ConstValue, Device, Effect, Expr, Function, Generic, Literal, Lowered, Ty,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of instructions, with their immediates.
 type Facts = BTreeSet<String>;
 
-fn number(g: &Generic) -> Option<usize> {
+/// A number that is known when the program is compiled.
+fn constant(program: &Lowered, e: &Expr) -> Option<i128> {
+    match e {
+        Expr::Literal(Literal::Int { value, .. }) => Some(*value),
+        Expr::Name(name) => program.consts.iter().flatten().find(|c| c.name == *name).and_then(|c| match c.value {
+            ConstValue::Word(n) => i128::try_from(n).ok(),
+            _ => None,
+        }),
+        Expr::Group(e) => constant(program, e),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (constant(program, a)?, constant(program, b)?);
+            match op {
+                BinaryOp::Add => Some(a + b),
+                BinaryOp::Sub => Some(a - b),
+                BinaryOp::Mul => Some(a * b),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn number(program: &Lowered, g: &Generic) -> Option<usize> {
     match g {
         Generic::Number(n) => Some(*n),
-        Generic::Expr(Expr::Literal(Literal::Int { value, .. })) => usize::try_from(*value).ok(),
+        Generic::Expr(e) => usize::try_from(constant(program, e)?).ok(),
         _ => None,
     }
 }
@@ -69,7 +93,6 @@ fn is_relaxed(c: &Call) -> bool {
 fn atomic(c: &Call) -> &'static str {
     let device = |f: Device| c.function == Function::Device(f);
     let effect = c.effect();
-    use kernel_compiler::thread_ir::Effect;
     let relaxed = is_relaxed(c);
     match effect {
         Effect::GlobalRead if device(Device::Atomic) => {
@@ -112,7 +135,7 @@ fn expected(program: &Lowered) -> Facts {
         });
         match device {
             Device::Wgmma | Device::WgmmaRa => {
-                let (a, n) = (dtype(&g[0]).expect("a type"), number(&g[3]).expect("columns"));
+                let (a, n) = (dtype(&g[0]).expect("a type"), number(program, &g[3]).expect("columns"));
                 let transposed: Vec<bool> = g.iter().filter_map(flag).collect();
                 add(wgmma(a, n, &transposed));
                 let (first, last, wait) = chain.expect("a chain");
@@ -126,12 +149,16 @@ fn expected(program: &Lowered) -> Facts {
                     add("wgmma.wait_group 0".into());
                 }
             }
-            Device::WgmmaDone => add(format!("wgmma.wait_group {}", number(&g[2]).expect("a number of groups"))),
+            Device::WgmmaDone => {
+                add(format!("wgmma.wait_group {}", number(program, &g[2]).expect("a number of groups")))
+            }
             Device::WgmmaWaitPrevious => add("wgmma.wait_group 1".into()),
-            Device::CpAsyncWait => add(format!("cp.async.wait_group {}", number(&g[0]).expect("a number of groups"))),
+            Device::CpAsyncWait => {
+                add(format!("cp.async.wait_group {}", number(program, &g[0]).expect("a number of groups")))
+            }
             Device::CpAsyncCommit => add("cp.async.commit_group".into()),
             Device::TmaStoreWaitRead => {
-                add(format!("cp.async.bulk.wait_group.read {}", number(&g[0]).expect("a number of groups")))
+                add(format!("cp.async.bulk.wait_group.read {}", number(program, &g[0]).expect("a number of groups")))
             }
             Device::TmaStoreWait => add("cp.async.bulk.wait_group 0".into()),
             Device::ProxyFence => add("fence.proxy.async.shared::cta".into()),
@@ -144,7 +171,7 @@ fn expected(program: &Lowered) -> Facts {
             Device::MbarrierArriveAt => add("mbarrier.arrive of a predicate, in the cluster".into()),
             Device::SetRegisters => {
                 let way = if flag(&g[0]).expect("a flag") { "inc" } else { "dec" };
-                add(format!("setmaxnreg.{way} {}", number(&g[1]).expect("registers")));
+                add(format!("setmaxnreg.{way} {}", number(program, &g[1]).expect("registers")));
             }
             Device::Atomic | Device::AtomicCas => {
                 // Bytes, and what the hardware lacks, are exchanged: by words that are read first.
