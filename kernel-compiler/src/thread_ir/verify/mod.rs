@@ -1,6 +1,6 @@
 //! Invariants of a lowered program.
 //!
-//! - [`names`]: a name is defined once in a block, and before its use. A constant expression has no register left open,
+//! - [`names`]: a name is defined once in a block, and before its use. No expression has its register left open,
 //!   an exchange has its place. What is assigned is a variable.
 //! - [`barriers`]: all threads that a barrier counts reach it.
 //! - [`shared`]: accesses to exchange buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
@@ -14,6 +14,8 @@ mod shared;
 mod tests;
 
 use super::node::Lowered;
+
+pub use names::verify_cpu;
 
 /// The first rule that a program breaks.
 pub fn verify(lowered: &Lowered) -> Result<(), String> {

@@ -6,19 +6,30 @@ use crate::thread_ir::name::{Name, Ring};
 use crate::thread_ir::node::{Lowered, Node};
 use std::collections::{HashMap, HashSet};
 
-pub fn verify(lowered: &Lowered) -> Result<(), String> {
-    let mut cx = Names { maps: lowered.maps.len(), consts: HashSet::new(), scopes: vec![HashMap::new()], loops: 0 };
+pub fn verify(lowered: &Lowered) -> Checked {
+    let mut cx = Names { maps: lowered.maps.len(), ..Names::default() };
     for c in lowered.consts.iter().flatten() {
         if !cx.consts.insert(c.name) {
             return Err(format!("the constant `{}` is defined twice", c.name));
         }
     }
-    cx.stmts(&lowered.prologue)?;
-    cx.nodes(&lowered.body)
+    cx.scoped(|cx| {
+        cx.stmts(&lowered.prologue)?;
+        cx.nodes(&lowered.body)
+    })
 }
 
+/// The same of a function of the CPU.
+pub fn verify_cpu(body: &[Node]) -> Checked {
+    let given = [Name::Program, Name::ProgramId, Name::Grid, Name::Words, Name::Numbers];
+    let mut cx = Names { consts: HashSet::from(given), ..Names::default() };
+    cx.scoped(|cx| cx.nodes(body))
+}
+
+#[derive(Default)]
 struct Names {
     maps: usize,
+    /// What is defined outside of the function's body.
     consts: HashSet<Name>,
     /// What is defined, innermost block last, and whether it can be assigned to.
     scopes: Vec<HashMap<Name, bool>>,

@@ -1,6 +1,6 @@
 //! Broken programs, one or more for each rule. A test fails where its rule is gone.
 
-use super::verify;
+use super::{verify, verify_cpu};
 use crate::dtype::DType;
 use crate::ir::{Value, Var};
 use crate::thread_ir::{
@@ -68,6 +68,16 @@ fn a_name_is_defined_before_its_use() {
     refuses_body(vec![reads_its_own.into()], "`k` is used");
     let in_generic = call!(Device::CpAsyncWait; [Generic::Expr(Name::Ring(Ring::Stages, 0).into())]; 0);
     refuses_body(vec![in_generic.into()], "`STAGES0` is used");
+}
+
+#[test]
+fn names_of_cpu_functions_follow_the_same_rules() {
+    let word = Expr::from(Name::Words).element(0);
+    assert_eq!(verify_cpu(&[define(0, word)]), Ok(()));
+    let message = verify_cpu(&[define(1, Value(0))]).expect_err("a broken function");
+    assert!(message.contains("`v0` is used"), "{message}");
+    // The grid is not known to threads by that name.
+    refuses_body(vec![define(0, Name::Grid)], "is used, but not defined before");
 }
 
 #[test]
