@@ -52,7 +52,8 @@ impl Names {
             return Err(format!("`{name}` is defined, but stands for something already"));
         }
         let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
-        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of its own.
+        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of
+        // its own.
         let may_hide = matches!(name, Name::Local(_) | Name::Ring(Ring::Used | Ring::Late, _));
         if before.is_some() && !again && !may_hide {
             return Err(format!("`{name}` is defined twice in a block"));
@@ -87,8 +88,7 @@ impl Names {
 
     fn node(&mut self, n: &Node) -> Checked {
         match n {
-            Node::Line(stmts) => self.stmts(stmts),
-            Node::Access { .. } => Err("an access is left without its place in the order of accesses".into()),
+            Node::Line(stmts) | Node::Access { stmts, .. } => self.stmts(stmts),
             Node::Exchange { .. } => Err("an exchange is left without its place in shared memory".into()),
             Node::If { cond, then, other } => {
                 self.expr(cond)?;
