@@ -43,7 +43,7 @@ fn when(then: Vec<Node>) -> Node {
 /// The scheduled program in one line; `|` is a barrier.
 fn text(nodes: &[Node]) -> String {
     let each = nodes.iter().map(|n| match n {
-        Node::Line(stmts) => stmts.iter().map(statement).collect(),
+        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().map(statement).collect(),
         Node::Barrier { .. } => "|".into(),
         Node::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
         Node::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),

@@ -112,7 +112,7 @@ impl Scheduler {
                     }
                     state.accesses.insert((access.param, access.act, Some(access.key)));
                 }
-                out.push(Node::Line(stmts));
+                out.push(Node::Access { stmts, access });
             }
             Node::Barrier { site } => {
                 state.barrier();

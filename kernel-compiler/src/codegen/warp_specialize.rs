@@ -133,7 +133,7 @@ pub(super) fn warpgroup_barrier(site: u32) -> Expr {
 /// not in the way of the first copy.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
     let definition = |n: &Node| match n {
-        Node::Line(stmts) => match stmts.first() {
+        Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.first() {
             Some(Stmt::Let { name, mutable, ty, .. }) => Some((*name, *mutable, ty.is_some())),
             _ => None,
         },

@@ -10,6 +10,7 @@ use crate::ir::{self, Address, Atomic, Binary, Combine, Func, Op, StmtKind, Valu
 use crate::thread_ir::{
     BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
 };
+use crate::thread_ir::{print, verify::verify_cpu};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
@@ -23,7 +24,13 @@ pub fn body(f: &Func) -> Vec<Node> {
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
     }
     cx.block(&f.body);
-    cx.blocks.pop().expect("the body")
+    let body = cx.blocks.pop().expect("the body");
+    if cfg!(debug_assertions)
+        && let Err(e) = verify_cpu(&body)
+    {
+        panic!("the CPU function is wrong: {e}\n{}", print::body(&body));
+    }
+    body
 }
 
 /// Elementwise work of more nodes gets a tile of its own.

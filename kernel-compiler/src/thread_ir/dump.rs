@@ -30,11 +30,7 @@ fn nodes(body: &[Node], depth: usize, out: &mut String) -> fmt::Result {
 fn node(n: &Node, depth: usize, out: &mut String) -> fmt::Result {
     let pad = "    ".repeat(depth);
     match n {
-        Node::Line(stmts) => stmts.iter().try_for_each(|s| stmt(s, depth, out)),
-        Node::Access { stmts, access } => {
-            writeln!(out, "{pad}access to parameter {}: {:?}", access.param, access.act)?;
-            stmts.iter().try_for_each(|s| stmt(s, depth + 1, out))
-        }
+        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().try_for_each(|s| stmt(s, depth, out)),
         Node::Exchange { bytes, store, load, .. } => {
             writeln!(out, "{pad}exchange of {bytes} bytes: store")?;
             store.iter().try_for_each(|s| stmt(s, depth + 1, out))?;

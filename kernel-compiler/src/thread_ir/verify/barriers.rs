@@ -40,11 +40,11 @@ impl Barriers {
     fn nodes(&mut self, nodes: &[Node], here: Threads) -> Checked {
         for (i, n) in nodes.iter().enumerate() {
             match n {
-                Node::Line(stmts) => {
+                Node::Line(stmts) | Node::Access { stmts, .. } => {
                     let ends = matches!(nodes.get(i + 1), Some(Node::Return));
                     stmts.iter().try_for_each(|s| self.stmt(s, here, ends))?;
                 }
-                Node::Access { .. } | Node::Exchange { .. } => {}
+                Node::Exchange { .. } => {}
                 Node::Barrier { .. } => self.counted(Counted::Block, None, here, false)?,
                 Node::If { cond, then, other } => {
                     let (then_here, other_here) = self.parts(cond, here);

@@ -6,19 +6,30 @@ use crate::thread_ir::name::{Name, Ring};
 use crate::thread_ir::node::{Lowered, Node};
 use std::collections::{HashMap, HashSet};
 
-pub fn verify(lowered: &Lowered) -> Result<(), String> {
-    let mut cx = Names { maps: lowered.maps.len(), consts: HashSet::new(), scopes: vec![HashMap::new()], loops: 0 };
+pub fn verify(lowered: &Lowered) -> Checked {
+    let mut cx = Names { maps: lowered.maps.len(), ..Names::default() };
     for c in lowered.consts.iter().flatten() {
         if !cx.consts.insert(c.name) {
             return Err(format!("the constant `{}` is defined twice", c.name));
         }
     }
-    cx.stmts(&lowered.prologue)?;
-    cx.nodes(&lowered.body)
+    cx.scoped(|cx| {
+        cx.stmts(&lowered.prologue)?;
+        cx.nodes(&lowered.body)
+    })
 }
 
+/// The same of a function of the CPU.
+pub fn verify_cpu(body: &[Node]) -> Checked {
+    let given = [Name::Program, Name::ProgramId, Name::Grid, Name::Words, Name::Numbers];
+    let mut cx = Names { consts: HashSet::from(given), ..Names::default() };
+    cx.scoped(|cx| cx.nodes(body))
+}
+
+#[derive(Default)]
 struct Names {
     maps: usize,
+    /// What is defined outside of the function's body.
     consts: HashSet<Name>,
     /// What is defined, innermost block last, and whether it can be assigned to.
     scopes: Vec<HashMap<Name, bool>>,
@@ -41,7 +52,8 @@ impl Names {
             return Err(format!("`{name}` is defined, but stands for something already"));
         }
         let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
-        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of its own.
+        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of
+        // its own.
         let may_hide = matches!(name, Name::Local(_) | Name::Ring(Ring::Used | Ring::Late, _));
         if before.is_some() && !again && !may_hide {
             return Err(format!("`{name}` is defined twice in a block"));
@@ -76,8 +88,7 @@ impl Names {
 
     fn node(&mut self, n: &Node) -> Checked {
         match n {
-            Node::Line(stmts) => self.stmts(stmts),
-            Node::Access { .. } => Err("an access is left without its place in the order of accesses".into()),
+            Node::Line(stmts) | Node::Access { stmts, .. } => self.stmts(stmts),
             Node::Exchange { .. } => Err("an exchange is left without its place in shared memory".into()),
             Node::If { cond, then, other } => {
                 self.expr(cond)?;

@@ -1,10 +1,11 @@
 //! Shared memory: what lies where, and exchanges between their barriers.
 
 use super::bounds::Bounds;
-use crate::thread_ir::expr::{Call, Exchange, Expr, Generic, Literal, Stmt, Ty};
-use crate::thread_ir::function::{Counted, Effect};
+use super::flow::{Flow, State, Step};
+use crate::thread_ir::expr::{Call, Exchange, Expr, Generic, Stmt, Ty};
+use crate::thread_ir::function::Effect;
 use crate::thread_ir::name::{Name, Ring};
-use crate::thread_ir::node::{ConstValue, Lowered, Node};
+use crate::thread_ir::node::{ConstValue, Lowered};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -12,8 +13,13 @@ type Checked = Result<(), String>;
 
 pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
-    let mut cx = Exchanges { bytes: lowered.exchange_bytes, bounds: Bounds::new(lowered), exits: vec![] };
-    cx.nodes(&lowered.body, &mut State::default())
+    let cx = Exchanges { bytes: lowered.exchange_bytes, bounds: Bounds::new(lowered) };
+    let mut visit = |step: Step, state: &mut Buffered| match step {
+        Step::Access(_) => Ok(()),
+        Step::Call(c) => buffer(c)?.map_or(Ok(()), |buffer| cx.access(c, buffer, state)),
+        Step::Stmt(s) => all_are_accesses(s),
+    };
+    Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Buffered::default()))
 }
 
 /// What the constants name is within the program's bytes, and nothing is in two places. Circular buffers that begin at
@@ -67,129 +73,34 @@ type Buffers = BTreeSet<(usize, usize)>;
 
 /// What threads may have done with exchange buffers on some way here.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct State {
+struct Buffered {
     /// Stored to and loaded from since the last barrier.
     stored: Buffers,
     loaded: Buffers,
     /// What all threads have stored, on every way here, and nothing else has overwritten.
     ready: Buffers,
-    /// No way leads here.
-    dead: bool,
 }
 
-impl State {
+impl State for Buffered {
     fn barrier(&mut self) {
         self.loaded.clear();
         self.ready.extend(std::mem::take(&mut self.stored));
     }
 
-    fn join(&mut self, o: &State) {
-        if o.dead {
-            return;
-        }
-        if self.dead {
-            *self = o.clone();
-            return;
-        }
+    fn join(&mut self, o: &Self) {
         self.stored.extend(&o.stored);
         self.loaded.extend(&o.loaded);
         self.ready.retain(|b| o.ready.contains(b));
-    }
-
-    fn end(&mut self) {
-        *self = State { dead: true, ..State::default() };
     }
 }
 
 struct Exchanges {
     bytes: usize,
     bounds: Bounds,
-    /// States at the `break`s and `continue`s of the loops around, innermost last.
-    exits: Vec<[State; 2]>,
 }
 
 impl Exchanges {
-    fn nodes(&mut self, nodes: &[Node], state: &mut State) -> Checked {
-        nodes.iter().try_for_each(|n| self.node(n, state))
-    }
-
-    fn node(&mut self, n: &Node, state: &mut State) -> Checked {
-        match n {
-            Node::Line(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, state)),
-            Node::Access { .. } | Node::Exchange { .. } => Ok(()),
-            Node::Barrier { .. } => {
-                state.barrier();
-                Ok(())
-            }
-            Node::If { then, other, .. } => {
-                let mut otherwise = state.clone();
-                self.nodes(then, state)?;
-                self.nodes(other, &mut otherwise)?;
-                state.join(&otherwise);
-                Ok(())
-            }
-            Node::Loop { body } => self.looped(body, state),
-            Node::Block { body } => self.nodes(body, state),
-            Node::Break | Node::Continue => {
-                let exits = self.exits.last_mut().expect("in a loop");
-                exits[usize::from(matches!(n, Node::Continue))].join(state);
-                state.end();
-                Ok(())
-            }
-            Node::Return => {
-                state.end();
-                Ok(())
-            }
-        }
-    }
-
-    /// Around again with what an iteration leaves behind, until that is nothing new.
-    fn looped(&mut self, body: &[Node], state: &mut State) -> Checked {
-        let dead = || State { dead: true, ..State::default() };
-        let mut entry = state.clone();
-        loop {
-            self.exits.push([dead(), dead()]);
-            let mut at = entry.clone();
-            self.nodes(body, &mut at)?;
-            let [breaks, continues] = self.exits.pop().expect("pushed");
-            at.join(&continues);
-            let mut again = entry.clone();
-            again.join(&at);
-            if again == entry {
-                *state = breaks;
-                return Ok(());
-            }
-            entry = again;
-        }
-    }
-
-    fn stmt(&mut self, s: &Stmt, state: &mut State) -> Checked {
-        let mut steps = vec![];
-        let mut places = 0;
-        s.walk(&mut |e| match e {
-            Expr::Call(c) => steps.push(c),
-            Expr::Exchange(_) => places += 1,
-            _ => {}
-        });
-        for c in steps {
-            match c.effect() {
-                Effect::Barrier(counted) if meets(counted, c) => state.barrier(),
-                Effect::SharedWrite | Effect::SharedRead => {
-                    let Some(buffer) = buffer(c)? else { continue };
-                    places -= 1;
-                    self.access(c, buffer, state)?;
-                }
-                _ => {}
-            }
-        }
-        if places > 0 {
-            Err(format!("the buffer of an exchange is neither stored to nor loaded from: {s}"))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn access(&self, c: &Call, buffer: (usize, usize), state: &mut State) -> Checked {
+    fn access(&self, c: &Call, buffer: (usize, usize), state: &mut Buffered) -> Checked {
         let bytes = |(offset, bytes): (usize, usize)| offset..offset + bytes;
         let (range, overlaps) = (bytes(buffer), |b: &(usize, usize)| overlap(&bytes(*b), &bytes(buffer)));
         if range.end > self.bytes {
@@ -228,8 +139,11 @@ impl Exchanges {
     }
 }
 
-/// The exchange buffer that a step goes to.
+/// The exchange buffer that a call of an access to shared memory goes to.
 fn buffer(c: &Call) -> Result<Option<(usize, usize)>, String> {
+    if !matches!(c.effect(), Effect::SharedWrite | Effect::SharedRead) {
+        return Ok(None);
+    }
     let mut found = vec![];
     c.args[0].walk(&mut |e| {
         if let Expr::Exchange(Exchange::Placed { offset, bytes }) = e {
@@ -243,7 +157,17 @@ fn buffer(c: &Call) -> Result<Option<(usize, usize)>, String> {
     }
 }
 
-/// Whether the threads that exchange meet there: not at the barriers of single warpgroups.
-fn meets(counted: Counted, c: &Call) -> bool {
-    counted != Counted::Named || matches!(c.args[0], Expr::Literal(Literal::Int { .. }))
+/// Whether buffers of exchanges are nothing but the places of accesses.
+fn all_are_accesses(s: &Stmt) -> Checked {
+    let (mut buffers, mut accesses) = (0, 0);
+    s.walk(&mut |e| match e {
+        Expr::Exchange(_) => buffers += 1,
+        Expr::Call(c) => accesses += usize::from(matches!(buffer(c), Ok(Some(_)))),
+        _ => {}
+    });
+    if buffers == accesses {
+        Ok(())
+    } else {
+        Err(format!("the buffer of an exchange is neither stored to nor loaded from: {s}"))
+    }
 }

@@ -1,8 +1,8 @@
 //! Broken programs, one or more for each rule. A test fails where its rule is gone.
 
-use super::verify;
+use super::{verify, verify_cpu};
 use crate::dtype::DType;
-use crate::ir::{Value, Var};
+use crate::ir::{Atomic, Value, Var};
 use crate::thread_ir::{
     BinaryOp, Const, ConstValue, Device, Exchange, Expr, Generic, Local, Lowered, Name, Node, Ring, Stmt, Ty, call,
     closure,
@@ -71,6 +71,16 @@ fn a_name_is_defined_before_its_use() {
 }
 
 #[test]
+fn names_of_cpu_functions_follow_the_same_rules() {
+    let word = Expr::from(Name::Words).element(0);
+    assert_eq!(verify_cpu(&[define(0, word)]), Ok(()));
+    let message = verify_cpu(&[define(1, Value(0))]).expect_err("a broken function");
+    assert!(message.contains("`v0` is used"), "{message}");
+    // The grid is not known to threads by that name.
+    refuses_body(vec![define(0, Name::Grid)], "is used, but not defined before");
+}
+
+#[test]
 fn a_name_ends_with_its_block() {
     for block in [
         when(true.into(), vec![define(0, 1)]),
@@ -116,8 +126,6 @@ fn nothing_is_left_open() {
     refuses_body(vec![define(0, Expr::Exchange(Exchange::Unplaced))], "has no place");
     let exchange = Node::Exchange { bytes: 8, store: vec![], load: vec![], site: 0 };
     refuses_body(vec![exchange], "an exchange is left");
-    let load = call!(Device::Load; [DType::F32, 1u32, 1u32, false]; 0);
-    refuses_body(vec![Node::access(vec![load.into()], 0, (0, 0), 0)], "an access is left");
 }
 
 #[test]
@@ -202,6 +210,39 @@ fn threads_leave_together() {
     refuses_body(jump(Node::Break), "leave it, or its iteration, alone");
     refuses_body(jump(Node::Continue), "leave it, or its iteration, alone");
     refuses_body(vec![when(tid().less(7), vec![Node::Return])], "some threads leave the program alone");
+}
+
+// --- accesses to global memory ---
+
+/// An access of a parameter's element.
+fn access(device: Device, param: usize, element: u64) -> Node {
+    let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
+    Node::access(vec![call.into()], param, (0, element), 0)
+}
+
+#[test]
+fn accesses_of_one_parameter_are_in_order() {
+    let (read, write) = (|i| access(Device::Load, 0, i), |i| access(Device::Store, 0, i));
+    let update = |i| access(Device::Atomic, 0, i);
+    accepts(&program(vec![read(1), write(1), write(1), read(1)]));
+    accepts(&program(vec![read(0), barrier(), write(1), named(1, THREADS), update(2), update(3)]));
+    accepts(&program(vec![read(0), access(Device::Store, 1, 1)]));
+    refuses_body(vec![read(0), write(1)], "no barrier stands between a Read and a Write of parameter 0");
+    refuses_body(vec![write(0), read(1)], "between a Write and a Read");
+    refuses_body(vec![write(0), update(1)], "between a Write and a Update");
+    let branch = vec![define(0, 1), when(Value(0).into(), vec![write(0)]), read(1)];
+    refuses_body(branch, "between a Write and a Read");
+    // The next iteration reaches other elements.
+    refuses_body(vec![Node::Loop { body: vec![read(0), write(0)] }], "between a Write and a Read");
+    accepts(&program(vec![Node::Loop { body: vec![barrier(), read(0), write(0)] }]));
+    let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    refuses_body(vec![read(0), of_warpgroup, write(1)], "between a Read and a Write");
+    // Not every way has the barrier.
+    let branch = vec![define(0, 1), read(0), when(Value(0).into(), vec![barrier()]), write(1)];
+    refuses_body(branch, "between a Read and a Write");
+    // A way that ends brings nothing.
+    let ends = vec![define(0, 1), when(Value(0).into(), vec![write(0), Node::Return]), read(1)];
+    accepts(&program(ends));
 }
 
 // --- shared memory ---
