@@ -79,7 +79,10 @@ mod tests {
             let kernel = kernel(seed, Kind::of(seed));
             match kernel.check() {
                 Said::Compiled => Some(format!("{}\n{}", kernel.text, kernel.test())),
-                Said::Refused(_) => None,
+                Said::Refused(why) => {
+                    println!("seed {seed} is refused: {why}");
+                    None
+                }
                 Said::Panicked(why) => panic!("seed {seed}: {why}\n{}", kernel.text),
             }
         };

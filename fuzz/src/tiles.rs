@@ -28,9 +28,8 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     }
     let warps = *s.pick(&[[1, 4], [2, 4], [1, 8], [2, 2], [4, 8]]);
     let warps = if warps[0] == warps[1] { vec![warps[0]] } else { warps.to_vec() };
-    let emulate: Vec<usize> = (0..warps.len()).collect();
     let arch = if s.once_in(5) { ", arch = [75]" } else { "" };
-    let attribute = format!("tune(warps = {warps:?}{arch}), grid = [{programs}], emulate = {emulate:?}");
+    let attribute = format!("tune(warps = {warps:?}{arch}), grid = [{programs}], emulate = all");
     Kernel::new(name, &attribute, s)
 }
 

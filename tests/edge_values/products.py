@@ -134,7 +134,8 @@ IN_PARTS = (
     "Where an operand is infinite, a sum may be NaN."
 )
 IN_TF32 = (
-    "An operand may be cut off or rounded to tf32, the greatest ones to infinity. A subnormal operand may count as 0."
+    "An operand may be cut off or rounded to tf32, the greatest ones to infinity. A subnormal operand may count as 0. "
+    "A NaN with a payload in the bits that are cut off may count as an infinity."
 )
 
 
@@ -143,8 +144,8 @@ def without_subnormals(x):
 
 
 def cut_to_tf32(x):
-    """Cut off after 10 bits of fraction."""
-    return torch.where(x.isfinite(), (x.view(torch.int32) & ~0x1FFF).view(F32), x)
+    """Cut off after 10 bits of fraction: of some NaN an infinity is left."""
+    return torch.where(x.isinf(), x, (x.view(torch.int32) & ~0x1FFF).view(F32))
 
 
 def rounded_to_tf32(x):

@@ -290,7 +290,7 @@ fn lines_of_helpers() {
     );
 }
 
-#[tile_kernel(tune(BLOCK = [64, 1, 16], warps = [1]), grid = [cdiv(y.len(), BLOCK)], emulate = all)]
+#[tile_kernel(tune(BLOCK = [1, 16, 64], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
 fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }

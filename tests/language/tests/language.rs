@@ -256,6 +256,7 @@ fn stores_are_seen_by_later_loads() {
     tune(BLOCK = [64, 128]),
     tune(BLOCK = [256], kernels = [thirds]),
     grid = [cdiv(y.len(), BLOCK * STEP)],
+    emulate = all,
 )]
 fn every<T, const STEP: usize, const SIGN: usize, const BLOCK: usize>(y: &mut [T]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);

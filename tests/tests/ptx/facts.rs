@@ -192,7 +192,9 @@ fn instruction(line: &str) -> (Option<&str>, &str, &str) {
         None => (None, line),
     };
     let (opcode, operands) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
-    (guard, opcode.trim_end_matches(';'), operands.trim().trim_end_matches(';'))
+    // What follows the semicolon is a comment with the names of registers.
+    let operands = operands.split(';').next().unwrap_or("").trim();
+    (guard, opcode.trim_end_matches(';'), operands)
 }
 
 /// What it has.
