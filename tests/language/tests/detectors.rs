@@ -290,7 +290,7 @@ fn lines_of_helpers() {
     );
 }
 
-#[tile_kernel(tune(BLOCK = [1, 16, 64], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
+#[tile_kernel(tune(BLOCK = [1, 64, 128], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
 fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }
@@ -306,13 +306,13 @@ fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
     };
     // The first configuration that was emulated has a grid that fits, then the second one, then only one that was not.
     run(8, None).expect("8 programs of 1");
-    run(128, None).expect("8 programs of 16");
-    for config in [None, Some("BLOCK=64,warps=1")] {
-        let error = run(512, config).expect_err("8 programs of 64, not emulated");
-        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=64,warps=1", .. }), "{error}");
+    run(512, None).expect("8 programs of 64");
+    for config in [None, Some("BLOCK=128,warps=1")] {
+        let error = run(1024, config).expect_err("8 programs of 128, not emulated");
+        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=128,warps=1", .. }), "{error}");
         assert!(!error.to_string().contains("grid"), "{error}");
     }
-    let error = run(512, Some("BLOCK=16,warps=1")).expect_err("32 programs");
-    let Error::CannotLaunch { config: "BLOCK=16,warps=1", why, .. } = &error else { panic!("{error}") };
+    let error = run(1024, Some("BLOCK=64,warps=1")).expect_err("16 programs");
+    let Error::CannotLaunch { config: "BLOCK=64,warps=1", why, .. } = &error else { panic!("{error}") };
     assert!(why.contains("at most 8 programs") && why.contains("which a GPU takes"), "{error}");
 }

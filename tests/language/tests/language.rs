@@ -285,8 +285,8 @@ fn one_function_is_several_kernels() {
             .collect::<Vec<_>>()
     };
     let block = |b| vec![("BLOCK", b)];
-    assert_eq!(configs(negated::DESCS[0]), [(block(64), true), (block(128), false)]);
-    assert_eq!(configs(thirds::DESCS[1]), [(block(64), false), (block(128), true), (block(256), false)]);
+    assert_eq!(configs(negated::DESCS[0]), [(block(64), true), (block(128), true)]);
+    assert_eq!(configs(thirds::DESCS[1]), [(block(64), true), (block(128), true), (block(256), true)]);
 }
 
 #[tile_library]
