@@ -288,12 +288,10 @@ fn order(ptx: &str) -> Vec<String> {
 /// Facts of which the PTX has one and the program none, or the other way round.
 fn differences(e: &Entry, program: &Lowered) -> Vec<String> {
     let (mut wanted, mut found) = (expected(program), found(&e.ptx));
-    // A loop that exchanges reads its word first, and a load that is stored back is none of the program's.
+    // A loop that exchanges reads its word first: that load is none of the program's.
     if wanted.iter().any(|f| f.starts_with("atom")) {
-        for relaxed in ["ld.relaxed"] {
-            wanted.remove(relaxed);
-            found.remove(relaxed);
-        }
+        wanted.remove("ld.relaxed");
+        found.remove("ld.relaxed");
     }
     let missing = wanted.difference(&found).map(|f| format!("no `{f}`"));
     let other = found.difference(&wanted).map(|f| format!("`{f}`, which the program has not"));
