@@ -99,7 +99,7 @@ impl Kernel {
             .collect();
         writeln!(
             t,
-            "            #[allow(unused_unsafe)]\n            let call = unsafe {{ {name}({}) }};",
+            "            #[allow(unused_unsafe)]\n            // SAFETY: the arrays have the lengths for which the kernel is written.\n            let call = unsafe {{ {name}({}) }};",
             args.join(", ")
         )
         .expect("text");

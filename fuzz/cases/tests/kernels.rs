@@ -1,4 +1,4 @@
 //! The kernels that the build script has made.
-#![allow(warnings, clippy::all)]
+#![allow(warnings, clippy::all, clippy::undocumented_unsafe_blocks)]
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
