@@ -371,7 +371,7 @@ impl Source {
         match self.rng.u8(..6) {
             0 | 1 => Value::computed(format!("sum({}, {axis})", v.text), ty, shape, v.top as u128 * extent as u128),
             2 if extent.is_power_of_two() => {
-                // A comparison with what is no number depends on the order.
+                // A comparison with a NaN depends on the order.
                 let ordered = if self.special == Special::Nothing { "where_(a < b, b, a)" } else { "maximum(b, a)" };
                 let f = *self.pick(&["maximum(a, b)", "minimum(a, b)", ordered]);
                 Some(Value::new(format!("reduce({}, {axis}, |a, b| {f})", v.text), ty, shape, v.top))

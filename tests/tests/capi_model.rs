@@ -154,6 +154,20 @@ impl Caller {
         out
     }
 
+    /// What a call leaves that is captured in a mode, in a graph that is launched once.
+    fn captured(&self, call: Call, arrays: Arrays, mode: c_int, what: &str) -> Vec<u8> {
+        let (mut graph, mut exec) = (0, 0);
+        // SAFETY: handles of the model, and arrays that are large enough.
+        unsafe {
+            assert_eq!(begin_capture(self.stream, mode), 0);
+            assert_eq!(call(arrays), tile::TILE_OK, "{what}: {}", message());
+            assert_eq!(end_capture(self.stream, &mut graph), 0, "{what}");
+            assert_eq!(instantiate(&mut exec, graph, 0), 0);
+            assert_eq!(launch_graph(exec, self.stream), 0);
+        }
+        self.result(arrays)
+    }
+
     fn run(&self, call: Call) -> (c_int, Vec<u8>) {
         let arrays = self.arrays();
         // SAFETY: the arrays are large enough for the sizes of every call.
@@ -225,18 +239,10 @@ fn calls_are_captured_in_every_mode() {
     for (name, call) in CALLS {
         let (_, want) = caller.run(call);
         for mode in 0..3 {
-            let arrays = caller.arrays();
-            let (mut graph, mut exec) = (0, 0);
-            // SAFETY: handles of the model, and arrays that are large enough.
-            unsafe {
-                assert_eq!(begin_capture(caller.stream, mode), 0);
-                assert_eq!(call(arrays), tile::TILE_OK, "{name}, mode {mode}: {}", message());
-                assert_eq!(end_capture(caller.stream, &mut graph), 0, "{name}, mode {mode}");
-                assert_eq!(instantiate(&mut exec, graph, 0), 0);
-                assert_eq!(launch_graph(exec, caller.stream), 0);
-            }
-            assert!(caller.result(arrays) == want, "{name}, mode {mode}: another result");
-            assert_eq!(caller.model.reports(), [""; 0], "{name}, mode {mode}");
+            let what = format!("{name}, mode {mode}");
+            let result = caller.captured(call, caller.arrays(), mode, &what);
+            assert!(result == want, "{what}: another result");
+            assert_eq!(caller.model.reports(), [""; 0], "{what}");
         }
     }
 }
@@ -252,19 +258,11 @@ fn prepared_calls_are_captured_first() {
     for ((name, call), want) in CALLS.iter().zip(wanted) {
         let caller = Caller::new(6);
         let arrays = caller.arrays();
-        let (mut graph, mut exec) = (0, 0);
-        // SAFETY: handles of the model, and arrays that are large enough.
-        unsafe {
-            assert_eq!(tile::tile_prepare(1), tile::TILE_OK);
-            assert_eq!(call(arrays), tile::TILE_OK, "{name} is prepared: {}", message());
-            assert_eq!(tile::tile_prepare(0), tile::TILE_OK);
-            assert_eq!(begin_capture(caller.stream, 0), 0);
-            assert_eq!(call(arrays), tile::TILE_OK, "{name} is captured: {}", message());
-            assert_eq!(end_capture(caller.stream, &mut graph), 0, "{name}");
-            assert_eq!(instantiate(&mut exec, graph, 0), 0);
-            assert_eq!(launch_graph(exec, caller.stream), 0);
-        }
-        assert!(caller.result(arrays) == want, "{name}: another result");
+        assert_eq!(tile::tile_prepare(1), tile::TILE_OK);
+        // SAFETY: the arrays are large enough for the sizes of every call.
+        assert_eq!(unsafe { call(arrays) }, tile::TILE_OK, "{name} is prepared: {}", message());
+        assert_eq!(tile::tile_prepare(0), tile::TILE_OK);
+        assert!(caller.captured(*call, arrays, 0, name) == want, "{name}: another result");
         assert_eq!(caller.model.reports(), [""; 0], "{name}");
     }
 }

@@ -5,6 +5,7 @@ use kernel_compiler::DeviceUnit;
 use kernel_core::KernelDesc;
 use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 mod facts;
 mod hashes;
@@ -46,8 +47,13 @@ fn may_be_missing() -> bool {
     std::env::var("TILE_ALLOW_NO_DEVICE").is_ok_and(|v| v == "1")
 }
 
-/// Every entry that was compiled.
-fn entries() -> Vec<Entry> {
+/// Every entry that was compiled. All tests read one copy.
+fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(compiled);
+    &ENTRIES
+}
+
+fn compiled() -> Vec<Entry> {
     let mut out = vec![];
     for desc in device_kernels::all() {
         let Some(bytes) = desc.bundle else {
@@ -153,8 +159,13 @@ fn libraries() -> kernel_compiler::Libraries {
     libraries
 }
 
-/// The lowered code of every entry.
-fn lowered() -> BTreeMap<String, String> {
+/// The lowered code of every entry. All tests read one copy.
+fn lowered() -> &'static BTreeMap<String, String> {
+    static LOWERED: LazyLock<BTreeMap<String, String>> = LazyLock::new(lower);
+    &LOWERED
+}
+
+fn lower() -> BTreeMap<String, String> {
     let libraries = libraries();
     let units: Vec<DeviceUnit> = sources().flat_map(|text| kernel_compiler::device_units(text, &libraries)).collect();
     let mut out = BTreeMap::new();
@@ -191,7 +202,7 @@ fn nothing_lives_in_local_memory() {
         eprintln!("built without ptxas: spills are not known");
     }
     let mut wrong = vec![];
-    for e in &entries {
+    for e in entries {
         let Some((spills, arrays)) = e.local.filter(|&l| l != (0, 0)) else { continue };
         let line = format!("{}: {spills} bytes of spills, {arrays} of local memory", e.title());
         match SPILLS.iter().find(|s| e.name.starts_with(s.0) && e.target == s.1) {
@@ -273,7 +284,7 @@ fn aligned_entries_move_sixteen_bytes() {
 #[test]
 fn nothing_traps_or_calls() {
     let mut wrong = vec![];
-    for e in &entries() {
+    for e in entries() {
         if e.count(|o| o == "trap") > 0 {
             wrong.push(format!("{}: a trap", e.title()));
         }
@@ -330,7 +341,7 @@ fn fetches(line: &str, target: &str) -> usize {
 fn no_shuffle_is_duplicated() {
     let lowered = lowered();
     let mut wrong = vec![];
-    for e in &entries() {
+    for e in entries() {
         let expected: usize = lowered[e.name].lines().map(|l| shuffles(l) + fetches(l, &e.target)).sum();
         let found = e.count(|o| o.starts_with("shfl.sync"));
         // LLVM peels the first round of a loop whose sums begin as zeros that nobody writes.
@@ -346,7 +357,7 @@ fn no_shuffle_is_duplicated() {
 #[test]
 fn launch_bounds() {
     let mut wrong = vec![];
-    for e in &entries() {
+    for e in entries() {
         let bounds: Vec<&str> =
             e.ptx.lines().filter(|l| l.starts_with(".reqntid") || l.starts_with(".maxntid")).collect();
         if bounds != [format!(".reqntid {}, 1, 1", e.threads)] {

@@ -11,7 +11,8 @@ use device_kernels as k;
 use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
 
 /// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
-/// with a `k` of 0 `alpha` does not. With both of 0 the result is 0, as torch has it: else `alpha` multiplies, and a NaN in `a` or `b` is one in `c`.
+/// with a `k` of 0 `alpha` does not. As in torch, `c` is 0 where `alpha` and `beta` are 0. Otherwise `alpha` multiplies
+/// every sum, and a NaN in `a` or `b` makes a NaN in `c`.
 ///
 /// In scratch memory there may be copies of operands and the sums of programs that share a tile, as for [`matmul`](super::matmul).
 ///

@@ -17,8 +17,8 @@ struct Copies {
 }
 
 impl Codegen<'_> {
-    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was
-    /// read before these.
+    /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills the
+    /// stage that the iteration before it has read.
     pub(super) fn staged(&mut self, s: &ir::Stmt) {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&s.id];

@@ -107,8 +107,8 @@ impl Codegen<'_> {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else;
-            // where memory is the limit it is no gain.
+            // Casts of accumulators, since a thread has many, and of bytes, since a slow unit converts single bytes.
+            // Elsewhere memory is the limit, and pairs gain nothing.
             (Op::Cast(_), Some(from))
                 if (self.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()

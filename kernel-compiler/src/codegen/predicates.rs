@@ -113,8 +113,7 @@ impl Codegen<'_> {
         Some(self.less(&a, end))
     }
 
-    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit
-    /// of its own.
+    /// The same with a limit that is no index and differs between few registers, for example from row to row.
     fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
         let (mut end, mut source) = self.operand_of_shape(end, l)?;
         while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {

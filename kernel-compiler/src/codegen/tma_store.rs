@@ -189,8 +189,8 @@ impl Codegen<'_> {
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
             if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
-        // In kernels that tell others of what they store, which have more to remember, in rounds: addresses of all rows
-        // would take the registers of what is not stored yet.
+        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would take
+        // the registers of elements that are not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });

@@ -107,7 +107,7 @@ pub(super) fn ring_consts(ring: usize, start: usize, bytes: usize, stages: usize
         .to_vec()
 }
 
-/// The mbarriers of all stages of a ring, of which a stage is given back by so many arrivals.
+/// The mbarriers of all stages of a ring. `arrivals` arrivals give a stage back.
 fn init_mbarriers(ring: usize, arrivals: u32) -> [Stmt; 2] {
     let s = Name::from(Local::S);
     let init = |of: Ring, arrivals: u32| Stmt::Expr(call!(Device::MbarrierInit; mbarrier(of, ring, s), arrivals, 0));

@@ -53,9 +53,7 @@ impl Emulate {
     fn of(self, k: &Kernel, instances: &[(usize, Vec<Version>)]) -> Vec<bool> {
         match self {
             Emulate::None => vec![false; instances.len()],
-            Emulate::All => vec![true; instances.len()],
-            Emulate::Chosen if k.ast.emulate_all => vec![true; instances.len()],
-            Emulate::Chosen => {
+            Emulate::Chosen if !k.ast.emulate_all => {
                 let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
                 let is_first = |i: &usize| instances[*i].0 == 0;
                 // The first configuration of each choice of types, and what else has features that these have not.
@@ -69,6 +67,7 @@ impl Emulate {
                 chosen.extend(cover(&candidates).into_iter().map(|i| rest[i]));
                 (0..instances.len()).map(|i| chosen.contains(&i)).collect()
             }
+            Emulate::All | Emulate::Chosen => vec![true; instances.len()],
         }
     }
 }

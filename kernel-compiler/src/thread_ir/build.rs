@@ -156,46 +156,24 @@ operators! {
     BitAnd bitand And, BitXor bitxor Xor, BitOr bitor Or,
 }
 
-impl From<Name> for Expr {
-    fn from(n: Name) -> Expr {
-        Expr::Name(n)
-    }
-}
-
-impl From<Local> for Name {
-    fn from(l: Local) -> Name {
-        Name::Local(l)
-    }
-}
-
-impl From<Local> for Expr {
-    fn from(l: Local) -> Expr {
-        Expr::Name(Name::Local(l))
-    }
-}
-
-impl From<Value> for Name {
-    fn from(v: Value) -> Name {
-        Name::Value(v)
-    }
-}
-
-impl From<Value> for Expr {
-    fn from(v: Value) -> Expr {
-        Expr::Name(Name::Value(v))
-    }
-}
-
-impl From<&Expr> for Expr {
-    fn from(e: &Expr) -> Expr {
-        e.clone()
-    }
-}
-
-impl From<bool> for Expr {
-    fn from(b: bool) -> Expr {
-        Expr::Literal(Literal::Bool(b))
-    }
+from! {
+    n: Name => Expr = Expr::Name(n);
+    l: Local => Name = Name::Local(l);
+    l: Local => Expr = Expr::Name(Name::Local(l));
+    v: Value => Name = Name::Value(v);
+    v: Value => Expr = Expr::Name(Name::Value(v));
+    e: &Expr => Expr = e.clone();
+    b: bool => Expr = Expr::Literal(Literal::Bool(b));
+    c: Closure => Expr = Expr::Closure(c);
+    b: Body => Expr = Expr::Block(b);
+    t: DType => Generic = Generic::Type(Ty::Scalar(t));
+    t: Ty => Generic = Generic::Type(t);
+    t: &Ty => Generic = Generic::Type(t.clone());
+    n: usize => Generic = Generic::Number(n);
+    n: u32 => Generic = Generic::Number(n as usize);
+    b: bool => Generic = Generic::Flag(b);
+    t: DType => Ty = Ty::Scalar(t);
+    e: Expr => Stmt = Stmt::Expr(e);
 }
 
 macro_rules! numbers {
@@ -210,66 +188,12 @@ macro_rules! numbers {
 
 numbers! { i32 u32 i64 i128 usize }
 
-impl From<Closure> for Expr {
-    fn from(c: Closure) -> Expr {
-        Expr::Closure(c)
-    }
-}
-
-impl From<Body> for Expr {
-    fn from(b: Body) -> Expr {
-        Expr::Block(b)
-    }
-}
-
-impl From<DType> for Generic {
-    fn from(t: DType) -> Generic {
-        Generic::Type(Ty::Scalar(t))
-    }
-}
-
-impl From<Ty> for Generic {
-    fn from(t: Ty) -> Generic {
-        Generic::Type(t)
-    }
-}
-
-impl From<&Ty> for Generic {
-    fn from(t: &Ty) -> Generic {
-        Generic::Type(t.clone())
-    }
-}
-
-impl From<usize> for Generic {
-    fn from(n: usize) -> Generic {
-        Generic::Number(n)
-    }
-}
-
-impl From<u32> for Generic {
-    fn from(n: u32) -> Generic {
-        Generic::Number(n as usize)
-    }
-}
-
-impl From<bool> for Generic {
-    fn from(b: bool) -> Generic {
-        Generic::Flag(b)
-    }
-}
-
 impl Ty {
     pub const U32: Ty = Ty::Scalar(DType::U32);
     pub const U64: Ty = Ty::Scalar(DType::U64);
 
     pub fn array(of: impl Into<Ty>, len: usize) -> Ty {
         Ty::Array(Box::new(of.into()), len)
-    }
-}
-
-impl From<DType> for Ty {
-    fn from(t: DType) -> Ty {
-        Ty::Scalar(t)
     }
 }
 
@@ -291,11 +215,5 @@ impl Stmt {
 
     pub fn assign(name: impl Into<Name>, value: impl Into<Expr>) -> Stmt {
         Stmt::Assign(name.into(), value.into())
-    }
-}
-
-impl From<Expr> for Stmt {
-    fn from(e: Expr) -> Stmt {
-        Stmt::Expr(e)
     }
 }

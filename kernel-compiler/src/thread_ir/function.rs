@@ -181,26 +181,9 @@ pub enum Function {
     FromBits64(crate::dtype::DType),
 }
 
-impl From<Device> for Function {
-    fn from(f: Device) -> Self {
-        Function::Device(f)
-    }
-}
-
-impl From<Cpu> for Function {
-    fn from(f: Cpu) -> Self {
-        Function::Cpu(f)
-    }
-}
-
-impl From<Unary> for Function {
-    fn from(f: Unary) -> Self {
-        Function::Unary(f)
-    }
-}
-
-impl From<Binary> for Function {
-    fn from(f: Binary) -> Self {
-        Function::Binary(f)
-    }
+from! {
+    f: Device => Function = Function::Device(f);
+    f: Cpu => Function = Function::Cpu(f);
+    f: Unary => Function = Function::Unary(f);
+    f: Binary => Function = Function::Binary(f);
 }

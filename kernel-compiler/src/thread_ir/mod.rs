@@ -4,6 +4,17 @@
 //! A [`Node`] is a step with control flow, an access to global memory or an exchange. Its statements ([`Stmt`]) and
 //! expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the invariants.
 
+/// Conversions of one type into another: `x: From => Into = value;`.
+macro_rules! from {
+    ($($x:ident: $from:ty => $into:ty = $value:expr;)*) => { $(
+        impl From<$from> for $into {
+            fn from($x: $from) -> Self {
+                $value
+            }
+        }
+    )* };
+}
+
 mod build;
 pub mod dump;
 pub mod expr;

@@ -57,13 +57,8 @@ fn node(n: &Node, depth: usize, out: &mut impl Write) -> fmt::Result {
             }
             writeln!(out, "{pad}}}")
         }
-        Node::Loop { body } => {
-            writeln!(out, "{pad}loop {{")?;
-            nodes(body, depth + 1, out)?;
-            writeln!(out, "{pad}}}")
-        }
-        Node::Block { body } => {
-            writeln!(out, "{pad}{{")?;
+        Node::Loop { body } | Node::Block { body } => {
+            writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
             nodes(body, depth + 1, out)?;
             writeln!(out, "{pad}}}")
         }

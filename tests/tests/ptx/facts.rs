@@ -11,6 +11,7 @@ use kernel_compiler::thread_ir::{
     BinaryOp, Call, ConstValue, Device, Effect, Expr, Function, Generic, Literal, Lowered, Ty,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// Kinds of instructions, with their immediates.
 type Facts = BTreeSet<String>;
@@ -285,7 +286,7 @@ fn order(ptx: &str) -> Vec<String> {
     wrong
 }
 
-/// Facts of which the PTX has one and the program none, or the other way round.
+/// Facts that only the PTX or only the program has.
 fn differences(e: &Entry, program: &Lowered) -> Vec<String> {
     let (mut wanted, mut found) = (expected(program), found(&e.ptx));
     // A loop that exchanges reads its word first: that load is none of the program's.
@@ -298,7 +299,13 @@ fn differences(e: &Entry, program: &Lowered) -> Vec<String> {
     missing.chain(other).chain(order(&e.ptx)).collect()
 }
 
-fn programs() -> BTreeMap<String, Lowered> {
+/// The program of every entry. Both tests read one copy.
+fn programs() -> &'static BTreeMap<String, Lowered> {
+    static PROGRAMS: LazyLock<BTreeMap<String, Lowered>> = LazyLock::new(lower);
+    &PROGRAMS
+}
+
+fn lower() -> BTreeMap<String, Lowered> {
     let libraries = super::libraries();
     let all = sources().flat_map(|source| kernel_compiler::entries(source, &libraries));
     all.map(|e| (e.name, e.lowered)).collect()
@@ -318,7 +325,7 @@ fn the_instructions_are_those_of_the_program() {
 #[test]
 fn wrong_instructions_are_found() {
     let programs = programs();
-    let entries: Vec<Entry> = entries().into_iter().filter(|e| e.target == "sm_90a").collect();
+    let entries: Vec<&Entry> = entries().iter().filter(|e| e.target == "sm_90a").collect();
     if entries.is_empty() {
         return;
     }
@@ -348,7 +355,7 @@ fn wrong_instructions_are_found() {
             missed.push(format!("no entry has `{right}`"));
             continue;
         };
-        let changed = Entry { ptx: e.ptx.replace(right, wrong), target: e.target.clone(), ..*e };
+        let changed = Entry { ptx: e.ptx.replace(right, wrong), target: e.target.clone(), ..**e };
         if differences(&changed, &programs[e.name]).is_empty() {
             missed.push(format!("{}: `{wrong}` for `{right}`", e.title()));
         }
