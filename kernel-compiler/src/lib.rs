@@ -3,6 +3,9 @@
 //!
 //! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`] → [`emit`].
 
+#[macro_use]
+pub mod planted;
+
 pub mod analysis;
 pub mod codegen;
 pub mod diag;

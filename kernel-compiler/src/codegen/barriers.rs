@@ -121,17 +121,20 @@ impl Scheduler {
             ThreadIr::Exchange { bytes, store, load, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
-                if state.loaded.contains(&offset) {
+                if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
                     out.push(ThreadIr::Barrier { site });
                 }
                 let place = |t: String| t.replace('@', &offset.to_string());
                 out.extend([ThreadIr::Line(place(store)), ThreadIr::Barrier { site }, ThreadIr::Line(place(load))]);
+                if planted!("exchange-without-barrier") {
+                    out.remove(out.len() - 2);
+                }
                 state.barrier();
                 state.loaded.insert(offset);
             }
             ThreadIr::Access { text, access } => {
                 if self.mixed.contains(&access.param) {
-                    if state.conflicts(&access) {
+                    if state.conflicts(&access) && !planted!("accesses-without-barrier") {
                         out.push(ThreadIr::Barrier { site: access.site });
                         state.barrier();
                     }
@@ -147,7 +150,9 @@ impl Scheduler {
                 let mut otherwise = state.clone();
                 let then = self.block(then, state);
                 let other = self.block(other, &mut otherwise);
-                state.join(&otherwise);
+                if !planted!("barriers-forget-a-branch") {
+                    state.join(&otherwise);
+                }
                 out.push(ThreadIr::If { cond, then, other });
             }
             ThreadIr::Loop { body } => out.push(self.looped(body, state)),
@@ -187,7 +192,9 @@ impl Scheduler {
             let (breaks, continues) = self.exits.pop().expect("pushed");
             at.join(&continues);
             let mut again = entry.clone();
-            again.join(&at.aged());
+            if !planted!("barriers-forget-the-last-round") {
+                again.join(&at.aged());
+            }
             if again == entry {
                 *state = breaks;
                 return ThreadIr::Loop { body: out };

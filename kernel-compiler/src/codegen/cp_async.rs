@@ -41,18 +41,21 @@ impl Codegen<'_> {
         self.node(ThreadIr::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
         self.unroll(s, |cx| {
             if ring.asynchronous {
-                cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + ring.read()));
+                let read = ring.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
+                cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + read));
             }
-            if cx.ahead.by_wgmma() {
+            if cx.ahead.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
                 cx.line(format!("d::proxy_fence({site});"));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
-            cx.node(ThreadIr::Barrier { site });
+            if !planted!("cp-async-without-barrier") {
+                cx.node(ThreadIr::Barrier { site });
+            }
             copies.start.iter().for_each(|node| cx.node(node.clone()));
             let outer = std::mem::replace(&mut cx.late, ring.late);
             cx.stmts(body);
             cx.late = outer;
-            if ring.late.is_some() {
+            if ring.late.is_some() && !planted!("cp-async-late-without-wait") {
                 cx.line(format!("d::wgmma_wait_previous({site});"));
             }
             copies.finish.iter().for_each(|node| cx.node(node.clone()));
@@ -66,10 +69,12 @@ impl Codegen<'_> {
             ));
         }
         // Others use the memory next.
-        if ring.asynchronous {
+        if ring.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(format!("d::cp_async_wait::<0>({site});"));
         }
-        self.node(ThreadIr::Barrier { site });
+        if !planted!("cp-async-ring-left-without-barrier") {
+            self.node(ThreadIr::Barrier { site });
+        }
     }
 
     fn copies(&mut self, ring: &CpAsyncBuffer, body: &[Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
@@ -107,13 +112,16 @@ impl Codegen<'_> {
         let (tile, layout, site) =
             (&self.ahead.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype.rust(), layout.regs());
+        let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let plan = self.plan(&place, mask, &layout, false);
         let (full, ok) = (format!("live & {}", plan.full), format!("live & {}", plan.ok));
+        let (full, ok) = if planted!("cp-async-beyond-the-loop") { (plan.full, plan.ok) } else { (full, ok) };
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
         let to = self.stage_offset("write", tile, &threads, &slots, |flat| flat).at("r");
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
+        let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
         if let Some(vec) = tile.vec {
             let copy =

@@ -32,7 +32,8 @@ impl Codegen<'_> {
 
     /// The buffers of the iteration before, if there was one.
     fn give_back(&self, p: &Pipeline, c: usize) -> String {
-        warp_specialize::empty(c, p.rings[c].copiers, &format!("used{c}"), &format!("late{c} & "))
+        let used = if planted!("deferred-release-of-current-stage") { "s" } else { "used" };
+        warp_specialize::empty(c, p.rings[c].copiers, &format!("{used}{c}"), &format!("late{c} & "))
     }
 
     /// Whether a product is waited for where it stands.

@@ -45,6 +45,9 @@ impl Codegen<'_> {
             self.node(ThreadIr::If { cond: format!("fresh_{name}"), then: vec![ThreadIr::Line(zero)], other: vec![] });
         }
         self.line(format!("let add_{} = !fresh_{name};", scalar(v)));
+        if planted!("wgmma-adds-to-unset") {
+            self.line(format!("let add_{} = true;", scalar(v)));
+        }
     }
 
     /// The accumulator's registers in an array of their own.
@@ -103,11 +106,12 @@ impl Codegen<'_> {
         };
         // Registers of A are written before each product.
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
+        let first = first && !planted!("wgmma-without-fence");
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
         let chain = format!(
             "d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}",
-            self.ends_at_once(v) && !fetched
+            self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait")
         );
         let of = format!(
             "{}, {}, {}, {}, {}, {}, {steps}",
@@ -165,10 +169,11 @@ impl Codegen<'_> {
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
         if k_major {
             let per_row = row / 32;
+            let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
             let at = format!(
                 "{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32"
             );
-            (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", 8 * row))
+            (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", eight * row))
         } else {
             // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of the box as it is deep.
             let step = depth_rows(size) * row;
@@ -213,9 +218,12 @@ impl Codegen<'_> {
             flat(x, f.shape(b), k_major)
         });
         let ok = acts(layout.free_mask().threads);
-        self.node(ThreadIr::Barrier { site });
+        if !planted!("written-operand-overwritten") {
+            self.node(ThreadIr::Barrier { site });
+        }
+        let fence = if planted!("written-operand-without-fence") { "" } else { "d::proxy_fence" };
         self.line(format!(
-            "d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); d::proxy_fence({site});",
+            "d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); {fence}({site});",
             at.at("r"),
             regs.at("r")
         ));

@@ -145,7 +145,7 @@ impl Codegen<'_> {
     /// Whether register `#` holds an element and no padding; nothing where all do.
     pub(super) fn valid(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
         let tests: Vec<String> = (0..shape.len())
-            .filter(|&d| !shape[d].is_power_of_two())
+            .filter(|&d| !shape[d].is_power_of_two() && !planted!("padding-is-valid"))
             .map(|d| format!("({} < {})", self.coordinate(l, d), shape[d]))
             .collect();
         (!tests.is_empty()).then(|| Regs(tests.join(" & ")))

@@ -69,6 +69,7 @@ impl Codegen<'_> {
         let (t, site, hint) = (f.ty(value).dtype.rust(), self.site(span), hint as u32);
         if f.ty(value).is_scalar() {
             let ok = self.scalar_ok(place, mask);
+            let ok = if planted!("scalar-store-by-all-threads") { format!("{ok} || tid > 0") } else { ok };
             let addr = self.address(place, &scalar(place.index()));
             let text = format!(
                 "d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});",
@@ -138,6 +139,7 @@ impl Codegen<'_> {
         site: u32,
         text: String,
     ) {
+        let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
         let access =
             Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
@@ -178,6 +180,7 @@ impl Codegen<'_> {
         let f = self.f;
         let index = place.index();
         let regs = self.demand(index, layout);
+        let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
         let (everywhere, mask) = match mask {
             Some(m) => match self.mask(m, layout) {
                 Some(m) => (Some(m.all), Some(m.each)),
@@ -202,6 +205,7 @@ impl Codegen<'_> {
         let p = &f.params[place.param()];
         let affine = self.affine(index, layout);
         let bound = match (place, &affine) {
+            _ if planted!("slice-bound-dropped") => None,
             (Address::Raw { .. }, _) => None,
             (_, Some(a)) => {
                 let end = format!("a{}", p.slot + 1);
@@ -232,6 +236,7 @@ impl Codegen<'_> {
         } else {
             // Of a group the last element is the farthest, the first if addresses descend.
             let far = if descending { format!("(g * {vec})") } else { format!("(g * {vec} + {})", vec - 1) };
+            let far = if planted!("vector-bound-of-first") { format!("(g * {vec})") } else { far };
             let mut tests = vec![];
             if let Some(t) = inside(&far) {
                 tests.push(format!("d::all::<{}>(|g| {t})", n / vec));
@@ -257,6 +262,7 @@ impl Codegen<'_> {
             let n = if op == Atomic::Cas { format!(", {n}") } else { format!(", {n}{code}") };
             format!("d::{function}::<{t}{n}>(|r| {addr}, |r| {ok}, {values}, {relaxed}, {site})")
         };
+        let relaxed = relaxed || planted!("atomic-is-relaxed");
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
         let does = match op {
             Atomic::Load => AccessKind::Read,

@@ -51,7 +51,7 @@ impl Codegen<'_> {
             Op::Binary(Binary::Sub, a, b) => {
                 let (a, b) = (self.affine(a, l)?, self.affine(b, l)?);
                 let base = self.bind(format!("s::sub({}, {})", a.base, b.base));
-                let b = b.scaled(-1);
+                let b = b.scaled(if planted!("index-sub-adds-constants") { 1 } else { -1 });
                 Some(a.plus(base, b))
             }
             Op::Binary(Binary::Mul, a, b) => {
@@ -61,6 +61,11 @@ impl Codegen<'_> {
                     _ => return None,
                 };
                 let base = self.bind(format!("s::mul({}, {})", a.base, scalar(b)));
+                let base = if planted!("index-product-in-32-bits") {
+                    self.bind(format!("{base} as u32 as u64"))
+                } else {
+                    base
+                };
                 match f.op(b) {
                     Op::Int(k) => {
                         let (consts, strides) = a.scaled(i64::try_from(*k).ok()?);

@@ -59,6 +59,7 @@ impl Codegen<'_> {
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
         let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
         let lower = format!("s::min({}, {})", x.limit, y.limit);
+        let lower = if planted!("mask-joined-by-larger-limit") { lower.replacen("min", "max", 1) } else { lower };
         (x.index == y.index).then(|| self.with_limit(x, lower))
     }
 
@@ -95,6 +96,7 @@ impl Codegen<'_> {
             Op::Binary(Binary::Or, a, b) => return self.or_all(a, b, l).or_else(|| self.or_all(b, a, l)),
             _ => return None,
         };
+        let or_equal = if planted!("mask-less-or-equal-is-less") { 0 } else { or_equal };
         if self.f.ty(index).dtype != DType::U64 || !self.counts_up(index) {
             return None;
         }
@@ -190,7 +192,7 @@ impl Codegen<'_> {
                 Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
                     // `max(x, b) - b`
                     Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
-                    _ => return false,
+                    _ => return planted!("mask-of-wrapped-index"),
                 },
                 Op::LoopVar => match crate::ir::walk::walk(&f.body).find_map(|s| {
                     if let StmtKind::For { iv, lo, step, .. } = &s.kind {

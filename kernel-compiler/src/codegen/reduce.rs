@@ -33,6 +33,7 @@ impl Codegen<'_> {
             }
         };
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(&layout, f.shape(value)) };
+        let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
         let (items, combine) = match f.op(v).clone() {
             Op::ArgReduce { largest, .. } => {
                 let index = self.coordinate(&layout, axis);
@@ -49,6 +50,8 @@ impl Codegen<'_> {
                 let text = format!(
                     "{{ let (x, y) = (s::ne(a.0, a.0), s::ne(b.0, b.0)); if s::{better}(b.0, a.0) || (x && !y) || ((s::eq(b.0, a.0) || (x && y)) && b.1 < a.1) {{ b }} else {{ a }} }}"
                 );
+                let text =
+                    if planted!("argmax-takes-the-last") { text.replace("b.1 < a.1", "b.1 > a.1") } else { text };
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, text)
             }
             Op::Reduce { combine, .. } => {
@@ -56,6 +59,7 @@ impl Codegen<'_> {
                     Combine::Binary(op) => {
                         let t = dtype.rust();
                         let identity = match op {
+                            _ if planted!("reduce-padding-is-zero") => format!("<{t} as s::Scalar>::ZERO"),
                             // Either gives the number where the other is NaN: NaN alone is in no result.
                             Binary::Max | Binary::Min if dtype.is_float() => format!("s::cast::<f32, {t}>(f32::NAN)"),
                             Binary::Max => format!("s::lowest::<{t}>()"),
@@ -150,7 +154,7 @@ impl Codegen<'_> {
             "let {name}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {per}>(|k| {first}, {fold}));"
         ));
         // In the warp.
-        for mask in &red.lanes {
+        for mask in red.lanes.iter().skip(usize::from(planted!("reduce-skips-a-lane-bit"))) {
             let next = self.fresh();
             let other: Vec<String> =
                 (0..items.types.len()).map(|i| format!("d::shuffle_xor({name}[r].{i}, {mask}, {site})")).collect();

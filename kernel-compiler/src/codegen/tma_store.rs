@@ -75,6 +75,7 @@ impl Codegen<'_> {
             if copied.is_none() {
                 // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have been there.
                 let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
+                let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
                 let read = if boxes || read == 0 {
                     format!("d::tma_store_wait_read::<{read}>({site}); ")
                 } else {
@@ -95,7 +96,11 @@ impl Codegen<'_> {
                 _ => self.line(format!("let {words}: [{t}; 16] = {};", each(&regs.at("r")))),
             }
             self.put_chunk(size, t, &words, &buffer, &at, site);
-            self.line(if boxes { format!("d::proxy_fence({site}); {barrier}") } else { barrier.clone() });
+            self.line(if boxes && !planted!("tma-store-without-proxy-fence") {
+                format!("d::proxy_fence({site}); {barrier}")
+            } else {
+                barrier.clone()
+            });
             match boxes {
                 true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
                 false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), &lane, site),
@@ -116,10 +121,13 @@ impl Codegen<'_> {
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
         let copies = |s: &Stmt| matches!(&s.kind, StmtKind::Store { value, block_pointer: Some(_), .. } if part(f, matrix(f, *value)).is_some());
+        let copies = |s: &Stmt| copies(s) && !planted!("announced-before-tma-store-ends");
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(format!("d::tma_store_wait({site});"));
         }
-        self.node(ThreadIr::Barrier { site });
+        if !planted!("release-without-barrier") {
+            self.node(ThreadIr::Barrier { site });
+        }
     }
 
     /// A thread's words to its chunk.
@@ -199,6 +207,7 @@ impl Codegen<'_> {
         let (extent, stride) =
             (|d: usize| number(&block_pointer.dims[d].extent), |d: usize| number(&block_pointer.dims[d].stride));
         let limited = |d: usize| block_pointer.dims[d].extent != Number::constant(UNLIMITED);
+        let limited = |d: usize| limited(d) && !planted!("tile-store-beyond-extent");
         let inside: Vec<String> = origin
             .iter()
             .enumerate()

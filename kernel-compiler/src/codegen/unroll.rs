@@ -40,6 +40,7 @@ impl Codegen<'_> {
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
         let none = format!("{i} = {};", scalar(*hi));
+        let none = if planted!("unroll-goes-on-after-break") { String::new() } else { none };
         let place = |body: Vec<ThreadIr>| {
             if continues {
                 ThreadIr::Loop { body: [once(body, &none), vec![ThreadIr::Break]].concat() }
@@ -57,12 +58,13 @@ impl Codegen<'_> {
         }
         // Rounds for as long as their last iteration is one of the loop's; the rest goes one by one.
         let (unsigned, reach) = (ty.replace('i', "u"), format!("reach{}", iv.0));
+        let n = n - usize::from(planted!("unroll-one-iteration-too-many"));
         self.line(format!("let {reach} = ({} as {unsigned}).saturating_mul({});", scalar(*step), n - 1));
         let whole =
             format!("{i} < {hi} && ({hi} as {unsigned}).wrapping_sub({i} as {unsigned}) > {reach}", hi = scalar(*hi));
         let short = ThreadIr::If { cond: format!("!({whole})"), then: vec![ThreadIr::Break], other: vec![] };
         self.node(ThreadIr::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
-        if trips.is_none_or(|t| t % n as i128 != 0) {
+        if trips.is_none_or(|t| t % n as i128 != 0) && !planted!("unroll-drops-the-rest") {
             let body = iteration(self);
             self.node(one_by_one(body));
         }
@@ -84,6 +86,7 @@ fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
 
 /// A copy's accesses reach other elements than those of other copies.
 fn apart(nodes: Vec<ThreadIr>, copy: u64) -> Vec<ThreadIr> {
+    let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
     let each = |n: ThreadIr| match n {
         ThreadIr::Access { text, mut access } => {
             // Odd and large: copies of copies have keys of their own too.

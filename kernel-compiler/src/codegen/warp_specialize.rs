@@ -55,14 +55,16 @@ pub(super) fn specialize(
         at += 16 * n;
     }
     let groups = consumers / WARPGROUP;
-    let init: String = p.rings.iter().enumerate().map(|(i, r)| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * r.copiers)).collect();
+    let of_one = planted!("mbarrier-arrivals-of-one-block");
+    let init: String = p.rings.iter().enumerate().map(|(i, r)| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * if of_one { 1 } else { r.copiers })).collect();
     let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
     // Where threads store what they have computed, addresses take the registers.
     let stores = maps.iter().any(|m| m.stores);
     let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
+    let ready = if planted!("mbarriers-not-ready") { "" } else { "d::mbarriers_ready(0);" };
     let mut body = vec![
         ThreadIr::Line(format!("if tid == {consumers} {{ {fetch}}}")),
-        ThreadIr::Line(format!("if tid == 0 {{ {init}d::mbarriers_ready(0); }}")),
+        ThreadIr::Line(format!("if tid == 0 {{ {init}{ready} }}")),
     ];
     body.extend(both);
     body.push(ThreadIr::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into()));
@@ -72,7 +74,7 @@ pub(super) fn specialize(
     let with = |set: Option<ThreadIr>, nodes: Vec<ThreadIr>| {
         set.into_iter().chain([ThreadIr::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
     };
-    let together = if f.ctas > 1 { CLUSTER_SYNC } else { "" };
+    let together = if f.ctas > 1 && !planted!("cluster-block-ends-early") { CLUSTER_SYNC } else { "" };
     let copies = ThreadIr::If {
         cond: format!("d::opaque(tid == {consumers})"),
         then: with(None, among(producer, consumers, together)),
@@ -80,7 +82,7 @@ pub(super) fn specialize(
     };
     let produce: Vec<ThreadIr> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
-    let read = if stores { "d::tma_store_wait_read::<0>(0);" } else { "" };
+    let read = if stores && !planted!("tma-store-source-ends-early") { "d::tma_store_wait_read::<0>(0);" } else { "" };
     let mut consume =
         with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
     consume.push(ThreadIr::Line(read.into()));
@@ -190,7 +192,9 @@ impl Codegen<'_> {
         );
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.tile.bytes()).sum();
-            self.line(format!("d::mbarrier_wait(EMPTY{ring} + 8 * s{ring}, p{ring} ^ 1, {site}); d::mbarrier_expect(FULL{ring} + 8 * s{ring}, {bytes}, {site});"));
+            let bytes = bytes - if planted!("mbarrier-expects-a-tile-less") { c.buffers[0].tile.bytes() } else { 0 };
+            let first = if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
+            self.line(format!("d::mbarrier_wait(EMPTY{ring} + 8 * s{ring}, p{ring} ^ {first}, {site}); d::mbarrier_expect(FULL{ring} + 8 * s{ring}, {bytes}, {site});"));
         }
         let step = b.tile.row_bytes / f.ty(v).dtype.size();
         let (ctas, rank) = (f.ctas as usize, "d::cluster_rank()");
@@ -229,7 +233,8 @@ impl Codegen<'_> {
     }
 
     fn advance(&mut self, ring: usize) {
-        self.line(format!("s{ring} += 1; if s{ring} == STAGES{ring} {{ s{ring} = 0; p{ring} ^= 1; }}"));
+        let flip = if planted!("mbarrier-phase-not-flipped") { 0 } else { 1 };
+        self.line(format!("s{ring} += 1; if s{ring} == STAGES{ring} {{ s{ring} = 0; p{ring} ^= {flip}; }}"));
     }
 
     /// OperandGroup and buffer of a load that a consumer finds copied.
@@ -245,7 +250,9 @@ impl Codegen<'_> {
             return;
         }
         let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
-        self.line(format!("d::mbarrier_wait(FULL{ring} + 8 * s{ring}, p{ring}, {site});"));
+        if !planted!("tma-operand-not-waited") {
+            self.line(format!("d::mbarrier_wait(FULL{ring} + 8 * s{ring}, p{ring}, {site});"));
+        }
         for (i, b) in c.buffers.iter().enumerate() {
             self.line(format!(
                 "let {}: u32 = RING{ring} + s{ring} * BYTES{ring} + {};",
@@ -260,7 +267,7 @@ impl Codegen<'_> {
         let OperandGroup { ring, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
-        } else if !meets {
+        } else if !meets && !planted!("release-without-meeting") {
             // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss that phase.
             self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
         }
@@ -276,6 +283,7 @@ impl Codegen<'_> {
     /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may overwrite what loads, though
     /// begun before it, have not read yet.
     pub(super) fn threads_have_read(&mut self) {
-        self.line(format!("d::proxy_fence(0); d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
+        let fence = if planted!("release-without-proxy-fence") { "" } else { "d::proxy_fence(0); " };
+        self.line(format!("{fence}d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
     }
 }
