@@ -79,6 +79,20 @@ fn a_mask_of_an_index_that_wraps_around_begins_inside_a_vector() {
 }
 
 #[test]
+fn arrays_may_begin_at_any_element() {
+    let x: Vec<f32> = (0..132).map(|i| i as f32 + 1.0).collect();
+    for rt in backends() {
+        for from in 0..5 {
+            let mut y = vec![0.0f32; 132];
+            let part = from..from + 128;
+            rt.launch(from_the_third_on(&x[part.clone()], &mut y[part.clone()], 126)).expect("it runs");
+            let wanted = |i: usize| if part.contains(&i) && i >= from + 2 { x[i] } else { 0.0 };
+            assert!((0..132).all(|i| y[i] == wanted(i)), "from {from} on {}: {y:?}", rt.name());
+        }
+    }
+}
+
+#[test]
 fn a_mask_may_end_inside_a_vector() {
     parts_of::<f32>();
     parts_of::<u8>();
