@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The kernels of this folder beside the same ones in Triton, beside cuBLAS, and beside the attention of torch.
 
-    cargo build --release && python3 bench.py target/release/libkernels.so
+    cargo build --release && python3 bench.py ../../target/release/libkernels.so
 
 Needs one NVIDIA GPU, torch and Triton. L2 flushed before every launch, medians of CUDA events, all in turn; each result is checked
 first (of attention the first and the last head). A ratio above 1 means that ours is faster.

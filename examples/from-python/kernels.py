@@ -1,7 +1,7 @@
 """The kernels of this folder for torch's tensors: `load` the library, then call them.
 
     cargo build --release
-    python3 -c "import kernels, torch; kernels.load('target/release/libkernels.so'); .."
+    python3 -c "import kernels, torch; kernels.load('../../target/release/libkernels.so'); .."
 """
 import ctypes
 import torch

@@ -217,7 +217,6 @@ pub unsafe fn matmul_persistent<
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], arch = [90]),
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], arch = [80]),
     grid = [cdiv(c.dim(0), BLOCK_SIZE_M) * cdiv(c.dim(1), BLOCK_SIZE_N)],
-    emulate = [0, 1],
 )]
 pub fn matmul_views<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const BLOCK_SIZE_K: usize>(
     a: View<f16, 2>,

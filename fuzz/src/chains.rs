@@ -72,8 +72,9 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
     s.outputs.push(Array::view("out", DType::F32, &["m", "depth"], "depth", 3));
     s.line("out.store([row, 0], acc + all.expand(1) - top.expand(1));");
     let attribute = format!(
-        "tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m})], emulate = [0, 1]",
-        *s.pick(&[4, 4, 8])
+        "tune(warps = [{}]), tune(warps = [4], arch = [{}]), grid = [cdiv(m, {m})], emulate = all",
+        *s.pick(&[4, 4, 8]),
+        *s.pick(&[80, 80, 75])
     );
     Kernel::new(name, &attribute, s)
 }
@@ -128,8 +129,9 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     s.outputs.push(Array::view("c", sums, &["batches", "m", "n"], "n", 3));
     s.line(format!("c.store([first, row, column], {text});"));
     let attribute = format!(
-        "tune(warps = [{}]), tune(warps = [4], arch = [80]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = [0, 1]",
-        *s.pick(&[4, 4, 8])
+        "tune(warps = [{}]), tune(warps = [4], arch = [{}]), grid = [cdiv(m, {m}), cdiv(n, {n}), cdiv(batches, {b})], emulate = all",
+        *s.pick(&[4, 4, 8]),
+        *s.pick(&[80, 80, 75])
     );
     Kernel::new(name, &attribute, s)
 }

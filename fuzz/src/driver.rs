@@ -1,9 +1,8 @@
 //! The crate around random kernels: a test for each, which runs it on every backend.
 
-use crate::source::{Array, Kind, Source};
+use crate::source::{Array, Kind, Source, Special};
 use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::front::source::{KERNEL, take_attribute};
-use kernel_compiler::module::Found;
+use kernel_compiler::{Libraries, module};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,13 +26,13 @@ impl Kernel {
     }
 
     pub fn check(&self) -> Said {
-        let mut item: syn::ItemFn = match syn::parse_str(&self.text) {
-            Ok(item) => item,
-            Err(e) => unreachable!("{}: no Rust was made: {e}\n{}", self.name, self.text),
-        };
-        let attr = take_attribute(&mut item.attrs, KERNEL).expect("each has one");
+        if let Err(e) = syn::parse_file(&self.text) {
+            unreachable!("{}: no Rust was made: {e}\n{}", self.name, self.text);
+        }
         let d = Diagnostics::default();
-        let found = Found { attr, item, scope: Default::default(), context: Default::default() };
+        let Some(found) = module::file(&self.text[..], &Libraries::default()).pop() else {
+            return Said::Refused("the module of this kernel and its helpers has a mistake".into());
+        };
         // Panics are told by us, with the kernel.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));
@@ -61,30 +60,41 @@ impl Kernel {
         let runs: Vec<String> = (0..s.sizes[0].1.len())
             .map(|i| format!("[{}]", s.sizes.iter().map(|(_, v)| v[i].to_string()).collect::<Vec<_>>().join(", ")))
             .collect();
+        let special = match s.special {
+            Special::Nothing => "[Special::Nothing]",
+            Special::Nan => "[Special::Nothing, Special::Nan]",
+            Special::All => "[Special::Nothing, Special::All]",
+        };
         let mut t = format!(
-            "#[test]\nfn run_{name}() {{\n    for sizes in [{}] {{\n        let [{}] = sizes;\n",
+            "#[test]\nfn run_{name}() {{\n    for (sizes, special) in runs([{}], {special}) {{\n        let [{}] = sizes;\n",
             runs.join(", "),
             names.join(", ")
         );
-        let made = |a: &Array, i: usize| format!("numbers::<{}>({}, {}, {})", a.ty.name(), a.len.text(), i, a.top);
-        for (i, a) in s.inputs.iter().enumerate() {
+        let made =
+            |a: &Array, i: usize| format!("numbers::<{}>({}, {i}, {}, special)", a.ty.name(), a.len.text(), a.top);
+        for (i, a) in s.inputs.iter().enumerate().filter(|(_, a)| a.alias_of.is_none()) {
             writeln!(t, "        let {} = {};", a.name, made(a, i)).expect("text");
         }
         t += &format!(
-            "        compare({name:?}, &format!(\"{} = {{sizes:?}}\"), {name}::DESCS[0].configs, |rt, options| {{\n",
+            "        compare({name:?}, &format!(\"{} = {{sizes:?}}, {{special:?}}\"), {name}::DESCS[0].configs, |rt, options| {{\n",
             names.join(", ")
         );
-        for a in &s.inputs {
+        for a in s.inputs.iter().filter(|a| a.alias_of.is_none()) {
             writeln!(t, "            let {0} = rt.from_slice(&{0})?;", a.name).expect("text");
         }
         for (i, a) in s.outputs.iter().enumerate() {
             writeln!(t, "            let mut {} = rt.from_slice(&{})?;", a.name, made(a, i + 50)).expect("text");
         }
+        let is_aliased = |a: &Array| s.inputs.iter().any(|x| x.alias_of.as_ref() == Some(&a.name));
+        for a in s.outputs.iter().filter(|a| is_aliased(a)) {
+            writeln!(t, "            let mut {}_arg = {};", a.name, argument(a, true)).expect("text");
+        }
+        let output = |a: &Array| if is_aliased(a) { format!("{}_arg", a.name) } else { argument(a, true) };
         let args: Vec<String> = s
             .inputs
             .iter()
-            .map(|a| argument(a, false))
-            .chain(s.outputs.iter().map(|a| argument(a, true)))
+            .map(|a| a.alias_of.as_ref().map_or_else(|| argument(a, false), |of| alias(a, of)))
+            .chain(s.outputs.iter().map(output))
             .chain(names.iter().map(|n| n.to_string()))
             .collect();
         writeln!(
@@ -104,7 +114,7 @@ fn argument(a: &Array, mutable: bool) -> String {
     let name = &a.name;
     match (&a.kind, mutable) {
         (Kind::Slice, false) => format!("&{name}"),
-        (Kind::Slice, true) => format!("&mut {name}"),
+        (Kind::Slice, true) => format!("(&mut {name}).as_slice_mut_arg()"),
         (Kind::Pointer, _) => format!("{name}.raw()"),
         (Kind::View { dims, strides }, _) => {
             let sized = |of: &[String]| of.iter().map(|d| format!("({d}) as u64")).collect::<Vec<_>>().join(", ");
@@ -112,5 +122,14 @@ fn argument(a: &Array, mutable: bool) -> String {
                 if mutable { format!("(&mut {name}).as_slice_mut_arg()") } else { format!("(&{name}).as_slice_arg()") };
             format!("{slice}.strided([{}], [{}]).expect(\"it fits\")", sized(dims), sized(strides))
         }
+    }
+}
+
+/// The memory of the output `of`, to be read.
+fn alias(a: &Array, of: &str) -> String {
+    match a.kind {
+        Kind::Slice => format!("SliceArg::from_raw({of}_arg.addr(), {of}_arg.len(), {of}_arg.place())"),
+        Kind::Pointer => format!("{of}.raw()"),
+        Kind::View { .. } => format!("{of}_arg.aliased()"),
     }
 }

@@ -1,6 +1,6 @@
 //! Random expressions of tiles and scalars.
 
-use crate::source::{INPUT, Source};
+use crate::source::{INPUT, Source, Special};
 use crate::value::{DType, FLOATS, INTEGERS, Value, Whole};
 
 /// Elements of the largest tile.
@@ -92,8 +92,11 @@ impl Source {
         let x = self.input(ty);
         let i = self.index(shape, depth);
         let mut text = format!("load({}, {i})", x.name);
-        if self.once_in(3) {
-            text += &format!(".mask({})", self.condition(shape, depth.saturating_sub(1)));
+        match self.rng.u8(..6) {
+            0 | 1 => text += &format!(".mask({})", self.condition(shape, depth.saturating_sub(1))),
+            // Ends before the slice does, as a rule within a vector.
+            2 => text += &format!(".mask({i} < {})", self.rng.usize(..INPUT / 4)),
+            _ => {}
         }
         if self.once_in(3) {
             text += &format!(".other({})", ty.literal(self.rng.i64(1..=x.top as i64)));
@@ -136,7 +139,8 @@ impl Source {
                 (DType::BF16, ""),
                 (DType::F32, ""),
                 (DType::F32, ".tf32()"),
-                (DType::F32, ".tf32x3()"),
+                // Of an infinity the parts are no numbers.
+                (DType::F32, if self.special == Special::All { "" } else { ".tf32x3()" }),
             ]),
             DType::I32 => (DType::I8, ""),
             _ => return None,
@@ -213,7 +217,7 @@ impl Source {
         let v = if ty.is_float() || self.once_in(2) { self.at_most(v, ty.exact().min(1000)) } else { v };
         // Of an integer what does not fit wraps or saturates.
         let top = if v.top <= ty.exact() && (ty.has_sign() || !v.ty.has_sign()) { v.top } else { ty.exact() };
-        Value::new(ty.of(&v.text), ty, &v.shape, top)
+        Value::new(self.convert(&v, ty), ty, &v.shape, top)
     }
 
     /// A tile of a type and a shape.
@@ -236,7 +240,7 @@ impl Source {
 
     fn computed(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let rank = shape.len();
-        match self.rng.u8(..18) {
+        match self.rng.u8(..20) {
             0..3 => {
                 let (a, b) = (self.tile(ty, shape, depth), self.operand(ty, shape, depth));
                 let op = *self.pick(&["+", "-", "*"]);
@@ -304,7 +308,53 @@ impl Source {
             15 => Some(self.load(ty, shape, depth)),
             16 => Some(self.window(ty, shape)),
             17 => self.product(ty, shape, depth),
+            18 | 19 if self.helpers.len() < 5 => self.helped(ty, shape, depth),
             _ => None,
+        }
+    }
+
+    /// What a function makes of tiles, of a slice, or of another function.
+    fn helped(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
+        let name = self.name("help");
+        let t = ty.name();
+        match self.rng.u8(..4) {
+            0 if shape.len() == 1 => {
+                let (x, base) = (self.input(ty), self.base());
+                self.helpers.push(format!(
+                    "    fn {name}<T: Element, const N: usize>(x: &[T], at: usize) -> Tile<T> {{ load(x, at + arange(N)) }}"
+                ));
+                let text = format!("{name}::<{t}, {}>({}, {base})", shape[0], x.name);
+                Some(Value::new(text, ty, shape, x.top))
+            }
+            1 => {
+                let (a, b) = (self.tile(ty, shape, depth), self.tile(ty, shape, depth));
+                let inner = self.name("help");
+                let top = 2 * (a.top as u128 + b.top as u128);
+                let v = Value::computed(format!("{name}::<{t}>({}, {})", a.text, b.text), ty, shape, top)?;
+                self.helpers.push(format!("    fn {inner}<T: Num>(a: Tile<T>) -> Tile<T> {{ a + a }}"));
+                self.helpers.push(format!(
+                    "    fn {name}<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T> {{\n        let twice = {inner}::<T>(a);\n        maximum(twice, b) + b\n    }}"
+                ));
+                Some(v)
+            }
+            2 => {
+                let v = self.tile(ty, shape, depth);
+                self.helpers.push(format!(
+                    "    fn {name}<T: Num>(x: Tile<T>, f: impl Fn(Tile<T>) -> Tile<T>) -> Tile<T> {{ f(f(x)) }}"
+                ));
+                let top = v.top as u128 + 2;
+                Value::computed(format!("{name}::<{t}>({}, |x| x + {})", v.text, ty.literal(1)), ty, shape, top)
+            }
+            _ => {
+                let (v, limit) = (self.tile(ty, shape, depth), self.rng.u8(..9));
+                self.helpers.push(format!(
+                    "    const {}: usize = {limit};\n    fn {name}(x: Tile<{t}>, n: usize) -> Tile<{t}> {{\n        if n > {} {{ minimum(x, {}) }} else {{ x }}\n    }}",
+                    name.to_uppercase(),
+                    name.to_uppercase(),
+                    ty.literal(3)
+                ));
+                Some(Value::new(format!("{name}({}, n)", v.text), ty, shape, v.top.max(3)))
+            }
         }
     }
 
@@ -321,7 +371,9 @@ impl Source {
         match self.rng.u8(..6) {
             0 | 1 => Value::computed(format!("sum({}, {axis})", v.text), ty, shape, v.top as u128 * extent as u128),
             2 if extent.is_power_of_two() => {
-                let f = *self.pick(&["maximum(a, b)", "minimum(a, b)", "where_(a < b, b, a)"]);
+                // A comparison with what is no number depends on the order.
+                let ordered = if self.special == Special::Nothing { "where_(a < b, b, a)" } else { "maximum(b, a)" };
+                let f = *self.pick(&["maximum(a, b)", "minimum(a, b)", ordered]);
                 Some(Value::new(format!("reduce({}, {axis}, |a, b| {f})", v.text), ty, shape, v.top))
             }
             3 => {

@@ -1,7 +1,7 @@
 //! Kernels of products: every kind of operand, loop and epilogue beside each other.
 
 use crate::driver::Kernel;
-use crate::source::{Array, Kind, Len, Source};
+use crate::source::{Array, Kind, Len, Source, Special};
 use crate::value::{DType, Value, Whole};
 
 /// Operands, sums, what is said behind `dot`.
@@ -25,6 +25,8 @@ enum Way {
     Pointer,
     /// A pointer that the loop moves along.
     Moved,
+    /// A pointer whose rows or columns begin again where the matrix ends.
+    Wrapped,
 }
 
 /// One side of the product: rows of `outer` (of `m` or `n`) along `k`.
@@ -39,23 +41,44 @@ struct Side {
     /// The variable of the first row.
     at: &'static str,
     top: u64,
+    /// Whether masks end before the matrix does, at limits of their own.
+    short: bool,
+}
+
+impl Side {
+    /// The limits of its masks: of rows or columns of the result, and of the depth.
+    fn limits(&self) -> [String; 2] {
+        match self.short {
+            true => ["outer", "depth"].map(|of| format!("{of}_{}", self.name)),
+            false => [self.outer.into(), "k".into()],
+        }
+    }
 }
 
 struct Shape {
     m: usize,
     n: usize,
     k: usize,
+    /// Thread blocks of a cluster.
+    ctas: usize,
 }
 
 pub fn kernel(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
     let (ty, sums, how) = *s.pick(&TYPES);
     let least = if ty == DType::F32 && how.is_empty() { 1 } else { 32 };
+    if how == ".tf32x3()" && s.special == Special::All {
+        // Of an infinity the parts are no numbers.
+        s.special = Special::Nan;
+    }
     let scale = if ty == DType::F32 && how.is_empty() { 2 } else { 1 };
+    // Clusters are for warpgroups that take windows, of 64 rows each.
+    let ctas = if least > 1 && s.once_in(3) { *s.pick(&[2, 2, 4, 4, 8]) } else { 1 };
     let shape = Shape {
-        m: *s.pick(&[16, 32, 64, 64, 64, 128, 128]) / scale,
-        n: *s.pick(&[8, 16, 24, 32, 64, 64, 96, 128]) / scale,
+        m: if ctas > 1 { 64 * ctas } else { *s.pick(&[16, 32, 64, 64, 64, 128, 128]) / scale },
+        n: if ctas > 2 { *s.pick(&[8, 32, 64]) } else { *s.pick(&[8, 16, 24, 32, 64, 64, 96, 128]) / scale },
         k: (*s.pick(&[16, 32, 32, 64, 64, 128]) / scale).max(if ty.size() == 1 { 32 } else { least.min(16) }),
+        ctas,
     };
     let aligned = 16 / ty.size();
     // Multiples of all, and what is none.
@@ -66,9 +89,10 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     s.size("n", &n);
     s.size("k", &k);
 
-    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Moved];
-    let way = *s.pick(&ways);
-    let other = if s.once_in(3) { *s.pick(&ways) } else { way };
+    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Moved, Way::Wrapped];
+    let ways = if ctas > 1 { &ways[..1] } else { &ways[..] };
+    let way = *s.pick(ways);
+    let other = if s.once_in(3) { *s.pick(ways) } else { way };
     let a = Side {
         name: "a",
         ty: operand_type(&mut s, ty),
@@ -78,6 +102,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         block: shape.m,
         at: "row",
         top: ty.input(),
+        short: way != Way::View && s.once_in(3),
     };
     let b = Side {
         name: "b",
@@ -88,6 +113,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         block: shape.n,
         at: "column",
         top: ty.input(),
+        short: other != Way::View && s.once_in(3),
     };
     [&a, &b].into_iter().for_each(|side| declare(&mut s, side));
 
@@ -109,14 +135,12 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         whole(&mut s);
         format!("[cdiv(m, {}), cdiv(n, {})]", shape.m, shape.n)
     };
-    let warps = *s.pick(&[4, 4, 8]);
+    let warps = if ctas > 1 { 4 } else { *s.pick(&[4, 4, 8]) };
     let stages = *s.pick(&["", "", ", stages = [2]", ", stages = [3]", ", stages = [1]"]);
-    // Clusters are for warpgroups that take windows.
-    let spread = least > 1 && shape.m == 128 && a.way == Way::View && b.way == Way::View && s.once_in(2);
-    let ctas = if spread { ", ctas = [2], arch = [90]" } else { "" };
+    let ctas = if ctas > 1 { format!(", ctas = [{ctas}], arch = [90]") } else { String::new() };
     let old = *s.pick(&[80, 80, 75]);
     let attribute = format!(
-        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = [0, 1]"
+        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = all"
     );
     Kernel::new(name, &attribute, s)
 }
@@ -138,13 +162,23 @@ fn declare(s: &mut Source, side: &Side) {
     match side.way {
         Way::View => {}
         Way::Slice => array.kind = Kind::Slice,
-        Way::Pointer | Way::Moved => array.kind = Kind::Pointer,
+        Way::Pointer | Way::Moved | Way::Wrapped => array.kind = Kind::Pointer,
     }
     if side.way != Way::View {
         let sized = |s: &Source, name: &str| s.sizes.iter().find(|(n, _)| n == name).expect("it is one").1.clone();
         let padding = pad.trim_start_matches(" + ").parse().unwrap_or(0);
         let strides: Vec<usize> = sized(s, dims[1]).iter().map(|d| d + padding).collect();
         s.size(&format!("stride_{}", side.name), &strides);
+        if side.short {
+            let less = |s: &mut Source, name: &str| {
+                let by = *s.pick(&[0, 1, 5, 8]);
+                sized(s, name).iter().map(|&n: &usize| n.saturating_sub(by)).collect::<Vec<_>>()
+            };
+            let [outer, depth] = side.limits();
+            let (outers, depths) = (less(s, side.outer), less(s, "k"));
+            s.size(&outer, &outers);
+            s.size(&depth, &depths);
+        }
     }
     s.inputs.push(array);
 }
@@ -159,15 +193,24 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
             let hint = *s.pick(&["", "", "", ".keep()"]);
             format!("{name}.tile({from}, {lies:?}){hint}")
         }
-        Way::Slice | Way::Pointer | Way::Moved => {
+        Way::Slice | Way::Pointer | Way::Moved | Way::Wrapped => {
             let (outer, deep) = (format!("({at} + arange({block}))"), format!("(d + arange({depth}))"));
+            let wraps = side.way == Way::Wrapped;
+            let outer = if wraps { format!("({outer} % {})", side.outer) } else { outer };
+            let [across, along] = side.limits();
             let (rows, columns, limits) =
-                if side.along { (outer, deep, [side.outer, "k"]) } else { (deep, outer, ["k", side.outer]) };
+                if side.along { (&outer, &deep, [across, along]) } else { (&deep, &outer, [along, across]) };
             let index = format!("{rows}.expand(1) * stride_{name} + {columns}.expand(0)");
-            let mask = format!("({rows}.expand(1) < {}) & ({columns}.expand(0) < {})", limits[0], limits[1]);
+            let masks =
+                [format!("({rows}.expand(1) < {})", limits[0]), format!("({columns}.expand(0) < {})", limits[1])];
+            let mask = match wraps && !side.short {
+                // What wraps around is inside.
+                true => masks[usize::from(side.along)].clone(),
+                false => masks.join(" & "),
+            };
             match side.way {
                 Way::Slice => format!("load({name}, {index}).mask({mask})"),
-                Way::Pointer => format!("load({name}.add({index})).mask({mask})"),
+                Way::Pointer | Way::Wrapped => format!("load({name}.add({index})).mask({mask})"),
                 _ => format!("load({name}_at).mask({mask})"),
             }
         }
@@ -212,12 +255,12 @@ fn prepared(s: &mut Source, v: Value, ty: DType) -> Value {
         return v;
     }
     let v = s.at_most(v, ty.exact().min(8));
-    Value::new(ty.of(&v.text), ty, &shape, v.top)
+    Value::new(s.convert(&v, ty), ty, &shape, v.top)
 }
 
 /// All of a tile of the result: a loop, or two, and what is stored.
 fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DType, how: &str) {
-    let Shape { m, n, k } = *shape;
+    let Shape { m, n, k, .. } = *shape;
     s.line(format!("let mut acc = {};", sums.zeros(&[m, n])));
     // Beside the product: sums of the left operand's rows, or a second product.
     let besides = s.rng.u8(..8);
@@ -254,7 +297,8 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
         let (l, r) = (operand(s, a, k), operand(s, b, k));
         let l = if rows || second || s.once_in(2) { s.hold(&l) } else { l };
         if rows {
-            s.line(format!("rows += sum(({}).to::<i32>(), 1);", l.text));
+            let whole = s.convert(&l, DType::I32);
+            s.line(format!("rows += sum({whole}, 1);"));
         }
         let (x, y) = (prepared(s, l.clone(), ty), prepared(s, r.clone(), ty));
         let product = format!("acc = dot({}, {}, acc){how};", x.text, y.text);
@@ -286,6 +330,7 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
             kind: Kind::Slice,
             top: 3,
             len: Len::Matrix(["1".into(), "m".into(), "m".into()]),
+            alias_of: None,
         });
         s.line(format!("if j == 0 {{ store(sums, row + arange({m}), rows); }}"));
     }
@@ -294,6 +339,21 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
 fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
     let Shape { m, n, .. } = *shape;
     let ty = v.ty;
+    let to = match ty {
+        DType::I32 => *s.pick(&[DType::I32, DType::I8, DType::F32]),
+        _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
+    };
+    // Now and then the result is added to the matrix that is written.
+    // A program of a cluster reads nothing that it writes, and reduces no columns.
+    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5);
+    let pad = *s.pick(&["", "", " + 16", " + 5"]);
+    if in_place {
+        let top = to.input();
+        let old = Array::view("before", to, &["m", "n"], &format!("n{pad}"), top);
+        s.inputs.push(Array { alias_of: Some("c".into()), ..old });
+        let old = Value::new(format!("before.tile([row, column], [{m}, {n}])"), to, &[m, n], top);
+        v = s.hold(&Value::new(format!("({} + {})", v.text, s.convert(&old, ty)), ty, &[m, n], v.top + top));
+    }
     for _ in 0..s.rng.usize(..3) {
         v = match s.rng.u8(..6) {
             0 => {
@@ -315,15 +375,11 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
                 if !s.inputs.iter().any(|x| x.name == "old") {
                     s.inputs.push(Array::view("old", from, &["m", "n"], "n", 8));
                 }
-                Value::new(
-                    format!("({} + {})", v.text, ty.of(&format!("old.tile([row, column], [{m}, {n}])"))),
-                    ty,
-                    &[m, n],
-                    v.top + 8,
-                )
+                let old = Value::new(format!("old.tile([row, column], [{m}, {n}])"), from, &[m, n], 8);
+                Value::new(format!("({} + {})", v.text, s.convert(&old, ty)), ty, &[m, n], v.top + 8)
             }
             4 => {
-                let axis = s.rng.usize(..2);
+                let axis = if shape.ctas > 1 { 1 } else { s.rng.usize(..2) };
                 let v = s.hold(&v);
                 let v = s.at_most(v, 1000);
                 let v = s.hold(&v);
@@ -336,22 +392,17 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         };
         v = s.hold(&v);
     }
-    let to = match ty {
-        DType::I32 => *s.pick(&[DType::I32, DType::I8, DType::F32]),
-        _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
-    };
     if to != ty {
         v = s.at_most(v, to.exact());
-        v = Value::new(to.of(&v.text), to, &[m, n], v.top);
+        v = Value::new(s.convert(&v, to), to, &[m, n], v.top);
     }
     // Now and then across, padded, or through a slice or a pointer.
-    let turned = s.once_in(6);
-    let pad = *s.pick(&["", "", " + 16", " + 5"]);
+    let turned = !in_place && s.once_in(6);
     let dims = if turned { ["n", "m"] } else { ["m", "n"] };
     let at = if turned { ["column", "row"] } else { ["row", "column"] };
     let extents = if turned { [n, m] } else { [m, n] };
     let text = if turned { format!("trans({})", v.text) } else { v.text };
-    let way = *s.pick(&[Way::Pointer, Way::Slice, Way::View, Way::View]);
+    let way = if in_place { Way::View } else { *s.pick(&[Way::Pointer, Way::Slice, Way::View, Way::View]) };
     let row = format!("{}{}", dims[1], if way == Way::Slice { "" } else { pad });
     let mut c = Array::view("c", to, &dims, &row, 3);
     if way == Way::View {

@@ -15,6 +15,8 @@ pub struct Array {
     /// What it holds before the launch: whole numbers up to this.
     pub top: u64,
     pub len: Len,
+    /// The output whose memory it is.
+    pub alias_of: Option<String>,
 }
 
 /// Elements that the caller allocates.
@@ -63,7 +65,13 @@ impl Array {
             kind: Kind::View { dims: dims.iter().map(|d| d.to_string()).collect(), strides },
             top,
             len,
+            alias_of: None,
         }
+    }
+
+    /// A slice of so many elements.
+    pub fn slice(name: impl Into<String>, ty: DType, top: u64, len: usize) -> Array {
+        Array { name: name.into(), ty, kind: Kind::Slice, top, len: Len::Number(len), alias_of: None }
     }
 
     fn declared(&self, mutable: bool) -> String {
@@ -80,8 +88,20 @@ impl Array {
     }
 }
 
+/// What floats are now and then beside whole numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Special {
+    Nothing,
+    Nan,
+    /// NaN, infinities and the zero with a sign.
+    All,
+}
+
 pub struct Source {
     pub rng: Rng,
+    pub special: Special,
+    /// Functions that the kernel calls.
+    pub helpers: Vec<String>,
     body: String,
     depth: usize,
     names: usize,
@@ -97,8 +117,16 @@ pub struct Source {
 
 impl Source {
     pub fn new(seed: u64) -> Source {
+        let mut rng = Rng::with_seed(seed);
+        let special = match rng.u8(..6) {
+            0 => Special::Nan,
+            1 => Special::All,
+            _ => Special::Nothing,
+        };
         Source {
-            rng: Rng::with_seed(seed),
+            rng,
+            special,
+            helpers: vec![],
             body: String::new(),
             depth: 1,
             names: 0,
@@ -153,11 +181,12 @@ impl Source {
 
     /// A slice to read of a type: one of them, or one more.
     pub fn input(&mut self, ty: DType) -> Array {
-        let found = self.inputs.iter().find(|a| a.ty == ty && a.kind == Kind::Slice);
+        // What a program writes another one must not read.
+        let found = self.inputs.iter().find(|a| a.ty == ty && a.kind == Kind::Slice && a.alias_of.is_none());
         if let Some(a) = found {
             return a.clone();
         }
-        let a = Array { name: self.name("x"), ty, kind: Kind::Slice, top: ty.input(), len: Len::Number(INPUT) };
+        let a = Array::slice(self.name("x"), ty, ty.input(), INPUT);
         self.inputs.push(a.clone());
         a
     }
@@ -170,8 +199,8 @@ impl Source {
         }
         let dims: Vec<usize> = (0..rank).map(|_| *self.pick(&[1, 8, 16, 31, 40, 64])).collect();
         let kind = self.contiguous(&dims);
-        let a =
-            Array { name: self.name("w"), ty, kind, top: ty.input(), len: Len::Number(2 * (64 * 64 * 64 + 64 * 64)) };
+        let name = self.name("w");
+        let a = Array { kind, ..Array::slice(name, ty, ty.input(), 2 * (64 * 64 * 64 + 64 * 64)) };
         self.inputs.push(a.clone());
         a
     }
@@ -194,12 +223,31 @@ impl Source {
         self.sizes.push((name.into(), values.into()));
     }
 
-    /// The function under its attribute.
+    /// The value as an expression of another type. A float that may be no number, or infinite, becomes a number first
+    /// where the type has none, within what its numbers do not exceed.
+    pub fn convert(&self, v: &Value, ty: DType) -> String {
+        let has_all = ty.is_float() && !ty.is_float8();
+        if self.special != Special::Nothing && v.ty.is_float() && !v.ty.is_float8() && !has_all {
+            let top = v.top as i64;
+            return ty.of(&format!("clamp({}, {}, {})", v.text, v.ty.literal(-top), v.ty.literal(top)));
+        }
+        ty.of(&v.text)
+    }
+
+    /// The function under its attribute; with helpers in a module.
     pub fn function(&self, name: &str, attribute: &str) -> String {
         let arrays = self.inputs.iter().map(|a| a.declared(false)).chain(self.outputs.iter().map(|a| a.declared(true)));
         let params: Vec<String> = arrays.chain(self.sizes.iter().map(|(n, _)| format!("{n}: usize"))).collect();
         let is_unsafe = self.inputs.iter().chain(&self.outputs).any(|a| a.kind == Kind::Pointer);
         let head = if is_unsafe { "unsafe fn" } else { "fn" };
-        format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body)
+        let kernel =
+            format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body);
+        match self.helpers.is_empty() {
+            true => kernel,
+            false => format!(
+                "#[tile_module]\npub mod of_{name} {{\n{}\n{kernel}}}\nuse of_{name}::{name};\n",
+                self.helpers.join("\n")
+            ),
+        }
     }
 }

@@ -29,7 +29,8 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let warps = *s.pick(&[[1, 4], [2, 4], [1, 8], [2, 2], [4, 8]]);
     let warps = if warps[0] == warps[1] { vec![warps[0]] } else { warps.to_vec() };
     let emulate: Vec<usize> = (0..warps.len()).collect();
-    let attribute = format!("tune(warps = {warps:?}), grid = [{programs}], emulate = {emulate:?}");
+    let arch = if s.once_in(5) { ", arch = [75]" } else { "" };
+    let attribute = format!("tune(warps = {warps:?}{arch}), grid = [{programs}], emulate = {emulate:?}");
     Kernel::new(name, &attribute, s)
 }
 
@@ -175,13 +176,8 @@ fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
         let mut at = vec!["0".to_string(); dims.len()];
         at[0] = format!("program_id(0) * {}", v.shape[0]);
         s.line(format!("{name}.store([{}], {});", at.join(", "), v.text));
-        s.outputs.push(Array {
-            name,
-            ty: v.ty,
-            kind,
-            top: v.ty.input(),
-            len: Len::Number(count * programs * 2 + 16 * MOST),
-        });
+        let len = count * programs * 2 + 16 * MOST;
+        s.outputs.push(Array { kind, ..Array::slice(name, v.ty, v.ty.input(), len) });
         return;
     }
     let at = reserve(s, v.ty, count * programs * if round.is_some() { ROUNDS + 2 } else { 1 });
@@ -213,8 +209,8 @@ fn reserve(s: &mut Source, ty: DType, count: usize) -> (usize, usize) {
     let known = s.outputs.iter().position(|o| o.ty == ty && o.name.starts_with('y'));
     let at = known.unwrap_or_else(|| {
         let name = s.name("y");
-        let len = Len::Number(s.rng.usize(..9));
-        s.outputs.push(Array { name, ty, kind: Kind::Slice, top: ty.input(), len });
+        let len = s.rng.usize(..9);
+        s.outputs.push(Array::slice(name, ty, ty.input(), len));
         s.outputs.len() - 1
     });
     let Len::Number(len) = &mut s.outputs[at].len else { unreachable!("no matrices here") };
@@ -230,7 +226,7 @@ fn count(s: &mut Source) {
     let f = *s.pick(&["add", "max", "xor"]);
     let name = format!("count_{f}");
     if !s.outputs.iter().any(|o| o.name == name) {
-        s.outputs.push(Array { name: name.clone(), ty: DType::I32, kind: Kind::Slice, top: 8, len: Len::Number(50) });
+        s.outputs.push(Array::slice(name.clone(), DType::I32, 8, 50));
     }
     let mask = if s.once_in(3) { format!(".mask({})", s.condition(&shape, 1)) } else { String::new() };
     s.line(format!("atomic_{f}({name}, ({}).to::<usize>() % 57, {}){mask}.relaxed();", i.text, v.text));

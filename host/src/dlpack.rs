@@ -107,9 +107,9 @@ unsafe impl Send for Owner {}
 unsafe impl Sync for Owner {}
 
 // SAFETY: DLPack lets a consumer call the deleter from any thread, and the memory is plain data.
-unsafe impl Send for DlpackTensor {}
-// SAFETY: a shared tensor is only read.
-unsafe impl Sync for DlpackTensor {}
+unsafe impl Send for Owner {}
+// SAFETY: a shared owner does nothing: only its drop follows the pointer.
+unsafe impl Sync for Owner {}
 
 impl Drop for Owner {
     fn drop(&mut self) {

@@ -38,8 +38,8 @@ impl Settings {
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
-    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, over [`Settings::emulated`]; those that
-    ///   `emulate = [..]` names otherwise
+    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, over [`Settings::emulated`]; otherwise
+    ///   instances that have every feature of their kernel
     /// - `TILE_REMARKS=1`: say what the compiler could not do well, at the kernels' own lines, as warnings and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
     pub fn from_env() -> Settings {

@@ -6,7 +6,6 @@
 use crate::analysis::assume;
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen;
-use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
 use crate::front::ast::Config;
@@ -19,6 +18,7 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
+use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant};
 use std::collections::HashMap;
 
@@ -42,6 +42,8 @@ pub enum Stage {
     Layout,
     /// The decisions about copies, waits and stores.
     Plan,
+    /// The thread-level nodes, with what they do and what they take of the machine.
+    ThreadIr,
     /// The thread-level Rust that is compiled for the device.
     Rust,
     /// The Rust of the CPU backend.
@@ -49,7 +51,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Stage; 13] = [
+    pub const ALL: [Stage; 14] = [
         Stage::Ast,
         Stage::Ir,
         Stage::Induction,
@@ -61,6 +63,7 @@ impl Stage {
         Stage::AxisInfo,
         Stage::Layout,
         Stage::Plan,
+        Stage::ThreadIr,
         Stage::Rust,
         Stage::Cpu,
     ];
@@ -78,6 +81,7 @@ impl Stage {
             Stage::AxisInfo => "axis_info",
             Stage::Layout => "layout",
             Stage::Plan => "plan",
+            Stage::ThreadIr => "thread-ir",
             Stage::Rust => "rust",
             Stage::Cpu => "cpu",
         }
@@ -231,6 +235,12 @@ pub fn lower(
     let mut generate = |f: &Func| {
         let plan = plan(f, variant, observer)?;
         let lowered = codegen::generate(f, &plan, variant, sites)?;
+        if cfg!(debug_assertions)
+            && let Err(e) = thread_ir::verify::verify(&lowered)
+        {
+            panic!("after code generation: {e}\n{}", lowered.text());
+        }
+        observer.stage(Stage::ThreadIr, &|| thread_ir::dump::dump(&lowered));
         observer.stage(Stage::Rust, &|| lowered.text());
         Ok(lowered)
     };

@@ -1,15 +1,15 @@
 //! Features of lowered code: which passes, device steps and element types an instance takes. Tests on the emulated SM
 //! run a set of instances that [covers](cover) all features, not all instances.
 //!
-//! Features are read from the lowered code itself, so that a new step or a new element type is a new feature without an
-//! entry in a list.
+//! Features are read from the nodes of the lowered code itself, so that a new step or a new element type is a new
+//! feature without an entry in a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::codegen::thread_ir::Lowered;
 use crate::dtype::DType;
 use crate::ir::walk::{dots, walk};
 use crate::ir::{Func, Op, ParamKind, StmtKind};
+use crate::thread_ir::{Call, Device, Expr, Function, Generic, Lowered, Ty};
 use crate::variant::{MmaPath, Variant};
 
 pub type Features = BTreeSet<String>;
@@ -24,7 +24,7 @@ pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
         MmaPath::WgmmaCpAsync => "groups",
         MmaPath::WgmmaTma(_) => "tma",
     };
-    let mut out: Features = calls(&lowered.text()).into_iter().map(|call| format!("{way} {call}")).collect();
+    let mut out: Features = calls(lowered).into_iter().map(|call| format!("{way} {call}")).collect();
     let types = element_types(f);
     let mut pass = |name: &str| out.extend(types.iter().map(|t| format!("{way}: {name}, {}", t.name())));
     lowered.passes.iter().for_each(|p| pass(p));
@@ -67,58 +67,54 @@ fn element_types(f: &Func) -> BTreeSet<DType> {
     f.params.iter().filter(|p| p.kind != ParamKind::Scalar).map(|p| p.dtype).collect()
 }
 
-/// Calls of device functions in lowered code, with those generic arguments that are element types or flags, and
-/// whether accesses are wider than an element.
-fn calls(text: &str) -> Features {
+/// Calls of device functions in lowered code.
+fn calls(lowered: &Lowered) -> Features {
     let mut out = Features::new();
-    for (at, _) in text.match_indices("d::") {
-        if text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
-            continue;
+    lowered.walk(&mut |e| {
+        if let Expr::Call(call) = e
+            && let Function::Device(device) = call.function
+        {
+            out.insert(feature(device, call));
         }
-        let call = &text[at + 3..];
-        let name_len = call.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(call.len());
-        let (name, rest) = call.split_at(name_len);
-        if name.starts_with(|c: char| c.is_uppercase()) {
-            // A type.
-            continue;
-        }
-        let arguments = rest.strip_prefix("::<").map_or("", generic_arguments);
-        let mut kept: Vec<&str> = vec![];
-        for word in arguments.split(|c: char| !c.is_alphanumeric() && c != '_') {
-            let is_type = DType::ALL.iter().any(|t| t.rust().trim_start_matches("s::") == word);
-            if is_type || matches!(word, "true" | "false") {
-                kept.push(word);
-            }
-        }
-        let third = arguments.split(',').nth(2).map_or("", str::trim);
-        match name {
-            // The number of elements of one access.
-            "load" | "store" | "copy_ahead" | "shared_load" | "shared_store" => {
-                kept.push(if third == "1" { "element" } else { "vector" });
-            }
-            // The operation.
-            "atomic" => kept.push(third),
-            _ => {}
-        }
-        out.insert(if kept.is_empty() { name.to_string() } else { format!("{name}<{}>", kept.join(",")) });
+    });
+    if lowered.has_barriers() {
+        out.insert(Device::Barrier.name().into());
     }
     out
 }
 
-/// The text up to the bracket that closes the list.
-fn generic_arguments(text: &str) -> &str {
-    let mut open = 1;
-    for (i, c) in text.char_indices() {
-        match c {
-            '<' => open += 1,
-            '>' => open -= 1,
-            _ => {}
-        }
-        if open == 0 {
-            return &text[..i];
+/// A call by those of its generic arguments that are element types or flags, and whether an access is wider than an
+/// element.
+fn feature(device: Device, call: &Call) -> String {
+    let mut kept: Vec<String> = vec![];
+    for g in &call.generics {
+        match g {
+            Generic::Type(ty) => element_types_of(ty, &mut kept),
+            Generic::Flag(flag) => kept.push(flag.to_string()),
+            Generic::Number(_) | Generic::Expr(_) | Generic::Inferred => {}
         }
     }
-    text
+    match (device, call.generics.get(2)) {
+        // The number of elements of one access.
+        (
+            Device::Load | Device::Store | Device::CopyAhead | Device::SharedLoad | Device::SharedStore,
+            Some(Generic::Number(n)),
+        ) => kept.push(if *n == 1 { "element" } else { "vector" }.into()),
+        // The operation.
+        (Device::Atomic, Some(Generic::Number(operation))) => kept.push(operation.to_string()),
+        _ => {}
+    }
+    let name = device.name();
+    if kept.is_empty() { name.to_string() } else { format!("{name}<{}>", kept.join(",")) }
+}
+
+fn element_types_of(ty: &Ty, out: &mut Vec<String>) {
+    match ty {
+        Ty::Scalar(t) | Ty::Tile(t) => out.push(t.rust().trim_start_matches("s::").into()),
+        Ty::Usize => {}
+        Ty::Array(of, _) => element_types_of(of, out),
+        Ty::Tuple(items) => items.iter().for_each(|t| element_types_of(t, out)),
+    }
 }
 
 /// The candidates, by index in ascending order, that have every feature of all of them: greedily the one with the most
@@ -146,23 +142,35 @@ pub fn cover<S: AsRef<str>>(candidates: &[(Vec<S>, u64)]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread_ir::{Local, Node, call, closure};
 
     #[test]
     fn a_call_is_known_by_its_types_its_flags_and_its_width() {
-        let text = "let v1: [f32; 4] = d::load::<f32, 4, 4, false>(|r| x1.wrapping_add(K2[r]), true);
-            let x5: [(f32,); 1] = d::each(|r| d::fold::<(f32, u32), 2>(|k| v[k], |a, b| a));
-            let y = (d::shuffle_xor(x5[r].0, 1, 0), d::shared_load::<F16, 2, 1>(|r| 0, |_| true, 0));
-            let z = d::atomic::<u32, 1, 3>(|r| 0); core::mod::d::not_a_device_step(); field_d::nor_this(); d::Matrix(1);";
-        let found: Vec<String> = calls(text).into_iter().collect();
-        let wanted = [
-            "atomic<u32,3>",
-            "each",
-            "fold<f32,u32>",
-            "load<f32,false,vector>",
-            "shared_load<F16,element>",
-            "shuffle_xor",
+        let pair = Ty::Tuple(vec![DType::F32.into(), DType::U32.into()]);
+        let cases = [
+            (call!(Device::Load; [DType::F32, 4u32, 4u32, false]; 0), "load<f32,false,vector>"),
+            (call!(Device::SharedLoad; [DType::F16, 2u32, 1u32]; 0), "shared_load<F16,element>"),
+            (call!(Device::StoreBox; [1u32, Generic::Inferred]; 0), "store_box"),
+            (call!(Device::Fold; [pair, 2u32]; 0), "fold<f32,u32>"),
+            (call!(Device::Atomic; [DType::U32, 1u32, 3u32]; 0), "atomic<u32,3>"),
+            (call!(Device::Wgmma; [DType::F8E4M3, DType::F32, 64u32, true]; 0), "wgmma<F8E4M3,f32,true>"),
+            (call!(Device::ShuffleXor; 0, 1, 0), "shuffle_xor"),
         ];
-        assert_eq!(found, wanted);
+        for (e, expected) in cases {
+            let Expr::Call(call) = e else { unreachable!("a call") };
+            let Function::Device(device) = call.function else { unreachable!("of the device library") };
+            assert_eq!(feature(device, &call), expected);
+        }
+    }
+
+    #[test]
+    fn calls_are_found_in_closures_conditions_and_blocks() {
+        let in_closure = call!(Device::Each; closure([Local::R], call!(Device::Limit; Local::R, 1)));
+        let then = vec![Node::Barrier { site: 0 }, in_closure.into()];
+        let cond = call!(Device::Opaque; true);
+        let body = vec![Node::Loop { body: vec![Node::If { cond, then, other: vec![] }] }];
+        let found: Vec<String> = calls(&Lowered { body, ..Lowered::default() }).into_iter().collect();
+        assert_eq!(found, ["barrier", "each", "limit", "opaque"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`] → [`emit`].
+//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`], which makes
+//! [`thread_ir`] → [`emit`].
 
 #[macro_use]
 pub mod planted;
@@ -23,11 +24,12 @@ pub mod passes;
 pub mod plan;
 pub mod remarks;
 mod show;
+pub mod thread_ir;
 pub mod variant;
 
 use diag::Diagnostics;
 pub use driver::Stage;
-pub use emit::device::{DeviceUnit, EntryMeta};
+pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 pub use emit::host::{Emulate, HostOptions};
 pub use expand::{bundle_path, expand_kernel, expand_module, with_library};
 pub use front::infer::BUILTINS;
@@ -46,6 +48,16 @@ pub fn device_units<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) ->
         units.filter(|_| d.is_empty())
     };
     module::file(source, libraries).into_iter().filter_map(of).flatten().collect()
+}
+
+/// The entries of every kernel in a file, as thread-level programs. Functions with mistakes are left out.
+pub fn entries<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<EntryCode> {
+    let of = |found: module::Found| {
+        let d = Diagnostics::default();
+        let kernels = found.parse(&d).ok()?;
+        kernels.iter().map(|k| emit::device::entries(k, &d)).collect::<diag::Result<Vec<_>>>().ok()
+    };
+    module::file(source, libraries).into_iter().filter_map(of).flatten().flatten().collect()
 }
 
 /// The lowered code of a function's kernels.

@@ -2,12 +2,13 @@
 
 use crate::diag::Diagnostics;
 use crate::driver::{Observer, Stage, lower, observed_instance};
-use crate::emit::{config_id, cpu, numbers, types_id};
+use crate::emit::{config_id, cpu, types_id};
 use crate::front::instance::Instance;
 use crate::front::library::Libraries;
 use crate::front::module::{self, Found};
 use crate::front::parse;
 use crate::front::source::Source;
+use crate::thread_ir::print;
 use crate::variant::Variant;
 
 /// Keeps the text of one stage: the last one, if the driver comes by it again.
@@ -57,7 +58,7 @@ pub fn show<'a>(
         return Ok(text);
     }
     if stage == Stage::Cpu {
-        return Ok(numbers::plain(&cpu::body(&f)));
+        return Ok(print::body(&cpu::body(&f)));
     }
     match (lower(&f, variant, false, &mut capture), capture.text) {
         (_, Some(text)) => Ok(text),

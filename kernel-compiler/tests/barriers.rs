@@ -1,89 +1,113 @@
 //! Barriers: where threads must wait for each other, and nowhere else.
 
 use kernel_compiler::codegen::barriers::schedule;
-use kernel_compiler::codegen::thread_ir::{Access, AccessKind, ThreadIr};
 use kernel_compiler::driver::lower;
+use kernel_compiler::ir::Value;
+use kernel_compiler::thread_ir::{Access, AccessKind, Exchange, Expr, Name, Node, Stmt};
 use kernel_compiler::{MmaPath, Variant};
 
-fn exchange(name: &str, bytes: usize) -> ThreadIr {
-    ThreadIr::Exchange { bytes, store: format!("{name} store @"), load: format!("{name} load @"), site: 0 }
+/// An exchange that stores its buffer's offset in a value, and loads it into another.
+fn exchange(name: u32, bytes: usize) -> Node {
+    let offset = || Expr::Exchange(Exchange::Unplaced);
+    let store = vec![Stmt::assign(Value(name), offset())];
+    Node::Exchange { bytes, store, load: vec![Stmt::bind(Value(name), offset())], site: 0 }
 }
 
 /// An access to a parameter; equal elements have equal keys.
-fn access(param: usize, act: AccessKind, element: u64) -> ThreadIr {
-    let text = format!("{} {param}[{element}]", format!("{act:?}").to_lowercase());
-    ThreadIr::Access { text, access: Access { param, act, key: (0, element), site: 0 } }
+fn access(param: usize, act: AccessKind, element: u64) -> Node {
+    let of = match act {
+        AccessKind::Read => Name::Arg(param),
+        AccessKind::Write => Name::Map(param),
+        AccessKind::Update => Name::Table(param),
+    };
+    let stmts = vec![Stmt::Expr(Expr::from(of).element(element as usize))];
+    Node::Access { stmts, access: Access { param, act, key: (0, element), site: 0 } }
 }
 
-fn read(param: usize, element: u64) -> ThreadIr {
+fn read(param: usize, element: u64) -> Node {
     access(param, AccessKind::Read, element)
 }
 
-fn write(param: usize, element: u64) -> ThreadIr {
+fn write(param: usize, element: u64) -> Node {
     access(param, AccessKind::Write, element)
 }
 
-fn update(param: usize, element: u64) -> ThreadIr {
+fn update(param: usize, element: u64) -> Node {
     access(param, AccessKind::Update, element)
 }
 
-fn when(then: Vec<ThreadIr>) -> ThreadIr {
-    ThreadIr::If { cond: "c".into(), then, other: vec![] }
+fn when(then: Vec<Node>) -> Node {
+    Node::If { cond: true.into(), then, other: vec![] }
 }
 
 /// The scheduled program in one line; `|` is a barrier.
-fn text(nodes: &[ThreadIr]) -> String {
+fn text(nodes: &[Node]) -> String {
     let each = nodes.iter().map(|n| match n {
-        ThreadIr::Line(t) => t.clone(),
-        ThreadIr::Barrier { .. } => "|".into(),
-        ThreadIr::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
-        ThreadIr::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),
-        ThreadIr::Loop { body } => format!("loop {{ {} }}", text(body)),
+        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().map(statement).collect(),
+        Node::Barrier { .. } => "|".into(),
+        Node::If { then, other, .. } if other.is_empty() => format!("if {{ {} }}", text(then)),
+        Node::If { then, other, .. } => format!("if {{ {} }} else {{ {} }}", text(then), text(other)),
+        Node::Loop { body } => format!("loop {{ {} }}", text(body)),
         n => format!("{n:?}").to_lowercase(),
     });
     each.collect::<Vec<_>>().join("; ")
 }
 
-fn scheduled(nodes: Vec<ThreadIr>) -> (String, usize) {
+fn statement(s: &Stmt) -> String {
+    let letter = |v: &Value| (b'a' + v.0 as u8) as char;
+    match s {
+        Stmt::Assign(Name::Value(v), offset) => format!("{} store {offset}", letter(v)),
+        Stmt::Let { name: Name::Value(v), value: Some(offset), .. } => format!("{} load {offset}", letter(v)),
+        Stmt::Expr(Expr::Index(of, element)) => match **of {
+            Expr::Name(Name::Arg(param)) => format!("read {param}[{element}]"),
+            Expr::Name(Name::Map(param)) => format!("write {param}[{element}]"),
+            Expr::Name(Name::Table(param)) => format!("update {param}[{element}]"),
+            _ => format!("{s}"),
+        },
+        s => format!("{s}"),
+    }
+}
+
+fn scheduled(nodes: Vec<Node>) -> (String, usize) {
     let (nodes, bytes) = schedule(nodes);
     (text(&nodes), bytes)
 }
 
 #[test]
 fn exchanges_in_straight_code_have_bytes_of_their_own() {
-    let (t, bytes) = scheduled(vec![exchange("a", 20), exchange("b", 64)]);
+    let (t, bytes) = scheduled(vec![exchange(0, 20), exchange(1, 64)]);
     assert_eq!(t, "a store 0; |; a load 0; b store 32; |; b load 32");
     assert_eq!(bytes, 96);
 }
 
 #[test]
 fn large_exchanges_share_bytes_and_wait() {
-    let (t, bytes) = scheduled(vec![exchange("a", 12 << 10), exchange("b", 8 << 10)]);
+    let (t, bytes) = scheduled(vec![exchange(0, 12 << 10), exchange(1, 8 << 10)]);
     assert_eq!(t, "a store 0; |; a load 0; |; b store 0; |; b load 0");
     assert_eq!(bytes, 12 << 10);
 }
 
 #[test]
 fn a_loop_uses_its_bytes_again() {
-    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16)] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16)] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0 }");
 }
 
 #[test]
 fn two_exchanges_in_a_loop_wait_for_each_other() {
-    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), exchange("b", 16)] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), exchange(1, 16)] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; b store 16; |; b load 16 }");
 }
 
 #[test]
 fn a_conditional_exchange_in_a_loop_cannot_be_relied_on() {
-    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), when(vec![exchange("b", 16)])] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), when(vec![exchange(1, 16)])] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0; if { b store 16; |; b load 16 } }");
 }
 
 #[test]
 fn a_loop_that_is_left_at_once_needs_nothing() {
-    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![exchange("a", 16), ThreadIr::Break] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), Node::Break] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; break }");
 }
 
@@ -109,7 +133,7 @@ fn what_one_thread_orders_by_itself_does_not_wait() {
 
 #[test]
 fn the_barrier_of_an_exchange_also_orders_accesses() {
-    let (t, _) = scheduled(vec![write(0, 1), exchange("a", 16), read(0, 2)]);
+    let (t, _) = scheduled(vec![write(0, 1), exchange(0, 16), read(0, 2)]);
     assert_eq!(t, "write 0[1]; a store 0; |; a load 0; read 0[2]");
 }
 
@@ -121,7 +145,7 @@ fn one_barrier_serves_all_that_came_before() {
 
 #[test]
 fn the_next_round_of_a_loop_reaches_other_elements() {
-    let (t, _) = scheduled(vec![ThreadIr::Loop { body: vec![read(0, 1), write(0, 1)] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![read(0, 1), write(0, 1)] }]);
     assert_eq!(t, "loop { |; read 0[1]; write 0[1] }");
 }
 
@@ -129,7 +153,7 @@ fn the_next_round_of_a_loop_reaches_other_elements() {
 fn ways_that_end_bring_nothing() {
     let (t, _) = scheduled(vec![when(vec![write(0, 1)]), read(0, 2)]);
     assert_eq!(t, "if { write 0[1] }; |; read 0[2]");
-    let (t, _) = scheduled(vec![when(vec![write(0, 1), ThreadIr::Return]), read(0, 2)]);
+    let (t, _) = scheduled(vec![when(vec![write(0, 1), Node::Return]), read(0, 2)]);
     assert_eq!(t, "if { write 0[1]; return }; read 0[2]");
 }
 

@@ -23,7 +23,7 @@ const VIEWS: &str = "
     tune(BM = [32], BN = [32], BK = [32], warps = [2], blocks_per_sm = [2]),
     grid = [if BM == 64 { num_sms() } else { cdiv(c.dim(0), BM) }, cdiv(c.dim(1), BN)],
     early = [b],
-    emulate = [1],
+    emulate = all,
 )]
 pub(crate) unsafe fn product<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>, p: *const T) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);

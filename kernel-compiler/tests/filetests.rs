@@ -11,7 +11,7 @@
 //!
 //! - `verifier`: `valid`, or the invariant that does not hold and where;
 //! - `axis_info` and `layout`: the facts about the values that have some, in a variant;
-//! - `plan` and `rust`: the plan and the thread-level code of a variant;
+//! - `plan`, `thread_ir` and `rust`: the plan, the thread IR and the thread-level code of a variant;
 //! - `variants`: the variants that the function has, and why it has no others;
 //! - `pdl`: the statement that waits for the launch before.
 
@@ -103,6 +103,7 @@ impl<'a> FileTest<'a> {
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),
             "plan" => self.stage(&f, Stage::Plan),
+            "thread_ir" => self.stage(&f, Stage::ThreadIr),
             "rust" => self.stage(&f, Stage::Rust),
             "variants" => Ok(variants(&f)),
             "pdl" => {

@@ -1,6 +1,7 @@
 //! The phases of the compiler from outside: text in, facts and text out.
 
 mod announced_stores;
+mod architecture;
 mod axis_info;
 mod barriers;
 mod block_pointers;
@@ -16,3 +17,4 @@ mod ranges;
 mod remarks;
 mod snapshots;
 mod text_form;
+mod thread_ir;

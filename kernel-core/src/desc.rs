@@ -318,7 +318,7 @@ pub struct VariantDesc {
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
     /// The passes, device steps and element types that its code takes, one a line; empty in builds without an emulated
-    /// SM. Instances are emulated until every feature of their kernel is in one, unless `emulate = [..]` names others.
+    /// SM. Instances are emulated until every feature of their kernel is in one, unless the kernel says `emulate = all`.
     pub features: &'static str,
 }
 

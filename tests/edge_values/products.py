@@ -367,7 +367,8 @@ def attended(q, k, v, causal):
     return (torch._safe_softmax(scores, -1) @ v.float()).to(q.dtype)
 
 
-HUGE_SCORES, HUGE_VALUES = "the greatest scores", "the greatest values"
+HUGE_SCORES, HUGE_VALUES, SUBNORMAL = "the greatest scores", "the greatest values", "subnormal values"
+KEPT = "A subnormal sum of bf16 may be kept."
 LIMITS = (
     "Values are added up before the sum of weights divides them: the sum may leave f32. The greatest score is rounded "
     "once more than the others: beyond 2^30 their difference may leave the exponential's range, and the result is NaN."
@@ -410,7 +411,7 @@ def attention():
             "no score above minus infinity": (ones, [[inf | minus] * D] * KEYS, values),
             "a score of infinity": (ones, at(keys, (0, 0, inf)), values),
             HUGE_SCORES: ([[top] * D] * QUERIES, [[top] * D, [top | minus] * D, [one] * D, [0] * D], values),
-            "subnormal values": (equal, keys, [[1] * D, [NORMAL[dtype] - 1] * D, [1] * D, [0] * D]),
+            SUBNORMAL: (equal, keys, [[1] * D, [NORMAL[dtype] - 1] * D, [1] * D, [0] * D]),
             "values of negative zero": (equal, keys, [[minus] * D] * KEYS),
             HUGE_VALUES: (equal, keys, [[top] * D] * KEYS),
         }
@@ -418,18 +419,22 @@ def attention():
         within = (0.0, 2.0**-8 if dtype == F16 else 2.0**-5)
         for name, parts in heads.items():
             q, k, v = (of_bits([b for r in rows for b in r], dtype).view(1, -1, D) for rows in parts)
+            o = attended(q, k, v, False)
+            ours, why = limited(o, name), LIMITS
+            if name == SUBNORMAL:
+                ours, why = v.double().mean(1, keepdim=True).expand(o.shape).to(dtype), KEPT
             row(
                 "attention",
                 dtype,
                 name,
                 [1, QUERIES, KEYS, D],
                 {"q": q, "k": k, "v": v},
-                {"o": attended(q, k, v, False)},
+                {"o": o},
                 {"scale": 0.5, "causal": 0},
                 within=None if parts[0] is equal else within,
                 runs="auto",
-                ours={"o": alternatives([attended(q, k, v, False), limited(attended(q, k, v, False), name)])},
-                why=LIMITS,
+                ours={"o": alternatives([o, ours])},
+                why=why,
             )
         every = [
             torch.stack([of_bits([b for r in parts[i] for b in r], dtype).view(-1, D) for parts in heads.values()])

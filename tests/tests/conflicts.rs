@@ -7,11 +7,16 @@ use tile_host::conformance::{self, Options, Row, Scope};
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
-        "matmul_f32_mixed_nn[BM=64,BN=64",
+        "matmul_f32_mixed_nn[",
         "f32",
-        "words of B are taken across the rows that copies lay down: two lanes meet in a bank",
+        "words of an MN-major B are read across the rows of its tile: two lanes meet in a bank",
     ),
-    ("matmul_f32_mixed_nn[BM=16,BN=64", "f32", "as above"),
+    (
+        "matmul_shared_i8[",
+        "i8",
+        "bytes of an MN-major B are stored K-major, four rows a word: two lanes meet in a bank",
+    ),
+    ("auto", "i8", "the automatic choice is matmul_shared_i8"),
 ];
 
 fn rows(operation: &str) -> Vec<Row> {

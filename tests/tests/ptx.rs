@@ -6,6 +6,7 @@ use kernel_core::KernelDesc;
 use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
 
+mod facts;
 mod hashes;
 mod products;
 
@@ -139,14 +140,23 @@ fn none(what: &str, wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
 }
 
-/// The lowered code of every entry.
-fn lowered() -> BTreeMap<String, String> {
+fn sources() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().map(|(_, text)| *text)
+}
+
+/// The libraries of the kernels' package.
+fn libraries() -> kernel_compiler::Libraries {
     let mut libraries = kernel_compiler::Libraries::default();
     SOURCES.iter().for_each(|(name, text)| {
         libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
     });
-    let units: Vec<DeviceUnit> =
-        SOURCES.iter().flat_map(|(_, text)| kernel_compiler::device_units(*text, &libraries)).collect();
+    libraries
+}
+
+/// The lowered code of every entry.
+fn lowered() -> BTreeMap<String, String> {
+    let libraries = libraries();
+    let units: Vec<DeviceUnit> = sources().flat_map(|text| kernel_compiler::device_units(text, &libraries)).collect();
     let mut out = BTreeMap::new();
     for unit in &units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);

@@ -16,7 +16,7 @@ const HELP: &str = "\
 cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
 cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: more seeds, random kernels, Miri,
                           planted defects;
-                          STEP: one or more of format, language, workspace, clippy, own-kernel, fuzz, from-python, ...
+                          STEP: one or more of format, language, workspace, clippy, random-kernels, ...
 cargo xtask bless         write recorded results of tests anew: file tests, hashes of lowered code, snapshots, the header of the
                           C library; --compiler: those of the compiler alone
 cargo xtask mutate [NAME] plant defects in the compiler and the device library, one at a time, all or the named ones, and run

@@ -1,6 +1,5 @@
 //! Every test, and what CI runs.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -32,7 +31,7 @@ const FORMAT: Step =
 
 const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: language }];
 
-const FULL: [Step; 6] = [
+const FULL: [Step; 3] = [
     FORMAT,
     Step {
         name: "workspace",
@@ -44,9 +43,6 @@ const FULL: [Step; 6] = [
         what: "no warnings from clippy",
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
-    Step { name: "own-kernel", what: "a user's own crate", run: || own_crate("own-kernel") },
-    Step { name: "fuzz", what: "random kernels", run: || fuzz(1, 12) },
-    Step { name: "from-python", what: "a user's own library for Python", run: || own_crate("from-python") },
 ];
 
 const LONG: [Step; 8] = [
@@ -64,10 +60,6 @@ const LONG: [Step; 8] = [
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
 ];
 
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from)
-}
-
 /// The packages below the operations.
 fn language() -> Run {
     let packages = ["kernel-core", "kernel-compiler", "kernel-macros", "cache-dir", "language-tests"];
@@ -75,23 +67,11 @@ fn language() -> Run {
     command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }
 
-/// Outside the workspace, as a user's crate is. In the same target folder and with the same profile, so that what
-/// both depend on is compiled once.
-fn own_crate(name: &str) -> Run {
-    let cargo = command::cargo().args(["test"]).dir(&command::root().join("examples").join(name));
-    cargo
-        .env("CARGO_TARGET_DIR", target())
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_PROFILE_DEV_LTO", "off")
-}
-
-/// `count` kernels from `seed` on: `cargo run -p tile-fuzz` makes others.
+/// `count` kernels from `seed` on. The tests of the workspace run those of the first seeds.
 fn fuzz(seed: u64, count: u64) -> Run {
     println!("seeds {seed} to {}", seed + count - 1);
     let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--"]);
-    let cargo = cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string(), "--dir"]);
-    cargo.args([target().join("fuzz")]).env("CARGO_TARGET_DIR", target())
+    cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string()])
 }
 
 /// All planted defects, in a process of their own.

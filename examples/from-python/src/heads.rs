@@ -12,7 +12,6 @@ use kernel_macros::tile_kernel;
     tune(BLOCK_M = [64], BLOCK_N = [128], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_64]),
     tune(BLOCK_M = [64], BLOCK_N = [32], warps = [4], arch = [80]),
     grid = [cdiv(queries, BLOCK_M), heads],
-    emulate = [0, 1],
 )]
 pub unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: usize>(
     q: *const f16,

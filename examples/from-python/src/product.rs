@@ -12,7 +12,6 @@ use kernel_macros::tile_kernel;
     tune(BLOCK_M = [128], BLOCK_N = [128], BLOCK_K = [32], GROUP = [8], warps = [8], stages = [3], arch = [80]),
     tune(BLOCK_M = [64], BLOCK_N = [64], BLOCK_K = [32], GROUP = [8], warps = [4], stages = [3], arch = [80]),
     grid = [cdiv(m, BLOCK_M) * cdiv(n, BLOCK_N)],
-    emulate = [4, 5, 7],
 )]
 pub unsafe fn matmul<const BLOCK_M: usize, const BLOCK_N: usize, const BLOCK_K: usize, const GROUP: usize>(
     a: *const f16,

@@ -58,7 +58,7 @@ pub(crate) struct Cuda {
     /// Memory to be freed once the default stream waits for all who use it.
     pub waiting: Mutex<Vec<CUdeviceptr>>,
     /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
-    borrowed: Mutex<Vec<Box<dyn Send + Sync>>>,
+    borrowed: Mutex<Vec<Box<dyn Send>>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
@@ -333,7 +333,7 @@ impl Cuda {
 
     /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
     /// owner is kept until a later wait succeeds, or until the context's end.
-    pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send + Sync>) {
+    pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send>) {
         // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
         // call this library: no lock is held while they are dropped.
         let mut owners = core::mem::take(&mut *self.borrowed.lock().unwrap_or_else(PoisonError::into_inner));

@@ -11,7 +11,7 @@ use device_kernels as k;
 use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
 
 /// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
-/// with a `k` of 0 `alpha` does not. With an `alpha` of 0 the elements of `a` and `b` do not count, as in BLAS.
+/// with a `k` of 0 `alpha` does not. With both of 0 the result is 0, as torch has it: else `alpha` multiplies, and a NaN in `a` or `b` is one in `c`.
 ///
 /// In scratch memory there may be copies of operands and the sums of programs that share a tile, as for [`matmul`](super::matmul).
 ///
@@ -29,8 +29,7 @@ pub fn gemm<'a>(
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let mut e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
-    // A NaN in an operand that does not count would be one in the result.
-    let (a, b) = if alpha == 0.0 { (a.narrowed(1, 0), b.narrowed(0, 0)) } else { (a, b) };
+    let (a, b) = if alpha == 0.0 && beta == 0.0 { (a.narrowed(1, 0), b.narrowed(0, 0)) } else { (a, b) };
     e.k = a.dims()[1];
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());

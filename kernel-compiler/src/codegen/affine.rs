@@ -1,13 +1,15 @@
 //! Index tiles as `base + constant of the register (+ constant × scalar)`.
 
+use crate::thread_ir::Name;
+
 #[derive(Clone, Debug)]
 pub struct Affine {
     /// A u64 of the thread.
-    pub base: String,
+    pub base: Name,
     /// By register.
     pub consts: Vec<i64>,
     /// A u64 scalar and, by register, how often it is added.
-    pub strides: Vec<(String, Vec<i64>)>,
+    pub strides: Vec<(Name, Vec<i64>)>,
 }
 
 impl Affine {
@@ -16,21 +18,21 @@ impl Affine {
         self.strides.is_empty() && self.consts.iter().all(|&c| c == 0)
     }
 
-    pub fn scaled(&self, k: i64) -> (Vec<i64>, Vec<(String, Vec<i64>)>) {
+    pub fn scaled(&self, k: i64) -> (Vec<i64>, Vec<(Name, Vec<i64>)>) {
         let times = |v: &[i64]| v.iter().map(|c| c.wrapping_mul(k)).collect::<Vec<_>>();
-        (times(&self.consts), self.strides.iter().map(|(s, v)| (s.clone(), times(v))).collect())
+        (times(&self.consts), self.strides.iter().map(|(s, v)| (*s, times(v))).collect())
     }
 
     pub fn mapped(&self, regs: &[usize]) -> Affine {
         let pick = |v: &[i64]| regs.iter().map(|&r| v[r]).collect::<Vec<_>>();
         Affine {
-            base: self.base.clone(),
+            base: self.base,
             consts: pick(&self.consts),
-            strides: self.strides.iter().map(|(s, v)| (s.clone(), pick(v))).collect(),
+            strides: self.strides.iter().map(|(s, v)| (*s, pick(v))).collect(),
         }
     }
 
-    pub fn plus(mut self, base: String, o: (Vec<i64>, Vec<(String, Vec<i64>)>)) -> Affine {
+    pub fn plus(mut self, base: Name, o: (Vec<i64>, Vec<(Name, Vec<i64>)>)) -> Affine {
         let sum = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(x, y)| x.wrapping_add(*y)).collect::<Vec<_>>();
         self.consts = sum(&self.consts, &o.0);
         for (s, v) in o.1 {

@@ -1,60 +1,34 @@
 //! Phase 6, schedule: gives every exchange its place in shared memory, and puts barriers where threads must wait.
 //!
 //! An exchange is store, barrier, load. Before its store another barrier is needed if some thread may still be loading
-//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses to
-//! one parameter that the program both reads and writes are kept in order across threads by barriers as well, except where
-//! the same thread reaches the same element.
+//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses
+//! to one parameter that the program both reads and writes are kept in order across threads by barriers as well, except
+//! where the same thread reaches the same element.
 
-use super::thread_ir::{Access, AccessKind, ThreadIr};
+use crate::thread_ir::walk::walk;
+use crate::thread_ir::{Access, AccessKind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Beyond this many bytes exchanges share one buffer: occupancy is worth more than a barrier.
 const OWN_BYTES: usize = 16 << 10;
 
-pub fn schedule(nodes: Vec<ThreadIr>) -> (Vec<ThreadIr>, usize) {
-    let mut sizes = vec![];
-    collect(&nodes, &mut sizes);
+pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
+    let (mut sizes, mut acts) = (vec![], BTreeMap::<usize, BTreeSet<AccessKind>>::new());
+    walk(&nodes, &mut |n| match n {
+        Node::Exchange { bytes, .. } => sizes.push(*bytes),
+        Node::Access { access, .. } => {
+            acts.entry(access.param).or_default().insert(access.act);
+        }
+        _ => {}
+    });
     let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
-    let mut acts = BTreeMap::new();
-    params(&nodes, &mut acts);
     let mixed = acts.into_iter().filter(|(_, acts)| acts.len() > 1).map(|(param, _)| param).collect();
     let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
     (nodes, bytes.next_multiple_of(16))
-}
-
-fn collect(nodes: &[ThreadIr], sizes: &mut Vec<usize>) {
-    for n in nodes {
-        match n {
-            ThreadIr::Exchange { bytes, .. } => sizes.push(*bytes),
-            ThreadIr::If { then, other, .. } => {
-                collect(then, sizes);
-                collect(other, sizes);
-            }
-            ThreadIr::Loop { body } | ThreadIr::Block { body } => collect(body, sizes),
-            _ => {}
-        }
-    }
-}
-
-/// What is done to each parameter.
-fn params(nodes: &[ThreadIr], acts: &mut BTreeMap<usize, BTreeSet<AccessKind>>) {
-    for n in nodes {
-        match n {
-            ThreadIr::Access { access, .. } => {
-                acts.entry(access.param).or_default().insert(access.act);
-            }
-            ThreadIr::If { then, other, .. } => {
-                params(then, acts);
-                params(other, acts);
-            }
-            ThreadIr::Loop { body } | ThreadIr::Block { body } => params(body, acts),
-            _ => {}
-        }
-    }
 }
 
 /// What threads may have done since the last barrier on some way here.
@@ -108,7 +82,7 @@ struct Scheduler {
 const DEAD: fn() -> State = || State { dead: true, ..State::default() };
 
 impl Scheduler {
-    fn block(&mut self, nodes: Vec<ThreadIr>, state: &mut State) -> Vec<ThreadIr> {
+    fn block(&mut self, nodes: Vec<Node>, state: &mut State) -> Vec<Node> {
         let mut out = vec![];
         for n in nodes {
             self.node(n, state, &mut out);
@@ -116,72 +90,72 @@ impl Scheduler {
         out
     }
 
-    fn node(&mut self, n: ThreadIr, state: &mut State, out: &mut Vec<ThreadIr>) {
+    fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
-            ThreadIr::Exchange { bytes, store, load, site } => {
+            Node::Exchange { bytes, store, load, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
                 if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
-                    out.push(ThreadIr::Barrier { site });
+                    out.push(Node::Barrier { site });
                 }
-                let place = |t: String| t.replace('@', &offset.to_string());
-                out.extend([ThreadIr::Line(place(store)), ThreadIr::Barrier { site }, ThreadIr::Line(place(load))]);
-                if planted!("exchange-without-barrier") {
-                    out.remove(out.len() - 2);
+                out.extend(store.iter().map(|s| Node::from(s.placed(offset, bytes))));
+                if !planted!("exchange-without-barrier") {
+                    out.push(Node::Barrier { site });
                 }
+                out.extend(load.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 state.barrier();
                 state.loaded.insert(offset);
             }
-            ThreadIr::Access { text, access } => {
+            Node::Access { stmts, access } => {
                 if self.mixed.contains(&access.param) {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
-                        out.push(ThreadIr::Barrier { site: access.site });
+                        out.push(Node::Barrier { site: access.site });
                         state.barrier();
                     }
                     state.accesses.insert((access.param, access.act, Some(access.key)));
                 }
-                out.push(ThreadIr::Line(text));
+                out.push(Node::Access { stmts, access });
             }
-            ThreadIr::Barrier { site } => {
+            Node::Barrier { site } => {
                 state.barrier();
-                out.push(ThreadIr::Barrier { site });
+                out.push(Node::Barrier { site });
             }
-            ThreadIr::If { cond, then, other } => {
+            Node::If { cond, then, other } => {
                 let mut otherwise = state.clone();
                 let then = self.block(then, state);
                 let other = self.block(other, &mut otherwise);
                 if !planted!("barriers-forget-a-branch") {
                     state.join(&otherwise);
                 }
-                out.push(ThreadIr::If { cond, then, other });
+                out.push(Node::If { cond, then, other });
             }
-            ThreadIr::Loop { body } => out.push(self.looped(body, state)),
-            ThreadIr::Block { body } => {
+            Node::Loop { body } => out.push(self.looped(body, state)),
+            Node::Block { body } => {
                 let body = self.block(body, state);
-                out.push(ThreadIr::Block { body });
+                out.push(Node::Block { body });
             }
-            ThreadIr::Break => {
+            Node::Break => {
                 let exits = self.exits.last_mut().expect("in a loop");
                 exits.0.join(state);
                 *state = DEAD();
-                out.push(ThreadIr::Break);
+                out.push(Node::Break);
             }
-            ThreadIr::Continue => {
+            Node::Continue => {
                 let exits = self.exits.last_mut().expect("in a loop");
                 exits.1.join(state);
                 *state = DEAD();
-                out.push(ThreadIr::Continue);
+                out.push(Node::Continue);
             }
-            ThreadIr::Return => {
+            Node::Return => {
                 *state = DEAD();
-                out.push(ThreadIr::Return);
+                out.push(Node::Return);
             }
-            ThreadIr::Line(t) => out.push(ThreadIr::Line(t)),
+            Node::Line(stmts) => out.push(Node::Line(stmts)),
         }
     }
 
     /// Around again with what a round leaves behind, until that is nothing new.
-    fn looped(&mut self, body: Vec<ThreadIr>, state: &mut State) -> ThreadIr {
+    fn looped(&mut self, body: Vec<Node>, state: &mut State) -> Node {
         let first = self.next;
         let mut entry = state.clone();
         loop {
@@ -197,7 +171,7 @@ impl Scheduler {
             }
             if again == entry {
                 *state = breaks;
-                return ThreadIr::Loop { body: out };
+                return Node::Loop { body: out };
             }
             entry = again;
         }

@@ -1,29 +1,31 @@
 //! Comparisons of index tiles with limits.
 
+use crate::thread_ir::{Expr, Name};
+
 /// The comparison `index < limit`.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// A constant of register `#`.
-    pub index: String,
+    /// A constant of each register.
+    pub index: Expr,
     /// The largest of them.
     pub most: u32,
-    pub limit: String,
+    pub limit: Name,
 }
 
-/// What is known of a comparison of indices beside its text.
+/// What is known of a comparison of indices beside itself.
 pub enum Comparison {
     One(Limit),
     /// Several limits, and whether all elements of the thread are inside, in as few comparisons as there are limits.
     Several {
-        whole: String,
+        whole: Expr,
     },
 }
 
 impl Comparison {
     /// Whether all elements of the thread are inside.
-    pub fn whole(&self) -> String {
+    pub fn whole(&self) -> Expr {
         match self {
-            Comparison::One(x) => format!("({} < {})", x.most, x.limit),
+            Comparison::One(x) => Expr::from(x.most).less(x.limit).group(),
             Comparison::Several { whole } => whole.clone(),
         }
     }

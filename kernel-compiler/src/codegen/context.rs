@@ -4,27 +4,33 @@ use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::Comparison;
 use crate::codegen::role::Role;
-use crate::codegen::thread_ir::ThreadIr;
 use crate::ir::{Func, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
 use crate::plan::product::InFlight;
 use crate::plan::warp_specialized::{FusedStore, TensorMap};
+use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
 
-/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone else.
+/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone
+/// else.
 pub(super) fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
     t.size() == 2 && home.pairs().is_some()
 }
 
-/// A tile at hand: Rust for the element in register `#`.
+/// A tile at hand: the element in any register, by [`Expr::Register`].
 #[derive(Clone, Debug)]
-pub(super) struct Regs(pub(super) String);
+pub(super) struct Regs(pub(super) Expr);
 
 impl Regs {
-    pub(super) fn at(&self, r: &str) -> String {
-        self.0.replace('#', r)
+    /// The elements of an array of registers.
+    pub(super) fn of(array: impl Into<Expr>) -> Regs {
+        Regs(array.into().element(Expr::Register))
+    }
+
+    pub(super) fn at(&self, r: impl Into<Expr>) -> Expr {
+        self.0.at(r)
     }
 }
 
@@ -38,15 +44,16 @@ pub(super) struct Codegen<'a> {
     pub(super) role: Role<'a>,
     pub(super) sites: bool,
     /// Code under construction, innermost block last.
-    pub(super) blocks: Vec<Vec<ThreadIr>>,
+    pub(super) blocks: Vec<Vec<Node>>,
     /// What is at hand in which layout, by block.
     pub(super) memo: Vec<HashMap<(Value, Layout), Regs>>,
     pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<Affine>>>,
-    /// Comparisons of indices with limits, by their text.
-    pub(super) comparisons: HashMap<String, Comparison>,
+    /// Comparisons of indices with limits.
+    pub(super) comparisons: HashMap<Expr, Comparison>,
     /// Layouts whose thread part is computed up front.
     pub(super) thread_layouts: Vec<Layout>,
-    pub(super) consts: Vec<String>,
+    /// Tables of constants.
+    pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
     pub(super) uses: Vec<u32>,
     /// Whether any access is wider than an element.
@@ -57,7 +64,7 @@ pub(super) struct Codegen<'a> {
     /// Shared memory for such stores.
     pub(super) staging: usize,
     /// What one thread has of a relaxed atomic and the others do not know yet.
-    pub(super) pending: Vec<(Value, ThreadIr)>,
+    pub(super) pending: Vec<(Value, Node)>,
     /// Of the loop that is being lowered.
     pub(super) late: Option<InFlight>,
     /// Variables of which a copy, some iterations ahead, is meant.
@@ -65,56 +72,79 @@ pub(super) struct Codegen<'a> {
 }
 
 impl Codegen<'_> {
-    pub(super) fn node(&mut self, n: ThreadIr) {
+    pub(super) fn node(&mut self, n: Node) {
         self.blocks.last_mut().expect("a block").push(n);
     }
 
-    pub(super) fn line(&mut self, text: String) {
-        self.node(ThreadIr::Line(text));
+    pub(super) fn line(&mut self, stmt: impl Into<Stmt>) {
+        self.node(Node::Line(vec![stmt.into()]));
     }
 
-    pub(super) fn fresh(&mut self) -> String {
+    /// Several statements in one line.
+    pub(super) fn lines(&mut self, stmts: Vec<Stmt>) {
+        self.node(Node::Line(stmts));
+    }
+
+    pub(super) fn fresh(&mut self) -> Name {
         self.temporaries += 1;
-        format!("x{}", self.temporaries)
+        Name::Temporary(self.temporaries)
+    }
+
+    /// A temporary with this value.
+    pub(super) fn bind(&mut self, ty: Ty, value: impl Into<Expr>) -> Name {
+        let name = self.fresh();
+        self.line(Stmt::define(name, ty, value));
+        name
     }
 
     pub(super) fn site(&self, span: proc_macro2::Span) -> u32 {
         if self.sites { span.start().line as u32 } else { 0 }
     }
 
-    /// A table of constants indexed by register, as a template; nothing where it is the identity.
-    pub(super) fn table(&mut self, values: &[usize]) -> String {
+    /// A number for each register; the register's own where these are equal.
+    pub(super) fn table(&mut self, values: &[usize]) -> Expr {
         if values.iter().enumerate().all(|(i, &v)| i == v) {
-            return "#".into();
+            return Expr::Register;
         }
         if values.iter().all(|&v| v == values[0]) {
-            return values[0].to_string();
+            return values[0].into();
         }
-        format!("{}[#]", self.const_table("usize", values.iter().map(|v| v.to_string()).collect()))
+        let table = self.const_table(Ty::Usize, values.iter().map(|&v| v as u64).collect());
+        Expr::from(table).element(Expr::Register)
     }
 
-    pub(super) fn const_table(&mut self, ty: &str, values: Vec<String>) -> String {
-        let item = format!(": [{ty}; {}] = [{}];", values.len(), values.join(", "));
-        if let Some(i) = self.consts.iter().position(|c| c.ends_with(&item)) {
-            return format!("K{i}");
-        }
-        let i = self.consts.len();
-        self.consts.push(format!("const K{i}{item}"));
-        format!("K{i}")
+    pub(super) fn const_table(&mut self, ty: Ty, values: Vec<u64>) -> Name {
+        let table = (ty, values);
+        let i = self.tables.iter().position(|t| *t == table).unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        });
+        Name::Table(i)
+    }
+
+    /// The same of `u32`.
+    pub(super) fn word_table(&mut self, values: impl IntoIterator<Item = u32>) -> Name {
+        self.const_table(Ty::U32, values.into_iter().map(u64::from).collect())
+    }
+
+    /// The tables as items, one a line.
+    pub(super) fn consts(&mut self) -> Vec<Vec<Const>> {
+        let item = |(i, (ty, values))| vec![Const { name: Name::Table(i), value: ConstValue::Table(ty, values) }];
+        std::mem::take(&mut self.tables).into_iter().enumerate().map(item).collect()
     }
 
     /// The thread's part of the flat index in a layout.
-    pub(super) fn thread_var(&mut self, l: &Layout) -> String {
+    pub(super) fn thread_var(&mut self, l: &Layout) -> Name {
         let bases = l.thread_bases();
         let i = self.thread_layouts.iter().position(|m| m.thread_bases() == bases).unwrap_or_else(|| {
             self.thread_layouts.push(l.clone());
             self.thread_layouts.len() - 1
         });
-        format!("t{i}")
+        Name::ThreadPart(i)
     }
 
     /// Code of a nested block; what becomes at hand in it is forgotten after it.
-    pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<ThreadIr> {
+    pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<Node> {
         self.blocks.push(vec![]);
         self.memo.push(HashMap::new());
         self.affine_memo.push(HashMap::new());
@@ -124,8 +154,8 @@ impl Codegen<'_> {
         self.blocks.pop().expect("pushed")
     }
 
-    pub(super) fn var(&self, var: Var) -> String {
-        format!("{}{}", if self.advanced.contains(&var) { "n" } else { "m" }, var.0)
+    pub(super) fn var(&self, var: Var) -> Name {
+        if self.advanced.contains(&var) { Name::Advanced(var) } else { Name::Var(var) }
     }
 
     pub(super) fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {

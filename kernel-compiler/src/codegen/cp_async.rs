@@ -1,29 +1,31 @@
 //! Loops with copies ahead (see [`ahead`](super::ahead)): copies into a stage, and operands out of it.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::text::{acts, scalar, thread_part};
-use crate::codegen::thread_ir::ThreadIr;
-use crate::ir::{Op, Stmt, StmtKind, Value};
+use crate::codegen::pieces::{acts, any, done, of_r, thread_part};
+use crate::ir::{self, Binary, Op, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{Side, Way, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
 use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
+use crate::thread_ir::{BinaryOp, Body, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
 
 /// The copies of one iteration: what comes before its products, and what after them.
 struct Copies {
-    start: Vec<ThreadIr>,
-    finish: Vec<ThreadIr>,
+    start: Vec<Node>,
+    finish: Vec<Node>,
 }
 
 impl Codegen<'_> {
-    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was read before these.
-    pub(super) fn staged(&mut self, s: &Stmt) {
+    /// Before the loop the first stages are filled, all but those that are being read; in an iteration the one that was
+    /// read before these.
+    pub(super) fn staged(&mut self, s: &ir::Stmt) {
         let (f, ahead) = (self.f, self.ahead);
         let ring = &ahead.rings[&s.id];
         let StmtKind::For { iv, lo, hi, step, body, .. } = &s.kind else { unreachable!("a loop") };
-        let (n, j, ty) = (ring.index, format!("j{}", iv.0), f.ty(*iv).dtype.rust());
-        let first = |s: &Stmt| {
+        let (n, j, ty) = (ring.index, Name::Ahead(*iv), Ty::from(f.ty(*iv).dtype));
+        let of_ring = |of: Ring| Name::Ring(of, n);
+        let first = |s: &ir::Stmt| {
             if let StmtKind::Let(v) = &s.kind {
                 ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span)
             } else {
@@ -31,62 +33,66 @@ impl Codegen<'_> {
             }
         };
         let site = body.iter().find_map(first).map_or(0, |span| self.site(span));
-        self.line(format!("let mut {j}: {ty} = {};", scalar(*lo)));
-        self.line(format!("let mut read{n}: u32 = RING{n}; let mut write{n}: u32 = RING{n};"));
-        ring.vars.iter().for_each(|v| self.line(format!("let mut n{i} = m{i};", i = v.0)));
+        self.line(Stmt::variable(j, Some(ty), Some((*lo).into())));
+        let at_start = |at: Ring| Stmt::variable(of_ring(at), Some(Ty::U32), Some(of_ring(Ring::Start).into()));
+        self.lines(vec![at_start(Ring::Read), at_start(Ring::Write)]);
+        for &v in &ring.vars {
+            self.line(Stmt::variable(Name::Advanced(v), None, Some(Name::Var(v).into())));
+        }
         let copies = self.copies(ring, body, (*iv, *hi, *step));
-        let leave = |cond: String| ThreadIr::If { cond, then: vec![ThreadIr::Break], other: vec![] };
-        let fill = vec![leave(format!("filled{n} == STAGES{n}")), ThreadIr::Line(format!("filled{n} += 1;"))];
-        self.line(format!("let mut filled{n}: u32 = {};", ring.read()));
-        self.node(ThreadIr::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
+        let filled = of_ring(Ring::Filled);
+        let fill = vec![
+            Node::break_if(Expr::from(filled).equals(of_ring(Ring::Stages))),
+            Stmt::Update(BinaryOp::Add, filled, 1.into()).into(),
+        ];
+        self.line(Stmt::variable(filled, Some(Ty::U32), Some(ring.read().into())));
+        self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
         self.unroll(s, |cx| {
             if ring.asynchronous {
                 let read = ring.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
-                cx.line(format!("d::cp_async_wait::<{{ STAGES{n} - {} }}>({site});", 1 + read));
+                let later = Generic::Expr(of_ring(Ring::Stages) - (1 + read));
+                cx.line(call!(Device::CpAsyncWait; [later]; site));
             }
             if cx.ahead.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
-                cx.line(format!("d::proxy_fence({site});"));
+                cx.line(call!(Device::ProxyFence; site));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
             if !planted!("cp-async-without-barrier") {
-                cx.node(ThreadIr::Barrier { site });
+                cx.node(Node::Barrier { site });
             }
             copies.start.iter().for_each(|node| cx.node(node.clone()));
             let outer = std::mem::replace(&mut cx.late, ring.late);
             cx.stmts(body);
             cx.late = outer;
             if ring.late.is_some() && !planted!("cp-async-late-without-wait") {
-                cx.line(format!("d::wgmma_wait_previous({site});"));
+                cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.finish.iter().for_each(|node| cx.node(node.clone()));
-            cx.line(next("read", n));
+            cx.lines(next(Ring::Read, n));
         });
         if let Some(late) = ring.late {
             let m = self.var(late.var);
-            self.line(format!(
-                "{m} = d::wgmma_done::<_, _, 0, {}>({m}, {site});",
-                self.ahead.products[&late.product].tiling.n
-            ));
+            self.line(Stmt::assign(m, done(m, 0, self.ahead.products[&late.product].tiling.n, site)));
         }
         // Others use the memory next.
         if ring.asynchronous && !planted!("cp-async-left-in-flight") {
-            self.line(format!("d::cp_async_wait::<0>({site});"));
+            self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
         if !planted!("cp-async-ring-left-without-barrier") {
-            self.node(ThreadIr::Barrier { site });
+            self.node(Node::Barrier { site });
         }
     }
 
-    fn copies(&mut self, ring: &CpAsyncBuffer, body: &[Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
+    fn copies(&mut self, ring: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
         let (mut start, mut finish) = (vec![], vec![]);
         self.advanced = ring.vars.clone();
         let block = self.nested(|cx| {
-            let (j, v, ty) = (format!("j{}", iv.0), scalar(iv), cx.f.ty(iv).dtype.rust());
-            cx.line(format!(
-                "let {v}: {ty} = {j}; let live = {v} < {}; {j} = s::add({j}, {});",
-                scalar(hi),
-                scalar(step)
-            ));
+            let j = Name::Ahead(iv);
+            cx.lines(vec![
+                Stmt::define(iv, cx.f.ty(iv).dtype.into(), j),
+                Stmt::bind(Name::Live, Expr::from(iv).less(hi)),
+                Stmt::assign(j, call!(Binary::Add; j, step)),
+            ]);
             for s in body {
                 match &s.kind {
                     StmtKind::Let(v) if cx.ahead.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
@@ -96,53 +102,54 @@ impl Codegen<'_> {
             }
         });
         self.advanced.clear();
-        start.push(ThreadIr::Block { body: block });
+        start.push(Node::Block { body: block });
         if ring.asynchronous {
             // In every iteration, so that the number of groups tells the stage.
-            start.push(ThreadIr::Line("d::cp_async_commit(0);".into()));
+            start.push(call!(Device::CpAsyncCommit; 0).into());
         }
-        finish.push(ThreadIr::Line(next("write", ring.index)));
+        finish.push(Node::Line(next(Ring::Write, ring.index)));
         Copies { start, finish }
     }
 
     /// By asynchronous copies, or through registers where these cannot be: then the stores come after the products.
-    fn copy_ahead(&mut self, v: Value, start: &mut Vec<ThreadIr>, finish: &mut Vec<ThreadIr>) {
+    fn copy_ahead(&mut self, v: Value, start: &mut Vec<Node>, finish: &mut Vec<Node>) {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, layout, site) =
             (&self.ahead.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
-        let (t, n) = (f.ty(v).dtype.rust(), layout.regs());
+        let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let plan = self.plan(&place, mask, &layout, false);
-        let (full, ok) = (format!("live & {}", plan.full), format!("live & {}", plan.ok));
-        let (full, ok) = if planted!("cp-async-beyond-the-loop") { (plan.full, plan.ok) } else { (full, ok) };
+        let live = |cond: Expr| if planted!("cp-async-beyond-the-loop") { cond } else { Name::Live & cond };
+        let (addr, full, ok) = (of_r(plan.addr), live(plan.full), of_r(live(plan.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
-        let to = self.stage_offset("write", tile, &threads, &slots, |flat| flat).at("r");
+        let to = of_r(self.stage_offset(Ring::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
         let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
         if let Some(vec) = tile.vec {
-            let copy =
-                format!("d::copy_ahead::<{t}, {n}, {vec}>(|r| {to}, |r| {}, {full}, |r| {ok}, {site});", plan.addr);
-            self.line(if copies == 0 { copy } else { format!("if {act} {{ {copy} }}") });
+            let copy = Stmt::Expr(call!(Device::CopyAhead; [t, n, vec]; to, addr, full, ok, site));
+            self.line(if copies == 0 { copy } else { Stmt::If { cond: act, then: vec![copy] } });
             return;
         }
         let name = self.fresh();
-        start.push(ThreadIr::Line(format!("let {name}: [{t}; {n}];")));
+        let array = Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None };
+        start.push(array.into());
         let (vec, hint) = (if plan.descending { 1 } else { plan.vec }, hint as u32);
-        self.line(format!("{name} = d::load::<{t}, {n}, {}, {}>(|r| {}, {full}, |r| {ok}, |_| <{t} as s::Scalar>::ZERO, {hint}, {site});", plan.vec, plan.descending, plan.addr));
-        finish.push(ThreadIr::Line(format!(
-            "d::shared_store::<{t}, {n}, {vec}>(|r| {to}, |_| {act}, |r| {name}[r], {site});"
-        )));
+        let zero = any(Expr::zero(t));
+        let loaded = call!(Device::Load; [t, n, plan.vec, plan.descending]; addr, full, ok, zero, hint, site);
+        self.line(Stmt::assign(name, loaded));
+        let element = of_r(Expr::from(name).element(Local::R));
+        finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());
     }
 
-    /// Offset in shared memory, from `base`, of slot `#`: elements lie at `place`, bases over the bits of their flat index. The
-    /// constants that no bit of the thread reaches are added, to end up in instructions.
+    /// Offset in shared memory, from `base`, of any slot: elements lie at `place`, bases over the bits of their flat
+    /// index. The constants that no bit of the thread reaches are added, to end up in instructions.
     pub(super) fn shared_place(
         &mut self,
-        base: &str,
+        base: Expr,
         place: &[u32],
         threads: &[u32],
         slots: &[u32],
@@ -151,102 +158,120 @@ impl Codegen<'_> {
         let of = |places: &[u32]| places.iter().map(|&p| combine(place, element(p))).collect::<Vec<u32>>();
         let (threads, slots) = (of(threads), of(slots));
         let reached = threads.iter().fold(0, |a, b| a | b);
-        let table =
-            |cx: &mut Self, mask: u32| cx.const_table("u32", slots.iter().map(|s| (s & mask).to_string()).collect());
+        let table = |cx: &mut Self, mask: u32| {
+            Expr::from(cx.word_table(slots.iter().map(|s| s & mask))).element(Expr::Register)
+        };
         let thread = thread_part(&threads);
         let thread = match slots.iter().any(|s| s & reached != 0) {
-            true => format!("({thread} ^ {}[#])", table(self, reached)),
-            false => format!("({thread})"),
+            true => thread ^ table(self, reached),
+            false => thread,
         };
-        Regs(format!("({base} + {thread} + {}[#])", table(self, !reached)))
+        Regs((base + thread.group() + table(self, !reached)).group())
     }
 
     fn stage_offset(
         &mut self,
-        stage: &str,
+        stage: Ring,
         tile: &CopiedTile,
         threads: &[u32],
         slots: &[u32],
         element: impl Fn(u32) -> u32,
     ) -> Regs {
-        self.shared_place(&format!("{stage}{} + {}", tile.ring, tile.offset), &tile.place, threads, slots, element)
+        let base = Name::Ring(stage, tile.ring) + tile.offset;
+        self.shared_place(base, &tile.place, threads, slots, element)
     }
 
-    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth are
-    /// together in these.
-    pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (String, bool) {
+    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth
+    /// are together in these.
+    pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
         let (f, ahead, site) = (self.f, self.ahead, self.site(self.f.values[d.0 as usize].span));
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
         let operand = if side == Side::A { a } else { b };
-        let t = f.ty(operand).dtype.rust();
+        let t = f.ty(operand).dtype;
         let Some((fetch, flipped)) = fetch(f, d, side, |l| ahead.tiles.get(&l).map(|t| t.fast)) else {
             return self.from_registers(operand, side, unit, w);
         };
         let tile = &ahead.tiles[&source(f, operand).expect("a load").0];
-        let at = self.stage_offset("read", tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
-        let (per, product) = (fetch.per, product(w, fetch.slots.len()));
-        let text = match (fetch.way, unit) {
-            (Way::Matrix { transposed }, _) => format!(
-                "|i, k| d::ldmatrix::<{transposed}>({}, {site})",
-                at.at(&format!("{product}i * {} + k", w.steps))
-            ),
-            (Way::Elements { vec }, Unit::Fma) => format!(
-                "|c| d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})",
-                at.at(&format!("{product}c * {per} + r"))
-            ),
+        let at =
+            self.stage_offset(Ring::Read, tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
+        let (per, first) = (fetch.per, product(w, fetch.slots.len()));
+        let load = |slot: Expr, vec: usize| {
+            let place = of_r(at.at(from(&first, slot * per) + Local::R));
+            call!(Device::SharedLoad; [t, per, vec]; place, any(true), site)
+        };
+        let of_block = [Local::I, Local::K];
+        let fragments = match (fetch.way, unit) {
+            (Way::Matrix { transposed }, _) => {
+                let place = at.at(from(&first, Local::I * w.steps) + Local::K);
+                closure(of_block, call!(Device::Ldmatrix; [transposed]; place, site))
+            }
+            (Way::Elements { vec }, Unit::Fma) => closure([Local::C], load(Local::C.into(), vec)),
             (Way::Elements { vec }, _) => {
-                let load = format!(
-                    "d::shared_load::<{t}, {per}, {vec}>(|r| {}, |_| true, {site})",
-                    at.at(&format!("{product}(i * {} + k) * {per} + r", w.steps))
-                );
-                format!("|i, k| {{ let x = {load}; d::words::<{t}, 4>(|e| x[e]) }}")
+                let loaded = load((Local::I * w.steps + Local::K).group(), vec);
+                let element = Expr::from(Local::X).element(Local::E);
+                let words = call!(Device::Words; [t, 4u32]; closure([Local::E], element));
+                closure(of_block, Body::after(vec![Stmt::bind(Local::X, loaded)], words))
             }
         };
-        (text, fetch.k_major)
+        (fragments, fetch.k_major)
     }
 
     /// The operand in the instructions' own layout, in an array.
-    fn from_registers(&mut self, operand: Value, side: Side, unit: Unit, w: &Warps) -> (String, bool) {
-        let (t, size) = (self.f.ty(operand).dtype.rust(), self.f.ty(operand).dtype.size());
+    fn from_registers(&mut self, operand: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
+        let t = self.f.ty(operand).dtype;
         let layout = if side == Side::A { &w.a } else { &w.b };
-        let name = self.array(operand, layout);
-        let (steps, deep, across, product) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
-        let word = 4 / size.min(4);
+        let of = Expr::from(self.array(operand, layout));
+        let (steps, deep, across, first) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
+        let word = 4 / t.size().min(4);
+        let words = |element: Expr| {
+            let words = call!(Device::Words; [t, 4u32]; closure([Local::E], of.clone().element(element)));
+            closure([Local::I, Local::K], words)
+        };
+        let elements = |n: usize, element: Expr| {
+            closure([Local::C], call!(Device::Each; [t, n]; of_r(of.clone().element(element))))
+        };
         match (unit, side) {
-            (Unit::Fma, Side::A) => (
-                format!(
-                    "|c| d::each::<{t}, {}>(|r| {name}[{product}r / {deep} * {steps} + c * {deep} + r % {deep}])",
-                    w.row_blocks * deep
-                ),
-                true,
-            ),
+            (Unit::Fma, Side::A) => {
+                let row = from(&first, Local::R / deep * steps);
+                (elements(w.row_blocks * deep, row + Local::C * deep + Local::R % deep), true)
+            }
             (Unit::Fma, Side::B) => {
-                (format!("|c| d::each::<{t}, {n}>(|r| {name}[{product}c * {n} + r])", n = across * deep), false)
+                let n = across * deep;
+                (elements(n, from(&first, Local::C * n) + Local::R), false)
             }
             (_, Side::A) => {
-                (format!("|i, k| d::words::<{t}, 4>(|e| {name}[{product}(i * {steps} + k) * {} + e])", 4 * word), true)
+                let block = (Local::I * steps + Local::K).group();
+                (words(from(&first, block * (4 * word)) + Local::E), true)
             }
             (_, Side::B) => {
-                let block = if across == 1 { "0".to_string() } else { format!("(2 * i + e / {})", 2 * word) };
-                (
-                    format!(
-                        "|i, k| d::words::<{t}, 4>(|e| {name}[{product}({block} * {steps} + k) * {} + e % {}])",
-                        2 * word,
-                        2 * word
-                    ),
-                    true,
-                )
+                let block =
+                    if across == 1 { 0.into() } else { (Expr::from(2) * Local::I + Local::E / (2 * word)).group() };
+                let block = (block * steps + Local::K).group();
+                (words(from(&first, block * (2 * word)) + Local::E % (2 * word)), true)
             }
         }
     }
 }
 
-/// Where product `p` of a batch begins, of so many things of all products.
-fn product(w: &Warps, of: usize) -> String {
-    if w.products == 1 { String::new() } else { format!("p * {} + ", of / w.products) }
+/// Where product `p` of a batch begins, of so many things of all products; none where there is one product.
+fn product(w: &Warps, of: usize) -> Option<Expr> {
+    (w.products > 1).then(|| Local::P * (of / w.products))
+}
+
+/// The sum of these.
+fn from(first: &Option<Expr>, then: Expr) -> Expr {
+    match first {
+        Some(first) => first.clone() + then,
+        None => then,
+    }
 }
 
 /// To the next stage, around the ring.
-fn next(at: &str, n: usize) -> String {
-    format!("{at}{n} += BYTES{n}; if {at}{n} == RING{n} + STAGES{n} * BYTES{n} {{ {at}{n} = RING{n}; }}")
+fn next(at: Ring, n: usize) -> Vec<Stmt> {
+    let (at, of_ring) = (Name::Ring(at, n), |of: Ring| Name::Ring(of, n));
+    let end = of_ring(Ring::Start) + of_ring(Ring::Stages) * of_ring(Ring::Bytes);
+    vec![
+        Stmt::Update(BinaryOp::Add, at, of_ring(Ring::Bytes).into()),
+        Stmt::If { cond: Expr::from(at).equals(end), then: vec![Stmt::assign(at, of_ring(Ring::Start))] },
+    ]
 }

@@ -1,9 +1,9 @@
 //! Products of tiles.
 
 use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::pieces::{acts, any, done, of_r};
 use crate::codegen::role::Role;
-use crate::codegen::text::{acts, buffer_name, matrix_name, scalar};
-use crate::codegen::thread_ir::ThreadIr;
+use crate::dtype::DType;
 use crate::ir::{Op, Precision, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
@@ -13,6 +13,7 @@ use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::mma::{depth, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
+use crate::thread_ir::{Body, Call, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
     pub(super) fn dot(&mut self, v: Value) {
@@ -23,14 +24,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a variable is an accumulator whose zeros are never written: `fresh_m` says that it holds them.
+    /// Whether a variable is an accumulator whose zeros are never written: [`Name::FreshVar`] says that it holds them.
     pub(super) fn is_fresh(&self, var: Var) -> bool {
         matches!(self.role, Role::Consumer(p) if p.fresh.contains(&var))
     }
 
     /// Before such a variable is read: by products as it is, for all else with its zeros.
     pub(super) fn read_fresh(&mut self, v: Value, var: Var) {
-        let (f, name) = (self.f, self.var(var));
+        let (f, fresh) = (self.f, Expr::from(Name::FreshVar(var)));
         let dots = self
             .role
             .pipeline()
@@ -40,34 +41,31 @@ impl Codegen<'_> {
             .filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v))
             .count();
         if self.uses[v.0 as usize] as usize != dots {
-            let zero =
-                format!("{name} = d::each(|_| <{} as s::Scalar>::ZERO); fresh_{name} = false;", f.ty(v).dtype.rust());
-            self.node(ThreadIr::If { cond: format!("fresh_{name}"), then: vec![ThreadIr::Line(zero)], other: vec![] });
+            let zeros = call!(Device::Each; any(Expr::zero(f.ty(v).dtype)));
+            let zero = vec![Stmt::assign(self.var(var), zeros), Stmt::assign(Name::FreshVar(var), false)];
+            self.node(Node::If { cond: fresh.clone(), then: vec![Node::Line(zero)], other: vec![] });
         }
-        self.line(format!("let add_{} = !fresh_{name};", scalar(v)));
-        if planted!("wgmma-adds-to-unset") {
-            self.line(format!("let add_{} = true;", scalar(v)));
-        }
+        self.line(Stmt::bind(Name::AddsTo(v), if planted!("wgmma-adds-to-unset") { true.into() } else { !fresh }));
     }
 
     /// The accumulator's registers in an array of their own.
-    fn accumulator(&mut self, v: Value, layout: &Layout) -> String {
+    fn accumulator(&mut self, v: Value, layout: &Layout) -> Name {
         let Op::Dot { acc, .. } = *self.f.op(v) else { unreachable!("a dot") };
         self.array(acc, layout)
     }
 
-    fn result(&mut self, v: Value, layout: Layout, call: String) {
+    fn result(&mut self, v: Value, layout: Layout, call: Expr) {
         self.begun(v, &layout, call);
         self.landed(v, layout);
     }
 
-    fn begun(&mut self, v: Value, layout: &Layout, call: String) {
-        self.line(format!("let {}: [{}; {}] = {call};", scalar(v), self.f.ty(v).dtype.rust(), layout.regs()));
+    fn begun(&mut self, v: Value, layout: &Layout, call: Expr) {
+        self.line(Stmt::define(v, Ty::array(self.f.ty(v).dtype, layout.regs()), call));
     }
 
     /// A product's sums are in registers of its name.
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
-        let regs = Regs(format!("{}[#]", scalar(v)));
+        let regs = Regs::of(v);
         let home = self.layouts.of(v).clone();
         let at_home =
             self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
@@ -87,8 +85,9 @@ impl Codegen<'_> {
         let layout = g.accumulator(f.shape(v));
         let steps = f.shape(a)[1] / depth(dtype);
         // Which part is this warpgroup's.
-        let group = |of: usize, above: usize| {
-            if of == 1 { "0".to_string() } else { format!("(((tid >> 7) / {above}) & {})", of - 1) }
+        let group = |of: usize, above: usize| match of {
+            1 => 0.into(),
+            of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
         };
         let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
         let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
@@ -97,50 +96,39 @@ impl Codegen<'_> {
             _ if p.a.through_registers(dtype) => Some(self.fetched(p.a, dtype.size(), &row, rows, site)),
             _ => None,
         };
-        let (acc, add) = match f.op(before) {
-            _ if f.is_zeros(before) => ("d::unset()".to_string(), "false".to_string()),
+        let (acc, add): (Expr, Expr) = match f.op(before) {
+            _ if f.is_zeros(before) => (call!(Device::Unset;), false.into()),
             Op::ReadVar(var) if self.is_fresh(*var) => {
-                (self.accumulator(v, &layout), format!("add_{}", scalar(before)))
+                (self.accumulator(v, &layout).into(), Name::AddsTo(before).into())
             }
-            _ => (self.accumulator(v, &layout), "true".to_string()),
+            _ => (self.accumulator(v, &layout).into(), true.into()),
         };
         // Registers of A are written before each product.
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
         let first = first && !planted!("wgmma-without-fence");
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = format!(
-            "d::Chain {{ first: {first}, last: {last}, wait: {} }}, {add}, {site}",
-            self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait")
-        );
-        let of = format!(
-            "{}, {}, {}, {}, {}, {}, {steps}",
-            dtype.rust(),
-            f.ty(v).dtype.rust(),
-            layout.regs(),
-            g.n,
-            g.row_blocks,
-            g.col_blocks
-        );
-        let call = match words {
-            Some(words) => format!(
-                "d::wgmma_ra::<{of}, {}>({acc}, |m, k| {words}, |m, k| {b_at}, {b_matrix}, {chain})",
-                p.b.is_mn_major()
-            ),
+        let chain =
+            Expr::Chain { first, last, wait: self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait") };
+        let mut generics: Vec<Generic> = vec![dtype.into(), f.ty(v).dtype.into()];
+        generics.extend([layout.regs(), g.n, g.row_blocks, g.col_blocks, steps].map(Generic::from));
+        let at = |block: Expr| closure([Local::M, Local::K], block);
+        let (function, operands) = match words {
+            Some(words) => (Device::WgmmaRa, vec![acc, at(words), at(b_at), b_matrix]),
             None => {
                 let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
-                format!(
-                    "d::wgmma::<{of}, {}, {}>({acc}, |m, k| {a_at}, |m, k| {b_at}, {a_matrix}, {b_matrix}, {chain})",
-                    p.a.is_mn_major(),
-                    p.b.is_mn_major()
-                )
+                generics.push(p.a.is_mn_major().into());
+                (Device::Wgmma, vec![acc, at(a_at), at(b_at), a_matrix, b_matrix])
             }
         };
+        generics.push(p.b.is_mn_major().into());
+        let args = operands.into_iter().chain([chain, add, site.into()]).collect();
+        let call = Expr::Call(Call { function: function.into(), generics, args });
         self.begun(v, &layout, call);
         if fetched && self.ends_at_once(v) {
             // Tensor cores are at it meanwhile.
             self.threads_have_read();
-            self.line(format!("let {name} = d::wgmma_done::<_, _, 0, {}>({name}, {site});", g.n, name = scalar(v)));
+            self.line(Stmt::bind(v, done(v, 0, g.n, site)));
         }
         if !self.is_deferred(v) {
             self.landed(v, layout);
@@ -148,109 +136,109 @@ impl Codegen<'_> {
     }
 
     /// The matrix in shared memory that an operand is, where it begins, and whether along the depth.
-    fn matrix(&self, o: Operand) -> (SwizzledSmemTile, String, bool) {
+    fn matrix(&self, o: Operand) -> (SwizzledSmemTile, Expr, bool) {
         let p = || self.role.pipeline().expect("a pipeline");
         match o {
-            Operand::Buffer { operand_group, buffer, k_major } => {
-                (p().operand_groups[operand_group].buffers[buffer].tile, buffer_name(operand_group, buffer), k_major)
-            }
+            Operand::Buffer { operand_group, buffer, k_major } => (
+                p().operand_groups[operand_group].buffers[buffer].tile,
+                Name::Buffer { operand_group, buffer }.into(),
+                k_major,
+            ),
             Operand::Copied { load, k_major } => {
                 let tile = &self.ahead.tiles[&load];
-                (tile.boxes.expect("a matrix of warpgroups"), format!("read{} + {}", tile.ring, tile.offset), k_major)
+                let at = Name::Ring(Ring::Read, tile.ring) + tile.offset;
+                (tile.boxes.expect("a matrix of warpgroups"), at, k_major)
             }
-            Operand::Written { matrix, k_major } => (p().written[matrix], matrix_name(matrix), k_major),
+            Operand::Written { matrix, k_major } => (p().written[matrix], Name::Matrix(matrix).into(), k_major),
             Operand::Registers => unreachable!("it is not in shared memory"),
         }
     }
 
     /// Where block `m`, step `k` of an operand lies, for the part of the warpgroup; and how.
-    fn placed(&self, o: Operand, group: &str, part: usize, block: usize, size: usize) -> (String, String) {
+    fn placed(&self, o: Operand, group: &Expr, part: usize, block: usize, size: usize) -> (Expr, Expr) {
         let (boxes, base, k_major) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
+        let first = (group.clone() * part + Local::M * block).group();
+        let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
+        let matrix = |leading: usize| Expr::Matrix { leading, stride: eight * row, swizzle: row };
         if k_major {
             let per_row = row / 32;
-            let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
-            let at = format!(
-                "{base} + ({group} * {part} + m * {block}) * {row} + k / {per_row} * {per_box} + k % {per_row} * 32"
-            );
-            (at, format!("d::Matrix {{ leading: 16, stride: {}, swizzle: {row} }}", eight * row))
+            let along = Local::K / per_row * per_box;
+            (base + first * row + along + Local::K % per_row * 32, matrix(16))
         } else {
-            // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of the box as it is deep.
+            // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of
+            // the box as it is deep.
             let step = depth_rows(size) * row;
-            let at = format!("{base} + ({group} * {part} + m * {block}) * {size} / {row} * {per_box} + k * {step}");
-            (at, format!("d::Matrix {{ leading: {per_box}, stride: {}, swizzle: {row} }}", 8 * row))
+            (base + first * size / row * per_box + Local::K * step, matrix(per_box))
         }
     }
 
     /// The four words of a computed left operand for block `m`, step `k`.
-    fn held(&mut self, a: Value, g: &WgmmaTiling) -> String {
-        let (t, size, shape) = (self.f.ty(a).dtype.rust(), self.f.ty(a).dtype.size(), self.f.shape(a));
-        let (steps, words) = (shape[1] * size / 32, 16 / size);
-        let name = self.array(a, &g.left(shape, size));
-        format!("d::words::<{t}, 4>(|e| {name}[(m * {steps} + k) * {words} + e])")
+    fn held(&mut self, a: Value, g: &WgmmaTiling) -> Expr {
+        let (t, shape) = (self.f.ty(a).dtype, self.f.shape(a));
+        let (steps, words) = (shape[1] * t.size() / 32, 16 / t.size());
+        let of = Expr::from(self.array(a, &g.left(shape, t.size())));
+        let element = of.element((Local::M * steps + Local::K).group() * words + Local::E);
+        call!(Device::Words; [t, 4u32]; closure([Local::E], element))
     }
 
     /// The same of one that lies across in shared memory: word `i` of this thread's fragment, one by one.
-    fn fetched(&mut self, o: Operand, size: usize, group: &str, part: usize, site: u32) -> String {
+    fn fetched(&mut self, o: Operand, size: usize, group: &Expr, part: usize, site: u32) -> Expr {
         let (boxes, base, _) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
-        let across = format!(
-            "({group} * {part} + m as u32 * {GROUP_ROWS} + (tid >> 5 & 3) * 16 + (tid >> 2 & 7) + (i as u32 & 1) * 8) * {size}"
-        );
-        let along = format!("(k as u32 * {} + (tid & 3) + (i as u32 >> 1) * 4)", 32 / size);
-        let at = format!(
-            "{{ let (x, y) = ({across}, {along}); {base} + x / {row} * {per_box} + y * {row} + (x % {row} ^ (y & 7) << 4) }}"
-        );
-        format!("d::shared_load::<u32, 4, 1>(|i| {at}, |_| true, {site})")
+        let word = |l: Local| Expr::from(l).cast(Ty::U32);
+        let (i, x, y) = (|| word(Local::I), || Expr::from(Local::X), || Expr::from(Local::Y));
+        let of_warp = group.clone() * part + word(Local::M) * GROUP_ROWS + (Name::Tid >> 5 & 3).group() * 16;
+        let across = (of_warp + (Name::Tid >> 2 & 7).group() + (i() & 1).group() * 8).group() * size;
+        let along = (word(Local::K) * (32 / size) + (Name::Tid & 3).group() + (i() >> 1).group() * 4).group();
+        let swizzled = ((x() % row) ^ (y() & 7).group() << 4).group();
+        let at = base + x() / row * per_box + y() * row + swizzled;
+        let at = Body::after(vec![Stmt::LetPair([Local::X.into(), Local::Y.into()], Box::new([across, along]))], at);
+        call!(Device::SharedLoad; [DType::U32, 4u32, 1u32]; closure([Local::I], at), any(true), site)
     }
 
     /// A computed right operand goes to shared memory, for all warpgroups: once they are done with what was there.
     fn write_matrix(&mut self, b: Value, matrix: usize, k_major: bool, site: u32) {
         let f = self.f;
         let (boxes, t, size) =
-            (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype.rust(), f.ty(b).dtype.size());
+            (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype, f.ty(b).dtype.size());
         let layout = self.any_layout(b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
         let vec = layout.contiguous(if k_major { 0 } else { 1 }).min(16 / size);
-        let at = self.shared_place(&matrix_name(matrix), &boxes.place(size), &layout.thread_bases(), &slots, |x| {
-            flat(x, f.shape(b), k_major)
-        });
+        let at =
+            self.shared_place(Name::Matrix(matrix).into(), &boxes.place(size), &layout.thread_bases(), &slots, |x| {
+                flat(x, f.shape(b), k_major)
+            });
         let ok = acts(layout.free_mask().threads);
         if !planted!("written-operand-overwritten") {
-            self.node(ThreadIr::Barrier { site });
+            self.node(Node::Barrier { site });
         }
-        let fence = if planted!("written-operand-without-fence") { "" } else { "d::proxy_fence" };
-        self.line(format!(
-            "d::shared_store::<{t}, {n}, {vec}>(|r| {}, |_| {ok}, |r| {}, {site}); {fence}({site});",
-            at.at("r"),
-            regs.at("r")
-        ));
-        self.node(ThreadIr::Barrier { site });
+        let (at, regs) = (of_r(at.at(Local::R)), of_r(regs.at(Local::R)));
+        let fence = (!planted!("written-operand-without-fence")).then(|| call!(Device::ProxyFence; site).into());
+        let store = call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into();
+        self.lines([store].into_iter().chain(fence).collect());
+        self.node(Node::Barrier { site });
     }
 
     /// A tile that was copied, in a layout: from where it lies.
     pub(super) fn take_copied(&mut self, v: Value, (operand_group, buffer): (usize, usize), l: &Layout) -> Regs {
         let (t, size, site) =
-            (self.f.ty(v).dtype.rust(), self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
+            (self.f.ty(v).dtype, self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
         let boxes = self.role.pipeline().expect("a pipeline").operand_groups[operand_group].buffers[buffer].tile;
         let slots: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
         let vec = l.contiguous(l.rank() - 1).min(16 / size);
         let at = self.shared_place(
-            &buffer_name(operand_group, buffer),
+            Name::Buffer { operand_group, buffer }.into(),
             &boxes.place(size),
             &l.thread_bases(),
             &slots,
             |x| x,
         );
-        let name = self.fresh();
-        self.line(format!(
-            "let {name}: [{t}; {n}] = d::shared_load::<{t}, {n}, {vec}>(|r| {}, |_| true, {site});",
-            at.at("r"),
-            n = l.regs()
-        ));
-        Regs(format!("{name}[#]"))
+        let at = of_r(at.at(Local::R));
+        let loaded = call!(Device::SharedLoad; [t, l.regs(), vec]; at, any(true), site);
+        Regs::of(self.bind(Ty::array(t, l.regs()), loaded))
     }
 
     /// By each warp for itself, or each thread.
@@ -259,30 +247,32 @@ impl Codegen<'_> {
         let Op::Dot { a, precision, .. } = *f.op(v) else { unreachable!("a dot") };
         let (unit, w) = mma_sync::warps(f, v);
         let site = self.site(f.values[v.0 as usize].span);
-        let (from, to, n) = (f.ty(a).dtype.rust(), f.ty(v).dtype.rust(), w.acc.regs() / w.products);
-        let acc = self.accumulator(v, &w.acc);
+        let (from, to, n) = (f.ty(a).dtype, f.ty(v).dtype, w.acc.regs() / w.products);
+        let acc = Expr::from(self.accumulator(v, &w.acc));
         let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, unit, &w), self.fragments(v, Side::B, unit, &w));
         let (rows, cols, steps) = (w.row_blocks, w.col_blocks, w.steps);
         // A batch's products take their part of the accumulator each.
-        let (all, acc) = if w.products == 1 { (None, acc) } else { (Some(acc), "acc".to_string()) };
+        let (all, acc) = if w.products == 1 { (None, acc) } else { (Some(acc), Local::Acc.into()) };
         let call = match unit {
             Unit::Fma => {
                 let deep = chunk(&w);
-                format!(
-                    "d::fma_tile::<{from}, {to}, {}, {}, {n}, {rows}, {cols}, {deep}, {}, {a_deep}, {b_deep}>({acc}, {a}, {b})",
-                    rows * deep,
-                    cols * deep,
-                    steps / deep
+                call!(
+                    Device::FmaTile;
+                    [from, to, rows * deep, cols * deep, n, rows, cols, deep, steps / deep, a_deep, b_deep];
+                    acc, a, b
                 )
             }
-            _ => format!(
-                "d::mma_tile::<{from}, {to}, {n}, {rows}, {cols}, {}, {steps}, {}>({acc}, {a}, {b}, {site})",
-                cols.div_ceil(2),
-                precision == Precision::Tf32x3
+            _ => call!(
+                Device::MmaTile;
+                [from, to, n, rows, cols, cols.div_ceil(2), steps, precision == Precision::Tf32x3];
+                acc, a, b, site
             ),
         };
         let call = match all {
-            Some(all) => format!("d::batch::<{to}, {}, {n}, {}>({all}, |p, acc| {call})", w.acc.regs(), w.products),
+            Some(all) => {
+                let each_product = closure([Local::P, Local::Acc], call);
+                call!(Device::Batch; [to, w.acc.regs(), n, w.products]; all, each_product)
+            }
             None => call,
         };
         self.result(v, w.acc, call);

@@ -1,13 +1,13 @@
 //! Tiles in layouts: elementwise work, shape operations, and conversions from a value's home.
 
 use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, of_r, thread_part};
 use crate::codegen::predicates::Mask;
-use crate::codegen::text::{acts, each, float_literal, int_literal, scalar, thread_part};
-use crate::codegen::thread_ir::ThreadIr;
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
 use crate::layout::{linear, padded};
+use crate::thread_ir::{BinaryOp, Body, Device, Exchange, Expr, Function, Generic, Local, Name, Node, Stmt, Ty, call};
 
 impl Codegen<'_> {
     /// The registers of a tile in a layout.
@@ -21,18 +21,16 @@ impl Codegen<'_> {
     }
 
     /// The same in an array of their own, by its name.
-    pub(super) fn array(&mut self, v: Value, l: &Layout) -> String {
+    pub(super) fn array(&mut self, v: Value, l: &Layout) -> Name {
         let regs = self.demand(v, l);
-        let name = self.fresh();
-        self.line(format!("let {name}: [{}; {}] = {};", self.f.ty(v).dtype.rust(), l.regs(), each(&regs.at("r"))));
-        name
+        self.bind(Ty::array(self.f.ty(v).dtype, l.regs()), each(regs.at(Local::R)))
     }
 
     fn make(&mut self, v: Value, l: &Layout) -> Regs {
         let f = self.f;
         debug_assert_eq!(l.shape(), padded(f.shape(v)), "a layout of another tile for {v:?} {:?}", f.op(v));
         if let Some(a) = self.affine(v, l) {
-            return self.affine_regs(&a.base.clone(), &a, 1);
+            return self.affine_regs(a.base, &a, 1);
         }
         if self.layouts.is_cheap(v)
             && let Some(c) = self.compare(v, l)
@@ -43,7 +41,7 @@ impl Codegen<'_> {
             return self.through(x, source);
         }
         match f.op(v).clone() {
-            Op::Splat(s) => Regs(scalar(s)),
+            Op::Splat(s) => Regs(s.into()),
             Op::Arange { start } => self.arange(start, l),
             op if op.is_elementwise() && (self.layouts.is_cheap(v) || self.layouts.of(v) == l) => {
                 self.elementwise(v, l)
@@ -64,32 +62,40 @@ impl Codegen<'_> {
     fn through(&mut self, x: Value, source: linear::Derived) -> Regs {
         let regs = self.demand(x, &source.layout);
         let table = self.table(&source.regs);
-        Regs(regs.at(&table))
+        Regs(regs.at(table))
     }
 
     fn elementwise(&mut self, v: Value, l: &Layout) -> Regs {
         let f = self.f;
         let made = match *f.op(v) {
             Op::Select(mask, chosen, other) if let Some(mask) = self.mask_of_many(v, mask, l) => {
-                let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at("r"));
-                let each_of = each(&op_text(f.op(v), f.ty(v).dtype, None, &[mask.each.at("r"), chosen.clone(), other]));
-                // LLVM would choose for each element after all if the other arm did nothing that must not be done in vain.
-                format!("if {} {{ {} }} else {{ d::opaque(true); {each_of} }}", mask.all, each(&chosen))
+                let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at(Local::R));
+                let args = vec![mask.each.at(Local::R), chosen.clone(), other];
+                let each_of = each(elementwise(f.op(v), f.ty(v).dtype, None, args));
+                // LLVM would choose for each element after all if the other arm did nothing that must not be done in
+                // vain.
+                let kept = Stmt::Expr(call!(Device::Opaque; true));
+                Expr::If {
+                    cond: Box::new(mask.all),
+                    then: Body::of(each(chosen)),
+                    other: Some(Body::after(vec![kept], each_of)),
+                }
             }
             _ => {
-                let args: Vec<String> = f.op(v).operands().into_iter().map(|o| self.demand(o, l).at("r")).collect();
-                self.elements(v, &args, l.regs())
+                let args = f.op(v).operands().into_iter().map(|o| self.demand(o, l).at(Local::R)).collect();
+                self.elements(v, args, l.regs())
             }
         };
-        let mut name = scalar(v);
+        let mut name = v.into();
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
-        self.line(format!("let {name}: [{}; {}] = {made};", f.ty(v).dtype.rust(), l.regs()));
-        Regs(format!("{name}[#]"))
+        self.line(Stmt::define(name, Ty::array(f.ty(v).dtype, l.regs()), made));
+        Regs::of(name)
     }
 
-    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes few comparisons to say instead of one and a choice an element.
+    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes
+    /// few comparisons to say instead of one and a choice an element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
         const MANY: usize = 16;
         let compares = self.layouts.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
@@ -97,72 +103,74 @@ impl Codegen<'_> {
     }
 
     /// Elementwise work on `len` registers, of operands for register `r`.
-    pub(super) fn elements(&self, v: Value, args: &[String], len: usize) -> String {
+    pub(super) fn elements(&self, v: Value, args: Vec<Expr>, len: usize) -> Expr {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else; where memory is the limit it is no gain.
+            // Of accumulators, of which a thread has many, and of bytes, each of which goes through a slow unit else;
+            // where memory is the limit it is no gain.
             (Op::Cast(_), Some(from))
                 if (self.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()
                     && to.size() <= 2
                     && len % 2 == 0 =>
             {
-                format!("d::cast_each::<{}, _, _>(|r| {})", from.rust(), args[0])
+                let [of] = args.try_into().expect("a cast has one operand");
+                call!(Device::CastEach; [from, Generic::Inferred, Generic::Inferred]; of_r(of))
             }
-            _ => each(&op_text(f.op(v), to, from, args)),
+            _ => each(elementwise(f.op(v), to, from, args)),
         }
     }
 
     fn arange(&mut self, start: i128, l: &Layout) -> Regs {
-        let flat = self.flat_index(l);
-        Regs(if start == 0 { format!("({flat} as u64)") } else { format!("({flat} as u64 + {start})") })
+        let flat = self.flat_index(l).cast(Ty::U64);
+        Regs(if start == 0 { flat.group() } else { (flat + start).group() })
     }
 
-    /// The flat index of register `#`, a u32.
-    pub(super) fn flat_index(&mut self, l: &Layout) -> String {
+    /// The flat index of any register, a u32.
+    pub(super) fn flat_index(&mut self, l: &Layout) -> Expr {
         let t = self.thread_var(l);
         let values: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
         if values.iter().all(|&v| v == 0) {
-            return t;
+            return t.into();
         }
-        let table = self.const_table("u32", values.iter().map(|v| v.to_string()).collect());
+        let constant = Expr::from(self.word_table(values)).element(Expr::Register);
         let (threads, regs) =
             (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
         // Disjoint bits: an addition, whose constants fold into the offset of an access.
-        let op = if threads & regs == 0 { '+' } else { '^' };
-        format!("({t} {op} {table}[#])")
+        let sum = if threads & regs == 0 { t + constant } else { t ^ constant };
+        sum.group()
     }
 
-    /// Coordinate along `dim` of the flat index in register `#`.
-    pub(super) fn coordinate(&mut self, l: &Layout, dim: usize) -> String {
+    /// Coordinate along `dim` of the flat index of any register.
+    pub(super) fn coordinate(&mut self, l: &Layout, dim: usize) -> Expr {
         let flat = self.flat_index(l);
         let low: u32 = l.dims()[dim + 1..].iter().sum();
-        let shifted = if low == 0 { flat } else { format!("({flat} >> {low})") };
-        if dim == 0 { shifted } else { format!("({shifted} & {})", (1u32 << l.dims()[dim]) - 1) }
+        let shifted = if low == 0 { flat } else { (flat >> low).group() };
+        if dim == 0 { shifted } else { (shifted & ((1u32 << l.dims()[dim]) - 1)).group() }
     }
 
-    /// Whether register `#` holds an element and no padding; nothing where all do.
+    /// Whether a register holds an element and no padding; nothing where all do.
     pub(super) fn valid(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
-        let tests: Vec<String> = (0..shape.len())
+        let tests: Vec<Expr> = (0..shape.len())
             .filter(|&d| !shape[d].is_power_of_two() && !planted!("padding-is-valid"))
-            .map(|d| format!("({} < {})", self.coordinate(l, d), shape[d]))
+            .map(|d| self.coordinate(l, d).less(shape[d]).group())
             .collect();
-        (!tests.is_empty()).then(|| Regs(tests.join(" & ")))
+        (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
-    /// Whether register `#` is the one copy of an element that acts in stores and atomics; nothing where all do.
+    /// Whether a register is the one copy of an element that acts in stores and atomics; nothing where all do.
     pub(super) fn once(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
         let free = l.free_mask();
         let mut tests = vec![];
         if free.threads != 0 {
-            tests.push(format!("({})", acts(free.threads)));
+            tests.push(acts(free.threads).group());
         }
         if free.regs != 0 {
-            tests.push(format!("(# & {} == 0)", free.regs));
+            tests.push((Expr::Register & free.regs).equals(0).group());
         }
         tests.extend(self.valid(l, shape).map(|v| v.0));
-        (!tests.is_empty()).then(|| Regs(tests.join(" & ")))
+        (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
     /// Some layout a value is to be had in without an exchange.
@@ -184,17 +192,17 @@ impl Codegen<'_> {
             && let (Some(from_pairs), Some(to_pairs)) = (src.pairs(), dst.pairs())
         {
             // Exchanges move 32 bits.
-            let (t, packed) = (dtype.rust(), self.fresh());
-            let (lo, hi) = (from.at("2 * r"), from.at("2 * r + 1"));
-            self.line(format!("let {packed}: [u32; {}] = d::each(|r| d::pair::<{t}>({lo}, {hi}));", from_pairs.regs()));
-            let moved = self.convert(&Regs(format!("{packed}[#]")), DType::U32, &from_pairs, &to_pairs, site);
-            return Regs(format!("d::of_pair::<{t}>({}, #)", moved.at("# / 2")));
+            let (lo, hi) = (from.at(Expr::from(2) * Local::R), from.at(Expr::from(2) * Local::R + 1));
+            let pairs = each(call!(Device::Pair; [dtype]; lo, hi));
+            let packed = self.bind(Ty::array(Ty::U32, from_pairs.regs()), pairs);
+            let moved = self.convert(&Regs::of(packed), DType::U32, &from_pairs, &to_pairs, site);
+            return Regs(call!(Device::OfPair; [dtype]; moved.at(Expr::Register / 2), Expr::Register));
         }
         match linear::plan(src, dst, dtype.size()) {
             Conversion::Identity => from.clone(),
             Conversion::Registers(map) => {
                 let table = self.table(&map);
-                Regs(from.at(&table))
+                Regs(from.at(table))
             }
             Conversion::Shuffle(s) => self.shuffle(from, dtype, &s, site),
             Conversion::Shared(s) => self.through_shared(&[(from.clone(), dtype)], &s, site).remove(0),
@@ -202,108 +210,95 @@ impl Codegen<'_> {
     }
 
     fn shuffle(&mut self, from: &Regs, dtype: DType, s: &Shuffle, site: u32) -> Regs {
-        let t = dtype.rust();
-        let mut name = self.fresh();
+        let r = || Expr::from(Local::R);
         let take = self.table(&s.take);
-        self.line(format!("let {name}: [{t}; {}] = {};", s.take.len(), each(&from.at(&take.replace('#', "r")))));
-        let exchange = |cx: &mut Self, name: &mut String, len: usize, steps: &[(usize, usize)]| {
+        let mut name = self.bind(Ty::array(dtype, s.take.len()), each(from.at(take.at(Local::R))));
+        let exchange = |cx: &mut Self, name: &mut Name, len: usize, steps: &[(usize, usize)]| {
             for (bit, mask) in steps {
-                let next = cx.fresh();
-                cx.line(format!("let {next}: [{t}; {len}] = d::each(|r| d::pick(tid >> {bit} & 1 == 1, {name}[r ^ {mask}], {name}[r]));"));
-                *name = next;
+                let of = Expr::from(*name);
+                let picked = call!(
+                    Device::Pick;
+                    (Name::Tid >> *bit & 1).equals(1), of.clone().element(r() ^ *mask), of.element(r())
+                );
+                *name = cx.bind(Ty::array(dtype, len), each(picked));
             }
         };
         exchange(self, &mut name, s.take.len(), &s.before);
         let lane = thread_part(&s.from);
         let received = self.fresh();
-        let regs = self.const_table("usize", s.rounds.iter().map(|r| r.reg.to_string()).collect());
-        let lanes = self.const_table("u32", s.rounds.iter().map(|r| r.lane.to_string()).collect());
+        let regs = self.const_table(Ty::Usize, s.rounds.iter().map(|r| r.reg as u64).collect());
+        let lanes = Expr::from(self.word_table(s.rounds.iter().map(|r| r.lane))).element(r());
+        let of = Expr::from(name).element(Expr::from(regs).element(r()));
         let step = match s.is_xor() {
-            true => format!(
-                "if {lanes}[r] == 0 {{ {name}[{regs}[r]] }} else {{ d::shuffle_xor({name}[{regs}[r]], {lanes}[r], {site}) }}"
-            ),
-            false => format!("d::shuffle({name}[{regs}[r]], ({lane}) ^ {lanes}[r], {site})"),
+            true => Expr::when(lanes.clone().equals(0), of.clone(), call!(Device::ShuffleXor; of, lanes, site)),
+            false => call!(Device::Shuffle; of, lane.group() ^ lanes, site),
         };
-        self.line(format!("let {received}: [{t}; {}] = {};", s.rounds.len(), each(&step)));
+        self.line(Stmt::define(received, Ty::array(dtype, s.rounds.len()), each(step)));
         let mut name = received;
         exchange(self, &mut name, s.rounds.len(), &s.after);
         let place = self.table(&s.place);
-        Regs(format!("{name}[{place}]"))
+        Regs(Expr::from(name).element(place))
     }
 
     /// Tiles through shared memory side by side, in one exchange.
     pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
-        let (mut store, mut load, mut out, mut base) = (String::new(), String::new(), vec![], 0);
+        let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
         for (regs, dtype) in tiles {
-            let ok = acts(s.store_free);
             let source = self.table(&s.store.regs);
             let (n, offset) = (s.store.offsets.len(), self.shared_offset(&s.store, base));
-            store.push_str(&format!(
-                "d::shared_store::<{}, {n}, {}>(|r| {offset}, |_| {ok}, |r| {}, {site});\n",
-                dtype.rust(),
-                s.store.vec,
-                regs.at(&source.replace('#', "r"))
-            ));
+            store.push(Stmt::Expr(call!(
+                Device::SharedStore; [*dtype, n, s.store.vec];
+                of_r(offset), any(acts(s.store_free)),
+                of_r(regs.at(source.at(Local::R))), site
+            )));
             let name = self.fresh();
             let (n, offset) = (s.load.offsets.len(), self.shared_offset(&s.load, base));
-            load.push_str(&format!(
-                "let {name} = d::shared_load::<{}, {n}, {}>(|r| {offset}, |_| true, {site});\n",
-                dtype.rust(),
-                s.load.vec
-            ));
+            let loaded = call!(
+                Device::SharedLoad; [*dtype, n, s.load.vec];
+                of_r(offset), any(true), site
+            );
+            load.push(Stmt::bind(name, loaded));
             let place = self.table(&s.place);
-            out.push(Regs(format!("{name}[{place}]")));
+            out.push(Regs(Expr::from(name).element(place)));
             base += s.bytes.next_multiple_of(16);
         }
-        self.node(ThreadIr::Exchange { bytes: base, store, load, site });
+        self.node(Node::Exchange { bytes: base, store, load, site });
         out
     }
 
-    /// Byte offset of slot `r`, relative to the exchange's buffer `@`.
-    fn shared_offset(&mut self, a: &Access, base: usize) -> String {
-        let table = self.const_table("u32", a.offsets.iter().map(|o| o.to_string()).collect());
+    /// Byte offset of slot `r` in shared memory.
+    fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
+        let table = Expr::from(self.word_table(a.offsets.iter().copied()));
         let thread = thread_part(&a.threads);
-        format!("(@ + {base}) + (({thread}) ^ {table}[r])")
+        (Expr::Exchange(Exchange::Unplaced) + base).group() + (thread.group() ^ table.element(Local::R)).group()
     }
 
     // --- scalars ---
 
-    pub(super) fn scalar_op(&self, v: Value) -> String {
+    pub(super) fn scalar_op(&self, v: Value) -> Expr {
         let f = self.f;
         let t = f.ty(v).dtype;
+        let cluster = f.ctas > 1;
         match f.op(v) {
-            Op::Int(n) => int_literal(*n, t),
+            Op::Int(n) => Expr::typed(*n, t),
             Op::Float(x) => float_literal(*x, t),
-            Op::Bool(b) => b.to_string(),
+            Op::Bool(b) => (*b).into(),
             Op::Slot { slot }
                 if t == DType::U64
                     && let Some(n) = self.a.known(*slot) =>
             {
-                int_literal(i128::from(n), t)
+                Expr::typed(n, t)
             }
-            Op::Slot { slot } if t == DType::U64 => format!("a{slot}"),
-            Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a{slot})", t.rust()),
-            Op::ProgramId(axis) => format!("d::{}({axis})", if f.ctas > 1 { "cluster_id" } else { "program_id" }),
-            Op::NumPrograms(axis) => format!("d::{}({axis})", if f.ctas > 1 { "num_clusters" } else { "num_programs" }),
-            Op::Rank => "d::cluster_rank()".into(),
-            Op::ReadVar(var) => self.var(*var),
+            Op::Slot { slot } if t == DType::U64 => Name::Arg(*slot).into(),
+            Op::Slot { slot } => call!(Function::FromBits64(t); Name::Arg(*slot)),
+            Op::ProgramId(axis) => call!(if cluster { Device::ClusterId } else { Device::ProgramId }; *axis),
+            Op::NumPrograms(axis) => call!(if cluster { Device::NumClusters } else { Device::NumPrograms }; *axis),
+            Op::Rank => call!(Device::ClusterRank;),
+            Op::ReadVar(var) => self.var(*var).into(),
             op => {
-                let args: Vec<String> = op.operands().into_iter().map(scalar).collect();
-                op_text(op, t, op.operands().first().map(|&o| f.ty(o).dtype), &args)
+                let args = op.operands().into_iter().map(Expr::from).collect();
+                elementwise(op, t, op.operands().first().map(|&o| f.ty(o).dtype), args)
             }
         }
-    }
-}
-
-/// An elementwise operation on Rust operands: the same text for scalars, for tiles, and on the CPU.
-pub fn op_text(op: &Op, to: DType, from: Option<DType>, args: &[String]) -> String {
-    match op {
-        Op::Unary(u, _) => format!("s::{}({})", u.name(), args[0]),
-        Op::Binary(b, ..) => format!("s::{}({}, {})", b.name(), args[0], args[1]),
-        Op::Fma(..) => format!("s::fma({}, {}, {})", args[0], args[1], args[2]),
-        Op::Select(..) => format!("s::select({}, {}, {})", args[0], args[1], args[2]),
-        Op::Cast(_) => format!("s::cast::<{}, {}>({})", from.expect("an operand").rust(), to.rust(), args[0]),
-        Op::Bitcast(_) => format!("s::bitcast::<{}, {}>({})", from.expect("an operand").rust(), to.rust(), args[0]),
-        op => unreachable!("{op:?} is not elementwise"),
     }
 }

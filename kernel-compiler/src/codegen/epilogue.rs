@@ -1,10 +1,11 @@
 //! Tiles that an epilogue loads, computed by pieces of its store.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::thread_ir::AccessKind;
+use crate::codegen::pieces::{any, of_r};
 use crate::ir::{Op, Value};
 use crate::layout::linear::Layout;
 use crate::plan::warp_specialized::FusedStore;
+use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, Ty, call};
 
 /// What a chunk of a store is made of: registers `first..first + len` of its value, to go to `buffer`.
 pub(super) struct Piece<'a> {
@@ -12,52 +13,56 @@ pub(super) struct Piece<'a> {
     pub layout: &'a Layout,
     pub first: usize,
     pub len: usize,
-    pub buffer: &'a str,
+    pub buffer: &'a Expr,
     /// Of a lane in the buffer, see `tma_store`.
-    pub at: &'a str,
+    pub at: Name,
 }
 
 impl Codegen<'_> {
-    /// The registers of a piece; `#` counts from 0.
+    /// The registers of a piece, counted from 0.
     pub(super) fn piece(&mut self, v: Value, p: &Piece) -> Regs {
         let f = self.f;
         if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.layouts.is_cheap(v) {
-            return Regs(self.demand(v, p.layout).at(&format!("(# + {})", p.first)));
+            return Regs(self.demand(v, p.layout).at((Expr::Register + p.first).group()));
         }
         if matches!(f.op(v), Op::Load { .. }) {
             return self.load_piece(v, p);
         }
         let operands = f.op(v).operands();
-        let args: Vec<String> = operands.iter().map(|&o| self.piece(o, p).at("r")).collect();
-        let (name, made) = (self.fresh(), self.elements(v, &args, p.len));
-        self.line(format!("let {name}: [{}; {}] = {made};", f.ty(v).dtype.rust(), p.len));
-        Regs(format!("{name}[#]"))
+        let args = operands.iter().map(|&o| self.piece(o, p).at(Local::R)).collect();
+        let name = self.fresh();
+        self.line(Stmt::define(name, Ty::array(f.ty(v).dtype, p.len), self.elements(v, args, p.len)));
+        Regs::of(name)
     }
 
     fn load_piece(&mut self, v: Value, p: &Piece) -> Regs {
         let f = self.f;
-        let (t, site, name) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span), self.fresh());
+        let (t, site) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span));
+        let name = self.fresh();
+        let of = self.temporaries;
         if self.copied_tile(p.fused).is_some_and(|(copied, _)| copied == v) {
-            for i in 0..4 {
-                self.line(format!(
-                    "let {name}_{i} = d::ldmatrix::<false>({} + ({} ^ {}), {site});",
-                    p.buffer,
-                    p.at,
-                    i * 32
-                ));
+            let parts: [Name; 4] = std::array::from_fn(|i| Name::Part(of, i));
+            for (i, part) in parts.into_iter().enumerate() {
+                let at = p.buffer.clone() + (p.at ^ (i * 32)).group();
+                self.line(Stmt::bind(part, call!(Device::Ldmatrix; [false]; at, site)));
             }
-            self.line(format!("let {name} = [{name}_0, {name}_1, {name}_2, {name}_3];"));
-            return Regs(format!("d::of_pair::<{t}>({name}[# / 8][# / 2 % 4], #)"));
+            self.line(Stmt::bind(name, Expr::Array(parts.map(Expr::from).to_vec())));
+            let pair = Expr::from(name).element(Expr::Register / 8).element(Expr::Register / 2 % 4);
+            return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let plan = self.plan(&place, mask, p.layout, false);
-        let (first, len) = (p.first, p.len);
-        let text = format!(
-            "let {name}: [{t}; {len}] = d::load::<{t}, {len}, {}, {}>(|r| {{ let r = r + {first}; {} }}, {}, |r| {{ let r = r + {first}; {} }}, |_| <{t} as s::Scalar>::ZERO, {}, {site});",
-            plan.vec, plan.descending, plan.addr, plan.full, plan.ok, hint as u32,
+        let from_first = |value: Expr| {
+            let r = Stmt::bind(Local::R, Local::R + p.first);
+            of_r(Body::after(vec![r], value))
+        };
+        let loaded = call!(
+            Device::Load; [t, p.len, plan.vec, plan.descending];
+            from_first(plan.addr), plan.full, from_first(plan.ok), any(Expr::zero(t)), hint as u32, site
         );
-        self.access(&place, AccessKind::Read, Some(p.layout), false, site, text);
-        Regs(format!("{name}[#]"))
+        let define = Stmt::define(name, Ty::array(t, p.len), loaded);
+        self.access(&place, Some(p.layout), false, site, vec![define]);
+        Regs::of(name)
     }
 
     /// Whether a statement's value is computed by pieces, where a store asks for it.

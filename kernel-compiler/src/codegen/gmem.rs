@@ -1,11 +1,12 @@
 //! Loads, stores and atomics of a thread.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::text::{all_of, atomic, scalar};
-use crate::codegen::thread_ir::{Access, AccessKind, ThreadIr};
-use crate::ir::{Address, Atomic, Hint, Op, Stmt, Value};
+use crate::codegen::pieces::{all_of, any, atomic, of_r};
+use crate::dtype::DType;
+use crate::ir::{self, Address, Atomic, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
 use crate::layout::linear::Layout;
+use crate::thread_ir::{BinaryOp, Call, Device, Exchange, Expr, Function, Local, Name, Node, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,47 +15,43 @@ pub(super) struct Plan {
     /// Elements of one access.
     pub vec: usize,
     pub descending: bool,
-    pub addr: String,
+    pub addr: Expr,
     /// Every access of the thread is inside.
-    pub full: String,
+    pub full: Expr,
     /// The access of register `r` is allowed.
-    pub ok: String,
+    pub ok: Expr,
 }
 
 impl Codegen<'_> {
     pub(super) fn load(&mut self, v: Value) {
         let f = self.f;
         let Op::Load { place, mask, other, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let (t, site, hint) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span), hint as u32);
-        let zero = format!("<{t} as s::Scalar>::ZERO");
+        let (t, site, hint) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span), hint as u32);
         if f.ty(v).is_scalar() {
             let ok = self.scalar_ok(&place, mask);
-            let (addr, other) = (self.address(&place, &scalar(place.index())), other.map_or(zero, scalar));
-            let text = format!(
-                "let {}: {t} = d::load::<{t}, 1, 1, false>(|_| {addr}, false, |_| {ok}, |_| {other}, {hint}, {site})[0];",
-                scalar(v)
+            let addr = self.address(&place, place.index().into());
+            let loaded = call!(
+                Device::Load; [t, 1u32, 1u32, false];
+                any(addr), false, any(ok), any(other.map_or(Expr::zero(t), Expr::from)), hint, site
             );
-            self.access(&place, AccessKind::Read, None, false, site, text);
+            let define = Stmt::define(v, t.into(), loaded.element(0));
+            self.access(&place, None, false, site, vec![define]);
             return;
         }
         let layout = self.layouts.of(v).clone();
         let plan = self.plan(&place, mask, &layout, false);
         let other = match other {
-            Some(o) => self.demand(o, &layout).at("r"),
-            None => zero,
+            Some(o) => self.demand(o, &layout).at(Local::R),
+            None => Expr::zero(t),
         };
-        let text = format!(
-            "let {}: [{t}; {n}] = d::load::<{t}, {n}, {}, {}>(|r| {}, {}, |r| {}, |r| {other}, {hint}, {site});",
-            scalar(v),
-            plan.vec,
-            plan.descending,
-            plan.addr,
-            plan.full,
-            plan.ok,
-            n = layout.regs(),
+        let n = layout.regs();
+        let loaded = call!(
+            Device::Load; [t, n, plan.vec, plan.descending];
+            of_r(plan.addr), plan.full, of_r(plan.ok), of_r(other), hint, site
         );
-        self.access(&place, AccessKind::Read, Some(&layout), false, site, text);
-        self.at_hand(v, layout, Regs(format!("{}[#]", scalar(v))));
+        let define = Stmt::define(v, Ty::array(t, n), loaded);
+        self.access(&place, Some(&layout), false, site, vec![define]);
+        self.at_hand(v, layout, Regs::of(v));
     }
 
     pub(super) fn store(
@@ -66,32 +63,27 @@ impl Codegen<'_> {
         span: proc_macro2::Span,
     ) {
         let f = self.f;
-        let (t, site, hint) = (f.ty(value).dtype.rust(), self.site(span), hint as u32);
+        let (t, site, hint) = (f.ty(value).dtype, self.site(span), hint as u32);
         if f.ty(value).is_scalar() {
             let ok = self.scalar_ok(place, mask);
-            let ok = if planted!("scalar-store-by-all-threads") { format!("{ok} || tid > 0") } else { ok };
-            let addr = self.address(place, &scalar(place.index()));
-            let text = format!(
-                "d::store::<{t}, 1, 1, false>(|_| {addr}, false, |_| tid == 0 && {ok}, |_| {}, {hint}, {site});",
-                scalar(value)
+            let of_one = Expr::from(Name::Tid).equals(0);
+            let ok = if planted!("scalar-store-by-all-threads") { ok } else { of_one.and_then(ok) };
+            let addr = self.address(place, place.index().into());
+            let store = call!(
+                Device::Store; [t, 1u32, 1u32, false];
+                any(addr), false, any(ok), any(value), hint, site
             );
-            self.access(place, AccessKind::Write, None, true, site, text);
+            self.access(place, None, true, site, vec![store.into()]);
             return;
         }
         let layout = self.store_layout(place, value);
         let regs = self.demand(value, &layout);
         let plan = self.plan(place, mask, &layout, true);
-        let text = format!(
-            "d::store::<{t}, {}, {}, {}>(|r| {}, {}, |r| {}, |r| {}, {hint}, {site});",
-            layout.regs(),
-            plan.vec,
-            plan.descending,
-            plan.addr,
-            plan.full,
-            plan.ok,
-            regs.at("r")
+        let store = call!(
+            Device::Store; [t, layout.regs(), plan.vec, plan.descending];
+            of_r(plan.addr), plan.full, of_r(plan.ok), of_r(regs.at(Local::R)), hint, site
         );
-        self.access(place, AccessKind::Write, Some(&layout), true, site, text);
+        self.access(place, Some(&layout), true, site, vec![store.into()]);
     }
 
     /// The value's home if memory likes it as well, else the layout that memory prefers.
@@ -128,36 +120,27 @@ impl Codegen<'_> {
         if suits { home } else { best }
     }
 
-    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or all load for
-    /// themselves: then it is not the same thread that reaches the same element.
-    pub(super) fn access(
-        &mut self,
-        place: &Address,
-        act: AccessKind,
-        layout: Option<&Layout>,
-        once: bool,
-        site: u32,
-        text: String,
-    ) {
+    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or
+    /// all load for themselves: then it is not the same thread that reaches the same element.
+    pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let access =
-            Access { param: place.param(), act, key: (place.index().0, layout_key(layout, once && copies)), site };
-        self.node(ThreadIr::Access { text, access });
+        let key = (place.index().0, layout_key(layout, once && copies));
+        self.node(Node::access(stmts, place.param(), key, site));
     }
 
     /// Byte address of an element.
-    fn address(&self, place: &Address, index: &str) -> String {
+    fn address(&self, place: &Address, index: Expr) -> Expr {
         let p = &self.f.params[place.param()];
         let index = self.as_u64(place.index(), index);
-        format!("a{}.wrapping_add(({index}).wrapping_mul({}))", p.slot, p.dtype.size())
+        Expr::from(Name::Arg(p.slot)).wrapping_add(index.group().wrapping_mul(p.dtype.size()))
     }
 
-    fn as_u64(&self, v: Value, text: &str) -> String {
+    fn as_u64(&self, v: Value, index: Expr) -> Expr {
         match self.f.ty(v).dtype {
-            crate::dtype::DType::U64 => text.to_string(),
+            DType::U64 => index,
             // A negative index becomes a huge one: outside of every slice.
-            d => format!("s::cast::<{}, u64>({text})", d.rust()),
+            d => call!(Function::Cast; [d, DType::U64]; index),
         }
     }
 
@@ -167,13 +150,13 @@ impl Codegen<'_> {
         (0..(32 / size).trailing_zeros()).all(|bit| l.lane_bases().contains(&(1 << (low + bit))))
     }
 
-    fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> String {
-        let index = self.as_u64(place.index(), &scalar(place.index()));
+    fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
+        let index = self.as_u64(place.index(), place.index().into());
         let inside = match place {
-            Address::Slice { param, .. } => Some(format!("({index} < a{})", self.f.params[*param].slot + 1)),
+            Address::Slice { param, .. } => Some(index.less(Name::Arg(self.f.params[*param].slot + 1)).group()),
             Address::Raw { .. } => None,
         };
-        all_of(inside.into_iter().chain(mask.map(scalar)), "&&")
+        all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
     pub(super) fn plan(&mut self, place: &Address, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
@@ -208,10 +191,10 @@ impl Codegen<'_> {
             _ if planted!("slice-bound-dropped") => None,
             (Address::Raw { .. }, _) => None,
             (_, Some(a)) => {
-                let end = format!("a{}", p.slot + 1);
-                Some(self.below(index, a, &end).unwrap_or_else(|| Regs(format!("({} < {end})", regs.0))))
+                let end = Name::Arg(p.slot + 1);
+                Some(self.below(index, a, end).unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
             }
-            _ => Some(Regs(format!("({} < a{})", self.as_u64(index, &regs.0), p.slot + 1))),
+            _ => Some(Regs(self.as_u64(index, regs.0.clone()).less(Name::Arg(p.slot + 1)).group())),
         };
         // The mask goes with the bounds if it says no more of an access than of its farthest element.
         let ascends =
@@ -220,35 +203,33 @@ impl Codegen<'_> {
         let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
         let addr = match &affine {
             Some(a) => {
-                let base = self.fresh();
-                self.line(format!("let {base}: u64 = a{}.wrapping_add({}.wrapping_mul({bytes}));", p.slot, a.base));
-                self.affine_regs(&base, a, bytes).at("r")
+                let first = Expr::from(Name::Arg(p.slot)).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
+                let base = self.bind(Ty::U64, first);
+                self.affine_regs(base, a, bytes).at(Local::R)
             }
-            None => self.address(place, &regs.at("r")),
+            None => self.address(place, regs.at(Local::R)),
         };
-        let inside = |r: &str| bound.as_ref().map(|b| b.at(r));
-        let ok = all_of(
-            [inside("r"), mask.as_ref().map(|m| m.at("r")), act.as_ref().map(|a| a.at("r"))].into_iter().flatten(),
-            "&",
-        );
+        let inside = |r: Expr| bound.as_ref().map(|b| b.at(r));
+        let tests = [bound.as_ref(), mask.as_ref(), act.as_ref()].into_iter().flatten();
+        let ok = all_of(tests.map(|t| t.at(Local::R)), BinaryOp::And);
         let full = if vec == 1 {
-            "false".into()
+            false.into()
         } else {
             // Of a group the last element is the farthest, the first if addresses descend.
-            let far = if descending { format!("(g * {vec})") } else { format!("(g * {vec} + {})", vec - 1) };
-            let far = if planted!("vector-bound-of-first") { format!("(g * {vec})") } else { far };
+            let first = Local::G * vec;
+            let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
-            if let Some(t) = inside(&far) {
-                tests.push(format!("d::all::<{}>(|g| {t})", n / vec));
+            if let Some(t) = inside(far.group()) {
+                tests.push(call!(Device::All; [n / vec]; closure([Local::G], t)));
             }
             let one_by_one = mask.as_ref().filter(|_| everywhere.is_none());
             tests.extend(everywhere);
-            let each_one: Vec<String> =
-                [one_by_one.map(|m| m.at("g")), act.as_ref().map(|a| a.at("g"))].into_iter().flatten().collect();
+            let each_one: Vec<Expr> =
+                [one_by_one, act.as_ref()].into_iter().flatten().map(|t| t.at(Local::G)).collect();
             if !each_one.is_empty() {
-                tests.push(format!("d::all::<{n}>(|g| {})", each_one.join(" & ")));
+                tests.push(call!(Device::All; [n]; closure([Local::G], all_of(each_one, BinaryOp::And))));
             }
-            all_of(tests, "&")
+            all_of(tests, BinaryOp::And)
         };
         Plan { vec, descending, addr, full, ok }
     }
@@ -256,37 +237,38 @@ impl Codegen<'_> {
     pub(super) fn atomic(&mut self, v: Value) {
         let f = self.f;
         let Op::Atomic { op, place, values, mask, relaxed } = f.op(v).clone() else { unreachable!("an atomic") };
-        let (t, site) = (f.ty(v).dtype.rust(), self.site(f.values[v.0 as usize].span));
-        let call = |n: usize, addr: &str, ok: &str, args: &[String]| {
-            let (function, code, values) = atomic(op, t, args, "r");
-            let n = if op == Atomic::Cas { format!(", {n}") } else { format!(", {n}{code}") };
-            format!("d::{function}::<{t}{n}>(|r| {addr}, |r| {ok}, {values}, {relaxed}, {site})")
+        let (t, site) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span));
+        let call = |n: usize, addr: Expr, ok: Expr, args: Vec<Expr>| {
+            let function = if op == Atomic::Cas { Device::AtomicCas } else { Device::Atomic };
+            let (code, values) = atomic(op, t, args, Local::R);
+            let generics = [t.into(), n.into()].into_iter().chain(code).collect();
+            let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain([relaxed.into(), site.into()]).collect();
+            Expr::Call(Call { function: function.into(), generics, args })
         };
         let relaxed = relaxed || planted!("atomic-is-relaxed");
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
-        let does = match op {
-            Atomic::Load => AccessKind::Read,
-            Atomic::Store => AccessKind::Write,
-            _ => AccessKind::Update,
-        };
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
-            let (addr, ok) =
-                (self.address(&place, &scalar(place.index())), format!("tid == 0 && {}", self.scalar_ok(&place, mask)));
-            let act = call(1, &addr, &ok, &values.iter().map(|&v| scalar(v)).collect::<Vec<_>>());
+            let addr = self.address(&place, place.index().into());
+            let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&place, mask));
+            let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
             if before {
                 self.told(site);
             }
             if !used && !after {
-                self.access(&place, does, None, true, site, format!("{act};"));
+                self.access(&place, None, true, site, vec![act.into()]);
                 return;
             }
-            let name = scalar(v);
-            self.access(&place, does, None, true, site, format!("let old_{name} = {act};"));
-            let store = format!("d::shared_store::<{t}, 1, 1>(|_| @, |_| tid == 0, |_| old_{name}[0], {site});\n");
-            let load = format!("let {name}: {t} = d::shared_load::<{t}, 1, 1>(|_| @, |_| true, {site})[0];\n");
-            let exchange = ThreadIr::Exchange { bytes: 8, store, load, site };
+            self.access(&place, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            let buffer = || any(Expr::Exchange(Exchange::Unplaced));
+            let store = call!(
+                Device::SharedStore; [t, 1u32, 1u32];
+                buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
+            );
+            let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
+            let (store, load) = (vec![store.into()], vec![Stmt::define(v, t.into(), load)]);
+            let exchange = Node::Exchange { bytes: 8, store, load, site };
             if after {
                 self.node(exchange)
             } else {
@@ -296,32 +278,26 @@ impl Codegen<'_> {
         }
         let layout = self.layouts.of(v).clone();
         let plan = self.plan(&place, mask, &layout, true);
-        let args: Vec<String> = values.iter().map(|&x| self.demand(x, &layout).at("r")).collect();
+        let args = values.iter().map(|&x| self.demand(x, &layout).at(Local::R)).collect();
         if before {
             self.told(site);
         }
-        let act = call(layout.regs(), &plan.addr, &plan.ok, &args);
-        self.access(
-            &place,
-            does,
-            Some(&layout),
-            true,
-            site,
-            format!("let {}: [{t}; {}] = {act};", scalar(v), layout.regs()),
-        );
-        let mut regs = Regs(format!("{}[#]", scalar(v)));
+        let act = call(layout.regs(), plan.addr, plan.ok, args);
+        let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
+        self.access(&place, Some(&layout), true, site, vec![define]);
+        let mut regs = Regs::of(v);
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.
             regs = self.spread_copies(&regs, f.ty(v).dtype, &layout, site);
         }
         if after {
-            self.node(ThreadIr::Barrier { site });
+            self.node(Node::Barrier { site });
         }
         self.at_hand(v, layout, regs);
     }
 
     /// What an earlier atomic gave one thread, all learn when a statement takes it: until then nobody waits for memory.
-    pub(super) fn flush(&mut self, s: &Stmt) {
+    pub(super) fn flush(&mut self, s: &ir::Stmt) {
         if self.pending.is_empty() {
             return;
         }
@@ -334,17 +310,19 @@ impl Codegen<'_> {
         }
     }
 
-    fn spread_copies(&mut self, regs: &Regs, dtype: crate::dtype::DType, layout: &Layout, site: u32) -> Regs {
-        let (n, flat, bytes) = (layout.regs(), self.flat_index(layout).replace('#', "r"), dtype.size());
-        let act = self.once(layout, &layout.shape()).map_or("true".into(), |r| r.at("r"));
-        let (name, t) = (self.fresh(), dtype.rust());
-        let store = format!(
-            "d::shared_store::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |r| {act}, |r| {}, {site});\n",
-            regs.at("r")
+    fn spread_copies(&mut self, regs: &Regs, dtype: DType, layout: &Layout, site: u32) -> Regs {
+        let (n, bytes) = (layout.regs(), dtype.size());
+        let at = Expr::Exchange(Exchange::Unplaced) + self.flat_index(layout).at(Local::R) * bytes;
+        let act = self.once(layout, &layout.shape()).map_or(true.into(), |r| r.at(Local::R));
+        let name = self.fresh();
+        let store = call!(
+            Device::SharedStore; [dtype, n, 1u32];
+            of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
-        let load = format!("let {name} = d::shared_load::<{t}, {n}, 1>(|r| @ + {flat} * {bytes}, |_| true, {site});\n");
-        self.node(ThreadIr::Exchange { bytes: bytes << layout.bits(), store, load, site });
-        Regs(format!("{name}[#]"))
+        let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
+        let (store, load) = (vec![store.into()], vec![Stmt::bind(name, load)]);
+        self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, site });
+        Regs::of(name)
     }
 }
 

@@ -1,14 +1,14 @@
-//! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once and
-//! its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values that
-//! LLVM merges, and comparisons of indices are of 32 bits and with constants ([`predicates`](super::predicates)).
+//! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once
+//! and its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values
+//! that LLVM merges, and comparisons of indices are of 32 bits and with constants ([`predicates`](super::predicates)).
 
 use crate::codegen::affine::Affine;
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::text::scalar;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::{Derived, Layout};
 use crate::layout::padded;
+use crate::thread_ir::{Expr, Name, Ty, call};
 
 impl Codegen<'_> {
     /// The affine form of a cheap index tile, if it has one.
@@ -31,7 +31,7 @@ impl Codegen<'_> {
         }
         let n = l.regs();
         match f.op(v).clone() {
-            Op::Splat(s) => Some(Affine { base: scalar(s), consts: vec![0; n], strides: vec![] }),
+            Op::Splat(s) => Some(Affine { base: s.into(), consts: vec![0; n], strides: vec![] }),
             Op::Arange { start } => {
                 let (threads, regs) =
                     (l.thread_bases().iter().fold(0, |a, b| a | b), l.reg_bases().iter().fold(0, |a, b| a | b));
@@ -39,18 +39,18 @@ impl Codegen<'_> {
                     return None;
                 }
                 let t = self.thread_var(l);
-                let base = self.bind(format!("{t} as u64 + {start}"));
+                let base = self.bind(Ty::U64, Expr::from(t).cast(Ty::U64) + start);
                 Some(Affine { base, consts: (0..n).map(|r| i64::from(l.reg_index(r))).collect(), strides: vec![] })
             }
             Op::Binary(Binary::Add, a, b) => {
                 let (a, b) = (self.affine(a, l)?, self.affine(b, l)?);
-                let base = self.bind(format!("s::add({}, {})", a.base, b.base));
+                let base = self.bind(Ty::U64, call!(Binary::Add; a.base, b.base));
                 let b = (b.consts, b.strides);
                 Some(a.plus(base, b))
             }
             Op::Binary(Binary::Sub, a, b) => {
                 let (a, b) = (self.affine(a, l)?, self.affine(b, l)?);
-                let base = self.bind(format!("s::sub({}, {})", a.base, b.base));
+                let base = self.bind(Ty::U64, call!(Binary::Sub; a.base, b.base));
                 let b = b.scaled(if planted!("index-sub-adds-constants") { 1 } else { -1 });
                 Some(a.plus(base, b))
             }
@@ -60,11 +60,10 @@ impl Codegen<'_> {
                     (Some(s), None) => (self.affine(b, l)?, s),
                     _ => return None,
                 };
-                let base = self.bind(format!("s::mul({}, {})", a.base, scalar(b)));
-                let base = if planted!("index-product-in-32-bits") {
-                    self.bind(format!("{base} as u32 as u64"))
-                } else {
-                    base
+                let base = self.bind(Ty::U64, call!(Binary::Mul; a.base, b));
+                let base = match planted!("index-product-in-32-bits") {
+                    true => self.bind(Ty::U64, Expr::from(base).cast(Ty::U32).group().cast(Ty::U64)),
+                    false => base,
                 };
                 match f.op(b) {
                     Op::Int(k) => {
@@ -73,7 +72,7 @@ impl Codegen<'_> {
                     }
                     _ if a.is_uniform() => Some(Affine { base, ..a }),
                     _ if a.strides.is_empty() => {
-                        Some(Affine { base, consts: vec![0; n], strides: vec![(scalar(b), a.consts)] })
+                        Some(Affine { base, consts: vec![0; n], strides: vec![(b.into(), a.consts)] })
                     }
                     _ => None,
                 }
@@ -102,28 +101,22 @@ impl Codegen<'_> {
         }
     }
 
-    pub(super) fn bind(&mut self, e: String) -> String {
-        let name = self.fresh();
-        self.line(format!("let {name}: u64 = {e};"));
-        name
-    }
-
-    /// The value of register `#` from its affine form, each part times `scale`.
-    pub(super) fn affine_regs(&mut self, base: &str, a: &Affine, scale: usize) -> Regs {
+    /// The value of any register from its affine form, each part times `scale`.
+    pub(super) fn affine_regs(&mut self, base: Name, a: &Affine, scale: usize) -> Regs {
         let scale = scale as i64;
         let table = |cx: &mut Self, v: &[i64]| {
-            let t = cx.const_table("u64", v.iter().map(|c| (c.wrapping_mul(scale) as u64).to_string()).collect());
-            format!("{t}[#]")
+            let t = cx.const_table(Ty::U64, v.iter().map(|c| c.wrapping_mul(scale) as u64).collect());
+            Expr::from(t).element(Expr::Register)
         };
-        let mut text = base.to_string();
+        let mut sum = Expr::from(base);
         for (s, v) in &a.strides {
             let t = table(self, v);
-            text = format!("{text}.wrapping_add({s}.wrapping_mul({t}))");
+            sum = sum.wrapping_add(Expr::from(*s).wrapping_mul(t));
         }
         if a.consts.iter().any(|&c| c != 0) {
             let t = table(self, &a.consts);
-            text = format!("{text}.wrapping_add({t})");
+            sum = sum.wrapping_add(t);
         }
-        Regs(text)
+        Regs(sum)
     }
 }

@@ -1,8 +1,8 @@
-//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose exchanges between
-//! threads [`barriers`] then gives shared memory and barriers.
+//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose
+//! exchanges between threads [`barriers`] then gives shared memory and barriers.
 //!
-//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel defines them;
-//! cheap ones on demand, in the layout that asks.
+//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel
+//! defines them; cheap ones on demand, in the layout that asks.
 
 mod affine;
 pub mod barriers;
@@ -16,26 +16,25 @@ mod epilogue;
 mod gmem;
 mod indices;
 mod pdl;
+pub mod pieces;
 mod predicates;
 mod reduce;
 mod role;
 mod statements;
-pub mod text;
-pub mod thread_ir;
 mod tma_store;
 mod unroll;
 mod warp_specialize;
 mod wgmma_waits;
-pub use elementwise::op_text;
 
 use crate::codegen::context::Codegen;
+use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
-use crate::codegen::text::thread_part;
-use crate::codegen::thread_ir::{Lowered, ThreadIr};
+use crate::codegen::warp_specialize::ring_consts;
 use crate::ir::Func;
 use crate::ir::walk::uses;
 use crate::missed::Missed;
 use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
+use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use crate::variant::Variant;
 use std::collections::{BTreeSet, HashMap};
 
@@ -56,7 +55,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],
-            consts: vec![],
+            tables: vec![],
             temporaries: 0,
             uses: uses(f),
             vectors: false,
@@ -74,15 +73,17 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             .thread_layouts
             .iter()
             .enumerate()
-            .map(|(i, l)| format!("let t{i}: u32 = {};", thread_part(&l.thread_bases())))
+            .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
         let (body, exchanges) = barriers::schedule(body);
-        let (rings, shared_bytes) = cp_async.consts(f, exchanges);
+        let (rings, shared_bytes) = cp_async.places(f, exchanges);
+        let rings = rings.into_iter().map(|r| ring_consts(r.ring, r.start, r.bytes, r.stages)).collect();
         Lowered {
-            consts: [rings, cx.consts].concat(),
+            consts: [rings, cx.consts()].concat(),
             prologue: [layouts, vars].concat(),
             body,
             shared_bytes,
+            exchange_bytes: exchanges,
             threads: f.warps * 32,
             guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
             maps: cx.maps,
@@ -105,7 +106,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     let lines = |l: &mut Lowered| {
         std::mem::take(&mut l.prologue)
             .into_iter()
-            .map(ThreadIr::Line)
+            .map(Node::from)
             .chain(std::mem::take(&mut l.body))
             .collect::<Vec<_>>()
     };

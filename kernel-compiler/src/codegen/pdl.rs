@@ -1,11 +1,14 @@
-//! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and where it waits.
+//! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and
+//! where it waits.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::plan::pdl::first_that_waits;
+use crate::thread_ir::{Device, call};
 
 impl Codegen<'_> {
-    /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they begin.
+    /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they
+    /// begin.
     pub(super) fn body(&mut self) {
         let f = self.f;
         let at =
@@ -23,6 +26,6 @@ impl Codegen<'_> {
     }
 
     fn await_launch(&mut self) {
-        self.line("d::grid_dependency_wait();".into());
+        self.line(call!(Device::GridDependencyWait;));
     }
 }

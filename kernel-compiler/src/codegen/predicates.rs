@@ -1,18 +1,19 @@
-//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar, computed once,
-//! says how many indices from the first on are inside.
+//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar,
+//! computed once, says how many indices from the first on are inside.
 
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::{Comparison, Limit};
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::text::scalar;
+use crate::codegen::pieces::each;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, StmtKind, Value};
 use crate::layout::linear::Layout;
+use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Name, Ty, call, closure};
 use std::collections::HashSet;
 
 /// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
 pub struct Mask {
-    pub all: String,
+    pub all: Expr,
     pub each: Regs,
 }
 
@@ -22,8 +23,9 @@ fn is_near(a: &Affine) -> bool {
 }
 
 impl Codegen<'_> {
-    /// `index < end` for register `#` where the index counts up from a base that did not wrap: a comparison with a constant.
-    pub(super) fn below(&mut self, index: Value, a: &Affine, end: &str) -> Option<Regs> {
+    /// `index < end` for any register where the index counts up from a base that did not wrap: a comparison with a
+    /// constant.
+    pub(super) fn below(&mut self, index: Value, a: &Affine, end: Name) -> Option<Regs> {
         if !is_near(a) || !self.counts_up(index) {
             return None;
         }
@@ -31,35 +33,35 @@ impl Codegen<'_> {
     }
 
     /// The same of an index of which that is known.
-    fn less(&mut self, a: &Affine, end: &str) -> Regs {
-        let limit = self.fresh();
-        self.line(format!("let {limit}: u32 = d::limit({end}, {});", a.base));
+    fn less(&mut self, a: &Affine, end: Name) -> Regs {
+        let limit = self.bind(Ty::U32, call!(Device::Limit; end, a.base));
         let most = *a.consts.iter().max().expect("a register") as u32;
         let index = match most {
-            0 => "0".into(),
-            _ => format!("{}[#]", self.const_table("u32", a.consts.iter().map(i64::to_string).collect())),
+            0 => 0.into(),
+            _ => Expr::from(self.word_table(a.consts.iter().map(|&c| c as u32))).element(Expr::Register),
         };
         self.limited(Limit { index, most, limit })
     }
 
     fn limited(&mut self, limit: Limit) -> Regs {
-        let regs = Regs(format!("({} < {})", limit.index, limit.limit));
+        let regs = Regs(limit.index.clone().less(limit.limit).group());
         self.comparisons.insert(regs.0.clone(), Comparison::One(limit));
         regs
     }
 
     /// The same comparisons with another limit.
-    fn with_limit(&mut self, x: Limit, limit: String) -> Regs {
-        let name = self.fresh();
-        self.line(format!("let {name}: u32 = {limit};"));
-        self.limited(Limit { limit: name, ..x })
+    fn with_limit(&mut self, x: Limit, limit: Expr) -> Regs {
+        let limit = self.bind(Ty::U32, limit);
+        self.limited(Limit { limit, ..x })
     }
 
     /// Both of two conditions: where they compare the same constants, with the lower limit.
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
         let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
-        let lower = format!("s::min({}, {})", x.limit, y.limit);
-        let lower = if planted!("mask-joined-by-larger-limit") { lower.replacen("min", "max", 1) } else { lower };
+        let lower = match planted!("mask-joined-by-larger-limit") {
+            true => call!(Binary::Max; x.limit, y.limit),
+            false => call!(Binary::Min; x.limit, y.limit),
+        };
         (x.index == y.index).then(|| self.with_limit(x, lower))
     }
 
@@ -68,17 +70,14 @@ impl Codegen<'_> {
         if let Some((x, source)) = self.operand_of_shape(mask, l) {
             let Mask { all, each } = self.mask(x, &source.layout)?;
             let of = self.table(&source.regs);
-            return Some(Mask { all, each: Regs(each.at(&of)) });
+            return Some(Mask { all, each: Regs(each.at(of)) });
         }
         match *self.f.op(mask) {
             Op::Binary(Binary::And, a, b) => {
                 let (a, b) = (self.mask(a, l)?, self.mask(b, l)?);
-                Some(Mask {
-                    all: format!("{} & {}", a.all, b.all),
-                    each: Regs(format!("({} & {})", a.each.0, b.each.0)),
-                })
+                Some(Mask { all: a.all & b.all, each: Regs((a.each.0 & b.each.0).group()) })
             }
-            Op::Splat(s) => Some(Mask { all: scalar(s), each: Regs(scalar(s)) }),
+            Op::Splat(s) => Some(Mask { all: s.into(), each: Regs(s.into()) }),
             _ => {
                 let each = self.compare(mask, l)?;
                 Some(Mask { all: self.comparisons[&each.0].whole(), each })
@@ -86,7 +85,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// A comparison of an index with a scalar, another index or what few registers differ in, as [`below`](Self::below); or of all, by a scalar, instead.
+    /// A comparison of an index with a scalar, another index or what few registers differ in, as
+    /// [`below`](Self::below); or of all, by a scalar, instead.
     pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
         let (index, end, or_equal) = match *self.f.op(v) {
             Op::Binary(Binary::Lt, a, b) => (a, b, 0),
@@ -112,12 +112,13 @@ impl Codegen<'_> {
         a.consts = a.consts.iter().zip(&b.consts).map(|(a, b)| a - b + more).collect();
         let end = match more + or_equal {
             0 => b.base,
-            n => self.bind(format!("{}.saturating_add({n})", b.base)),
+            n => self.bind(Ty::U64, Expr::from(b.base).method(Method::SaturatingAdd, n)),
         };
-        Some(self.less(&a, &end))
+        Some(self.less(&a, end))
     }
 
-    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit of its own.
+    /// The same with what is no index but differs between few registers, as from row to row: each of these has a limit
+    /// of its own.
     fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
         let (mut end, mut source) = self.operand_of_shape(end, l)?;
         while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {
@@ -127,22 +128,22 @@ impl Codegen<'_> {
         if 2 * source.layout.regs() > l.regs() {
             return None;
         }
-        let ends = self.demand(end, &source.layout).at("r");
-        let ends = if or_equal == 0 { ends } else { format!("({ends}).saturating_add({or_equal})") };
-        let limits = self.fresh();
-        self.line(format!(
-            "let {limits}: [u32; {}] = d::each(|r| d::limit({ends}, {}));",
-            source.layout.regs(),
-            a.base
-        ));
+        let ends = self.demand(end, &source.layout).at(Local::R);
+        let ends = if or_equal == 0 { ends } else { ends.group().method(Method::SaturatingAdd, or_equal) };
+        let regs = source.layout.regs();
+        let limit = call!(Device::Limit; ends, a.base);
+        let limits = Expr::from(self.bind(Ty::array(Ty::U32, regs), each(limit)));
         let of = self.table(&source.regs);
-        let index = self.const_table("u32", a.consts.iter().map(i64::to_string).collect());
-        let each = Regs(format!("({index}[#] < {limits}[{of}])"));
+        let index = Expr::from(self.word_table(a.consts.iter().map(|&c| c as u32)));
+        let each = Regs(index.element(Expr::Register).less(limits.clone().element(of)).group());
         // The greatest index that each limit is for.
-        let most = (0..source.layout.regs())
-            .map(|i| source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i).map(|(_, c)| *c).max().unwrap_or(0));
-        let most = self.const_table("u32", most.map(|c| c.to_string()).collect());
-        let whole = format!("d::all::<{}>(|r| {most}[r] < {limits}[r])", source.layout.regs());
+        let most = (0..regs).map(|i| {
+            let those = source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i);
+            those.map(|(_, c)| *c).max().unwrap_or(0) as u32
+        });
+        let most = Expr::from(self.word_table(most));
+        let inside = most.element(Local::R).less(limits.element(Local::R));
+        let whole = call!(Device::All; [regs]; closure([Local::R], inside));
         self.comparisons.insert(each.0.clone(), Comparison::Several { whole });
         Some(each)
     }
@@ -153,12 +154,12 @@ impl Codegen<'_> {
         let each = self.compare(mask, l)?;
         let found = &self.comparisons[&each.0];
         let Some(x) = found.limit().cloned() else {
-            let whole = format!("({} | {})", scalar(all), found.whole());
-            let either = Regs(format!("({} | {})", scalar(all), each.0));
+            let whole = (Expr::from(all) | found.whole()).group();
+            let either = Regs((Expr::from(all) | each.0).group());
             self.comparisons.insert(either.0.clone(), Comparison::Several { whole });
             return Some(either);
         };
-        let limit = format!("s::select({}, u32::MAX, {})", scalar(all), x.limit);
+        let limit = call!(Function::Select; all, Expr::Literal(Literal::MaxU32), x.limit);
         Some(self.with_limit(x, limit))
     }
 

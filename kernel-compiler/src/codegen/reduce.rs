@@ -1,11 +1,11 @@
 //! Reductions: within a thread, then by shuffles within a warp, then across warps through shared memory.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::elementwise::op_text;
-use crate::codegen::text::{each, scalar};
+use crate::codegen::pieces::{each, elementwise, nan};
 use crate::dtype::DType;
 use crate::ir::{Binary, Combine, Op, Value};
 use crate::layout::linear::{Conversion, Layout, Reduction, plan};
+use crate::thread_ir::{Body, Closure, Device, Expr, Function, Local, Name, Stmt, Ty, call, closure};
 
 /// What is reduced together: a value, or a value with its index.
 struct Items {
@@ -36,69 +36,56 @@ impl Codegen<'_> {
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
         let (items, combine) = match f.op(v).clone() {
             Op::ArgReduce { largest, .. } => {
-                let index = self.coordinate(&layout, axis);
-                let index = Regs(format!("({index} as i32)"));
-                let (t, better) = (dtype.rust(), if largest { "gt" } else { "lt" });
-                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number, whichever comes first.
+                let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
+                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number,
+                // whichever comes first.
                 let worst = match (dtype.is_float(), largest) {
-                    (true, _) => format!("s::cast::<f32, {t}>(f32::NAN)"),
-                    (false, true) => format!("s::lowest::<{t}>()"),
-                    (false, false) => format!("s::highest::<{t}>()"),
+                    (true, _) => nan(dtype),
+                    (false, true) => call!(Function::Lowest; [dtype];),
+                    (false, false) => call!(Function::Highest; [dtype];),
                 };
-                let regs = self.with_identity(&regs, padding.as_ref(), &worst, &layout, dtype);
-                // No integer is unequal to itself.
-                let text = format!(
-                    "{{ let (x, y) = (s::ne(a.0, a.0), s::ne(b.0, b.0)); if s::{better}(b.0, a.0) || (x && !y) || ((s::eq(b.0, a.0) || (x && y)) && b.1 < a.1) {{ b }} else {{ a }} }}"
-                );
-                let text =
-                    if planted!("argmax-takes-the-last") { text.replace("b.1 < a.1", "b.1 > a.1") } else { text };
-                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, text)
+                let regs = self.with_identity(&regs, padding.as_ref(), worst, &layout, dtype);
+                let combined = better(largest);
+                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
             }
             Op::Reduce { combine, .. } => {
-                let (regs, text) = match combine {
+                let (regs, combined) = match combine {
                     Combine::Binary(op) => {
-                        let t = dtype.rust();
                         let identity = match op {
-                            _ if planted!("reduce-padding-is-zero") => format!("<{t} as s::Scalar>::ZERO"),
+                            _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
                             // Either gives the number where the other is NaN: NaN alone is in no result.
-                            Binary::Max | Binary::Min if dtype.is_float() => format!("s::cast::<f32, {t}>(f32::NAN)"),
-                            Binary::Max => format!("s::lowest::<{t}>()"),
-                            Binary::Min => format!("s::highest::<{t}>()"),
-                            _ => format!("<{t} as s::Scalar>::ZERO"),
+                            Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
+                            Binary::Max => call!(Function::Lowest; [dtype];),
+                            Binary::Min => call!(Function::Highest; [dtype];),
+                            _ => Expr::zero(dtype),
                         };
                         (
-                            self.with_identity(&regs, padding.as_ref(), &identity, &layout, dtype),
-                            format!("(s::{}(a.0, b.0),)", op.name()),
+                            self.with_identity(&regs, padding.as_ref(), identity, &layout, dtype),
+                            Expr::Tuple(vec![call!(op; field(Local::A, 0), field(Local::B, 0))]),
                         )
                     }
                     Combine::Closure { a, b, body, result } => {
                         // No identity is known: `infer` has made sure that there is no padding.
-                        let mut text = format!("let {} = a.0; let {} = b.0; ", scalar(a), scalar(b));
-                        for v in body {
-                            text.push_str(&format!(
-                                "let {}: {} = {}; ",
-                                scalar(v),
-                                f.ty(v).dtype.rust(),
-                                self.closure_op(v)
-                            ));
-                        }
-                        (regs, format!("{{ {text}({},) }}", scalar(result)))
+                        let operands = [Stmt::bind(a, field(Local::A, 0)), Stmt::bind(b, field(Local::B, 0))];
+                        let inner = body.into_iter().map(|v| Stmt::define(v, f.ty(v).dtype.into(), self.closure_op(v)));
+                        let stmts = operands.into_iter().chain(inner).collect();
+                        (regs, Body::after(stmts, Expr::Tuple(vec![result.into()])).into())
                     }
                 };
-                (Items { regs: vec![regs], types: vec![dtype] }, text)
+                (Items { regs: vec![regs], types: vec![dtype] }, combined)
             }
             _ => unreachable!("a reduction"),
         };
-        let out = self.steps(items, &combine, &reduction, site);
+        let out = self.steps(items, combine, &reduction, site);
         let out = out.regs.last().expect("the value or its index").clone();
         if f.ty(v).is_scalar() {
-            self.line(format!("let {}: {} = {};", scalar(v), f.ty(v).dtype.rust(), out.at("0")));
+            self.line(Stmt::define(v, f.ty(v).dtype.into(), out.at(0)));
             return;
         }
         let home = self.layouts.of(v).clone();
         let t = f.ty(v).dtype;
-        self.line(format!("let {}: [{}; {}] = {};", scalar(v), t.rust(), reduction.result.regs(), each(&out.at("r"))));
-        let at_result = Regs(format!("{}[#]", scalar(v)));
+        self.line(Stmt::define(v, Ty::array(t, reduction.result.regs()), each(out.at(Local::R))));
+        let at_result = Regs::of(v);
         let at_home = if home == reduction.result {
             at_result.clone()
         } else {
@@ -108,12 +95,12 @@ impl Codegen<'_> {
         self.at_hand(v, home, at_home);
     }
 
-    fn closure_op(&self, v: Value) -> String {
+    fn closure_op(&self, v: Value) -> Expr {
         let f = self.f;
         match f.op(v) {
             op if op.is_elementwise() => {
-                let args: Vec<String> = op.operands().into_iter().map(scalar).collect();
-                op_text(op, f.ty(v).dtype, op.operands().first().map(|&o| f.ty(o).dtype), &args)
+                let args = op.operands().into_iter().map(Expr::from).collect();
+                elementwise(op, f.ty(v).dtype, op.operands().first().map(|&o| f.ty(o).dtype), args)
             }
             _ => self.scalar_op(v),
         }
@@ -123,69 +110,72 @@ impl Codegen<'_> {
         &mut self,
         regs: &Regs,
         valid: Option<&Regs>,
-        identity: &str,
+        identity: Expr,
         layout: &Layout,
         dtype: DType,
     ) -> Regs {
         let Some(valid) = valid else { return regs.clone() };
-        let name = self.fresh();
-        self.line(format!(
-            "let {name}: [{}; {}] = d::each(|r| if {} {{ {} }} else {{ {identity} }});",
-            dtype.rust(),
-            layout.regs(),
-            valid.at("r"),
-            regs.at("r")
-        ));
-        Regs(format!("{name}[#]"))
+        let one = Expr::when(valid.at(Local::R), regs.at(Local::R), identity);
+        Regs::of(self.bind(Ty::array(dtype, layout.regs()), each(one)))
     }
 
-    fn steps(&mut self, items: Items, combine: &str, red: &Reduction, site: u32) -> Items {
-        let tuple_type = format!("({},)", items.types.iter().map(|t| t.rust()).collect::<Vec<_>>().join(", "));
-        let tuple =
-            |regs: &[Regs], r: &str| format!("({},)", regs.iter().map(|x| x.at(r)).collect::<Vec<_>>().join(", "));
-        let fold = format!("|a: {tuple_type}, b: {tuple_type}| -> {tuple_type} {{ {combine} }}");
+    fn steps(&mut self, items: Items, combined: Expr, red: &Reduction, site: u32) -> Items {
+        let ty = Ty::Tuple(items.types.iter().map(|&t| t.into()).collect());
+        let tuple = |regs: &[Regs], r: &Expr| Expr::Tuple(regs.iter().map(|x| x.at(r)).collect());
+        let fold =
+            Closure { params: vec![Local::A.into(), Local::B.into()], ty: Some(ty.clone()), body: Box::new(combined) };
         let (n, per) = (red.groups.len(), red.groups.first().map_or(1, Vec::len));
+        let folded =
+            |len: usize, item: Expr| each(call!(Device::Fold; [&ty, len]; closure([Local::K], item), fold.clone()));
         // In the thread.
         let order: Vec<usize> = red.groups.iter().flatten().copied().collect();
-        let table = self.table(&order);
-        let mut name = self.fresh();
-        let first = tuple(&items.regs, &table.replace('#', &format!("(r * {per} + k)")));
-        self.line(format!(
-            "let {name}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {per}>(|k| {first}, {fold}));"
-        ));
+        let register = self.table(&order).at((Local::R * per + Local::K).group());
+        let first = folded(per, tuple(&items.regs, &register));
+        let mut name = self.bind(Ty::array(ty.clone(), n), first);
         // In the warp.
         for mask in red.lanes.iter().skip(usize::from(planted!("reduce-skips-a-lane-bit"))) {
-            let next = self.fresh();
-            let other: Vec<String> =
-                (0..items.types.len()).map(|i| format!("d::shuffle_xor({name}[r].{i}, {mask}, {site})")).collect();
-            self.line(format!(
-                "let {next}: [{tuple_type}; {n}] = d::each(|r| ({fold})({name}[r], ({},)));",
-                other.join(", ")
-            ));
-            name = next;
+            let own = Expr::from(name).element(Local::R);
+            let other = (0..items.types.len()).map(|i| call!(Device::ShuffleXor; own.clone().field(i), *mask, site));
+            let both = vec![own.clone(), Expr::Tuple(other.collect())];
+            name = self.bind(Ty::array(ty.clone(), n), each(Expr::Apply(fold.clone(), both)));
         }
-        let parts: Vec<Regs> = (0..items.types.len()).map(|i| Regs(format!("{name}[#].{i}"))).collect();
-        let Some(across) = &red.across else { return Items { regs: parts, types: items.types } };
+        let parts = |name: Name| (0..items.types.len()).map(move |i| Regs(Regs::of(name).0.field(i)));
+        let partial: Vec<Regs> = parts(name).collect();
+        let Some(across) = &red.across else { return Items { regs: partial, types: items.types } };
         // Across warps: more registers, of which each result combines its own.
         let mut gathered = vec![];
         let same_size = items.types.iter().all(|t| t.size() == items.types[0].size());
         match plan(&across.partial, &across.gathered, items.types[0].size()) {
             Conversion::Shared(s) if same_size => {
-                let tiles: Vec<_> = parts.iter().cloned().zip(items.types.iter().copied()).collect();
+                let tiles: Vec<_> = partial.iter().cloned().zip(items.types.iter().copied()).collect();
                 gathered = self.through_shared(&tiles, &s, site);
             }
             _ => {
-                for (p, t) in parts.iter().zip(&items.types) {
+                for (p, t) in partial.iter().zip(&items.types) {
                     gathered.push(self.convert(p, *t, &across.partial, &across.gathered, site));
                 }
             }
         }
         let all = self.fresh();
-        let item = tuple(&gathered, &format!("(r + k * {n})"));
-        self.line(format!(
-            "let {all}: [{tuple_type}; {n}] = d::each(|r| d::fold::<{tuple_type}, {}>(|k| {item}, {fold}));",
-            across.warps
-        ));
-        Items { regs: (0..items.types.len()).map(|i| Regs(format!("{all}[#].{i}"))).collect(), types: items.types }
+        let item = tuple(&gathered, &(Local::R + Local::K * n).group());
+        self.line(Stmt::define(all, Ty::array(ty.clone(), n), folded(across.warps, item)));
+        Items { regs: parts(all).collect(), types: items.types.clone() }
     }
+}
+
+fn field(of: Local, i: usize) -> Expr {
+    Expr::from(of).field(i)
+}
+
+/// Of two values with their indices the one that comes first by value, then by index. No integer is unequal to itself.
+fn better(largest: bool) -> Expr {
+    let (a, b, x, y) = (Local::A, Local::B, || Expr::from(Local::X), || Expr::from(Local::Y));
+    let is_nan = |of: Local| call!(Binary::Ne; field(of, 0), field(of, 0));
+    let better = call!(if largest { Binary::Gt } else { Binary::Lt }; field(b, 0), field(a, 0));
+    let equal = call!(Binary::Eq; field(b, 0), field(a, 0)).or_else(x().and_then(y()).group()).group();
+    let (index, other) = if planted!("argmax-takes-the-last") { (a, b) } else { (b, a) };
+    let first = equal.and_then(field(index, 1).less(field(other, 1))).group();
+    let takes = better.or_else(x().and_then(!y()).group()).or_else(first);
+    let nans = Stmt::LetPair([Local::X.into(), Local::Y.into()], Box::new([is_nan(a), is_nan(b)]));
+    Body::after(vec![nans], Expr::when(takes, b, a)).into()
 }

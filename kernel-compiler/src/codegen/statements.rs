@@ -1,40 +1,43 @@
 //! Statements, and the values that they define.
 
 use crate::codegen::context::{Codegen, Regs, paired};
+use crate::codegen::pieces::{each, message};
 use crate::codegen::role::Role;
-use crate::codegen::text::{cstr, each, scalar};
-use crate::codegen::thread_ir::ThreadIr;
-use crate::ir::{Op, Stmt, StmtKind, Value, Var, VarInfo};
+use crate::dtype::DType;
+use crate::ir::{self, Op, StmtKind, Value, Var, VarInfo};
+use crate::layout::linear::Layout;
+use crate::thread_ir::{Body, Device, Expr, Local, Name, Node, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
-    pub(super) fn declare_vars(&self) -> Vec<String> {
+    pub(super) fn declare_vars(&self) -> Vec<Stmt> {
         let f = self.f;
         let declare = |(i, v): (usize, &VarInfo)| {
-            let t = v.ty.dtype.rust();
-            match v.ty.is_scalar() {
-                true => format!("let mut m{i}: {t};"),
+            let var = Var(i as u32);
+            let ty = match v.ty.is_scalar() {
+                true => v.ty.dtype.into(),
                 false => {
-                    let home = self.layouts.of_var(f, Var(i as u32));
+                    let home = self.layouts.of_var(f, var);
                     match paired(v.ty.dtype, home) {
-                        true => format!("let mut m{i}: [u32; {}];", home.regs() / 2),
-                        false => format!("let mut m{i}: [{t}; {}];", home.regs()),
+                        true => Ty::array(Ty::U32, home.regs() / 2),
+                        false => Ty::array(v.ty.dtype, home.regs()),
                     }
                 }
-            }
+            };
+            Stmt::variable(Name::Var(var), Some(ty), None)
         };
         let declared = |v: &VarInfo| v.ty.is_scalar() || !matches!(self.role, Role::Producer(_));
-        let fresh =
-            (0..f.vars.len()).filter(|&i| self.is_fresh(Var(i as u32))).map(|i| format!("let mut fresh_m{i}: bool;"));
+        let fresh = (0..f.vars.len()).map(|i| Var(i as u32)).filter(|&v| self.is_fresh(v));
+        let fresh = fresh.map(|v| Stmt::variable(Name::FreshVar(v), Some(DType::Bool.into()), None));
         f.vars.iter().enumerate().filter(|(_, v)| declared(v)).map(declare).chain(fresh).collect()
     }
 
-    pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
+    pub(super) fn stmts(&mut self, stmts: &[ir::Stmt]) {
         for s in stmts {
             self.stmt(s);
         }
     }
 
-    pub(super) fn stmt(&mut self, s: &Stmt) {
+    pub(super) fn stmt(&mut self, s: &ir::Stmt) {
         self.flush(s);
         match self.role {
             Role::Whole => self.plain(s),
@@ -52,33 +55,32 @@ impl Codegen<'_> {
         }
     }
 
-    pub(super) fn plain(&mut self, s: &Stmt) {
+    pub(super) fn plain(&mut self, s: &ir::Stmt) {
         let f = self.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v),
             StmtKind::Assign(var, v) => {
                 let to = self.var(*var);
                 if f.ty(*v).is_scalar() {
-                    self.line(format!("{to} = {};", scalar(*v)));
+                    self.line(Stmt::assign(to, *v));
                 } else {
                     let fresh = self.is_fresh(*var);
                     if fresh && f.is_zeros(*v) {
-                        self.line(format!("{to} = d::unset(); fresh_{to} = true;"));
+                        let is_fresh = Stmt::assign(Name::FreshVar(*var), true);
+                        self.lines(vec![Stmt::assign(to, call!(Device::Unset;)), is_fresh]);
                         return;
                     }
                     let home = self.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &home);
-                    let (t, paired) = (f.ty(*v).dtype, paired(f.ty(*v).dtype, &home));
-                    let one = if paired {
-                        format!("d::pair::<{}>({}, {})", t.rust(), regs.at("(2 * r)"), regs.at("(2 * r + 1)"))
+                    let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));
+                    let one = if paired(t, &home) {
+                        let (low, high) = ((Expr::from(2) * r()).group(), (Expr::from(2) * r() + 1).group());
+                        call!(Device::Pair; [t]; regs.at(low), regs.at(high))
                     } else {
-                        regs.at("r")
+                        regs.at(r())
                     };
-                    self.line(format!(
-                        "{to} = {};{}",
-                        each(&one),
-                        if fresh { format!(" fresh_{to} = false;") } else { String::new() }
-                    ));
+                    let written = fresh.then(|| Stmt::assign(Name::FreshVar(*var), false));
+                    self.lines([Stmt::assign(to, each(one))].into_iter().chain(written).collect());
                 }
             }
             StmtKind::Store { place, value, mask, hint, span, .. } => {
@@ -88,7 +90,7 @@ impl Codegen<'_> {
             }
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
-                self.node(ThreadIr::If { cond: scalar(*cond), then, other });
+                self.node(Node::If { cond: (*cond).into(), then, other });
             }
             StmtKind::For { .. } if self.ahead.rings.contains_key(&s.id) => self.staged(s),
             StmtKind::For { body, .. } => {
@@ -98,11 +100,11 @@ impl Codegen<'_> {
             }
             StmtKind::Loop { body } => {
                 let body = self.nested(|cx| cx.stmts(body));
-                self.node(ThreadIr::Loop { body });
+                self.node(Node::Loop { body });
             }
-            StmtKind::Break => self.node(ThreadIr::Break),
-            StmtKind::Continue => self.node(ThreadIr::Continue),
-            StmtKind::Return => self.node(ThreadIr::Return),
+            StmtKind::Break => self.node(Node::Break),
+            StmtKind::Continue => self.node(Node::Continue),
+            StmtKind::Return => self.node(Node::Return),
             StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
             StmtKind::Print { message, value, span } => self.print(message, *value, *span),
         }
@@ -119,20 +121,21 @@ impl Codegen<'_> {
             Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
             _ if f.ty(v).is_scalar() => {
                 let e = self.scalar_op(v);
-                self.line(format!("let {}: {} = {e};", scalar(v), f.ty(v).dtype.rust()));
+                self.line(Stmt::define(v, f.ty(v).dtype.into(), e));
             }
             Op::ReadVar(var) => {
                 if self.is_fresh(*var) {
                     self.read_fresh(v, *var);
                 }
-                self.line(format!("let {} = {};", scalar(v), self.var(*var)));
+                self.line(Stmt::bind(v, self.var(*var)));
                 let (home, t) = (self.layouts.of(v).clone(), f.ty(v).dtype);
                 let regs = if paired(t, &home) {
-                    format!("d::of_pair::<{}>({}[(#) / 2], #)", t.rust(), scalar(v))
+                    let pair = Expr::from(v).element(Expr::Register.group() / 2);
+                    Regs(call!(Device::OfPair; [t]; pair, Expr::Register))
                 } else {
-                    format!("{}[#]", scalar(v))
+                    Regs::of(v)
                 };
-                self.at_hand(v, home, Regs(regs));
+                self.at_hand(v, home, regs);
             }
             op if op.is_elementwise() && !self.layouts.is_cheap(v) => {
                 let home = self.layouts.of(v).clone();
@@ -143,35 +146,37 @@ impl Codegen<'_> {
         }
     }
 
-    fn assert(&mut self, cond: Value, message: &str, span: proc_macro2::Span) {
-        let (text, site) = (cstr(message), self.site(span));
+    fn assert(&mut self, cond: Value, text: &str, span: proc_macro2::Span) {
+        let (text, site) = (message(text), self.site(span));
         if self.f.ty(cond).is_scalar() {
-            self.line(format!("d::assert({}, {text}, {site});", scalar(cond)));
+            self.line(call!(Device::Assert; cond, text, site));
             return;
         }
         let layout = self.any_layout(cond);
-        let regs = self.demand(cond, &layout);
+        let regs = self.demand(cond, &layout).at(Local::R);
         let ok = match self.valid(&layout, self.f.shape(cond)) {
-            Some(valid) => format!("!{} || {}", valid.at("r"), regs.at("r")),
-            None => regs.at("r"),
+            Some(valid) => (!valid.at(Local::R)).or_else(regs),
+            None => regs,
         };
-        self.line(format!("d::each::<(), {}>(|r| d::assert({ok}, {text}, {site}));", layout.regs()));
+        self.for_each(&layout, call!(Device::Assert; ok, text, site));
     }
 
-    fn print(&mut self, message: &str, value: Value, span: proc_macro2::Span) {
-        let (text, site) = (cstr(message), self.site(span));
+    fn print(&mut self, text: &str, value: Value, span: proc_macro2::Span) {
+        let (text, site) = (message(text), self.site(span));
         if self.f.ty(value).is_scalar() {
-            self.line(format!("if tid == 0 {{ d::print({text}, {}, {site}); }}", scalar(value)));
+            let print = call!(Device::Print; text, value, site);
+            self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
         let layout = self.any_layout(value);
-        let regs = self.demand(value, &layout);
-        let once = self.once(&layout, self.f.shape(value)).unwrap_or_else(|| Regs("true".into()));
-        self.line(format!(
-            "d::each::<(), {}>(|r| if {} {{ d::print({text}, {}, {site}) }});",
-            layout.regs(),
-            once.at("r"),
-            regs.at("r")
-        ));
+        let regs = self.demand(value, &layout).at(Local::R);
+        let once = self.once(&layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
+        let print = Body::of(call!(Device::Print; text, regs, site));
+        self.for_each(&layout, Expr::If { cond: Box::new(once), then: print, other: None });
+    }
+
+    /// Something for each register of a layout.
+    fn for_each(&mut self, layout: &Layout, does: Expr) {
+        self.line(call!(Device::Each; [Ty::Tuple(vec![]), layout.regs()]; closure([Local::R], does)));
     }
 }

@@ -1,31 +1,30 @@
 //! Loops over a range: in rounds of one iteration, or of several where the kernel asks for them.
 //!
-//! An iteration takes its step before its body, so that `continue` needs nothing: `i` is that of the next one. The ways differ in
-//! where it is asked whether there is a next one, and not in which iterations there are: the two roles of a specialised
-//! program may go different ways and still meet in every copy.
+//! An iteration takes its step before its body, so that `continue` needs nothing: `i` is that of the next one. The ways
+//! differ in where it is asked whether there is a next one, and not in which iterations there are: the two roles of a
+//! specialised program may go different ways and still meet in every copy.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
-use crate::codegen::text::scalar;
-use crate::codegen::thread_ir::ThreadIr;
-use crate::ir::{Func, Op, Stmt, StmtKind, Value};
+use crate::dtype::DType;
+use crate::ir::{self, Binary, Func, Op, StmtKind, Value};
+use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, call, walk::rewritten};
 
 impl Codegen<'_> {
     /// The loop `s`, of which `inner` lowers an iteration, as often as it is laid out.
-    pub(super) fn unroll(&mut self, s: &Stmt, inner: impl Fn(&mut Self)) {
+    pub(super) fn unroll(&mut self, s: &ir::Stmt, inner: impl Fn(&mut Self)) {
         let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
-        let (f, i, ty) = (self.f, format!("i{}", iv.0), self.f.ty(*iv).dtype.rust());
-        self.line(format!("let mut {i}: {ty} = {};", scalar(*lo)));
-        let head = format!("let {}: {ty} = {i}; {i} = s::add({i}, {});", scalar(*iv), scalar(*step));
+        let (f, i, dtype) = (self.f, Name::Next(*iv), self.f.ty(*iv).dtype);
+        self.line(Stmt::variable(i, Some(dtype.into()), Some((*lo).into())));
+        let head = vec![Stmt::define(*iv, dtype.into(), i), Stmt::assign(i, call!(Binary::Add; i, *step))];
         let iteration = |cx: &mut Self| {
             cx.nested(|cx| {
-                cx.line(head.clone());
+                cx.lines(head.clone());
                 inner(cx);
             })
         };
-        // A node, not text: what a round leaves behind is there after the loop.
-        let done = ThreadIr::If { cond: format!("{i} >= {}", scalar(*hi)), then: vec![ThreadIr::Break], other: vec![] };
-        let one_by_one = |body: Vec<ThreadIr>| ThreadIr::Loop { body: [vec![done.clone()], body].concat() };
+        let done = Node::break_if(Expr::from(i).not_less(*hi));
+        let one_by_one = |body: Vec<Node>| Node::Loop { body: [vec![done.clone()], body].concat() };
         // The producer's iterations are a few scalars and copies: a row of them gains nothing.
         let n = if let Role::Producer(_) = self.role { 1 } else { options.unroll.max(1) as usize };
         if n == 1 {
@@ -35,35 +34,39 @@ impl Codegen<'_> {
         let trips = trips(f, *lo, *hi, *step);
         let all = trips.is_some_and(|t| t <= n as i128);
         let copies = if all { trips.expect("known") as usize } else { n };
-        let copies: Vec<Vec<ThreadIr>> = (0..copies).map(|c| apart(iteration(self), c as u64)).collect();
+        let copies: Vec<Vec<Node>> = (0..copies).map(|c| apart(iteration(self), c as u64)).collect();
         let any = |jump: Jump| copies.iter().any(|c| jumps(c, jump));
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
-        let none = format!("{i} = {};", scalar(*hi));
-        let none = if planted!("unroll-goes-on-after-break") { String::new() } else { none };
-        let place = |body: Vec<ThreadIr>| {
+        let none = match planted!("unroll-goes-on-after-break") {
+            true => Node::Line(vec![]),
+            false => Node::from(Stmt::assign(i, *hi)),
+        };
+        let place = |body: Vec<Node>| {
             if continues {
-                ThreadIr::Loop { body: [once(body, &none), vec![ThreadIr::Break]].concat() }
+                Node::Loop { body: [once(body, &none), vec![Node::Break]].concat() }
             } else {
-                ThreadIr::Block { body }
+                Node::Block { body }
             }
         };
         if breaks {
-            let end = all.then_some(ThreadIr::Break);
+            let end = all.then_some(Node::Break);
             let body = copies.into_iter().flat_map(|c| [done.clone(), place(c)]).chain(end).collect();
-            return self.node(ThreadIr::Loop { body });
+            return self.node(Node::Loop { body });
         }
         if all {
             return copies.into_iter().for_each(|c| self.node(place(c)));
         }
         // Rounds for as long as their last iteration is one of the loop's; the rest goes one by one.
-        let (unsigned, reach) = (ty.replace('i', "u"), format!("reach{}", iv.0));
+        let unsigned = Ty::from(unsigned(dtype));
         let n = n - usize::from(planted!("unroll-one-iteration-too-many"));
-        self.line(format!("let {reach} = ({} as {unsigned}).saturating_mul({});", scalar(*step), n - 1));
-        let whole =
-            format!("{i} < {hi} && ({hi} as {unsigned}).wrapping_sub({i} as {unsigned}) > {reach}", hi = scalar(*hi));
-        let short = ThreadIr::If { cond: format!("!({whole})"), then: vec![ThreadIr::Break], other: vec![] };
-        self.node(ThreadIr::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
+        let (reach, hi) = (Name::Reach(*iv), || Expr::from(*hi));
+        let furthest = Expr::from(*step).cast(unsigned.clone()).group().method(Method::SaturatingMul, n - 1);
+        self.line(Stmt::bind(reach, furthest));
+        let left = hi().cast(unsigned.clone()).group().method(Method::WrappingSub, Expr::from(i).cast(unsigned));
+        let whole = Expr::from(i).less(hi()).and_then(left.greater(reach));
+        let short = Node::break_if(!whole.group());
+        self.node(Node::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
         if trips.is_none_or(|t| t % n as i128 != 0) && !planted!("unroll-drops-the-rest") {
             let body = iteration(self);
             self.node(one_by_one(body));
@@ -84,21 +87,27 @@ fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
     dtype.holds(lo + n * step).then_some(n)
 }
 
+/// The unsigned type of as many bits.
+fn unsigned(t: DType) -> DType {
+    match t {
+        DType::I8 => DType::U8,
+        DType::I16 => DType::U16,
+        DType::I32 => DType::U32,
+        DType::I64 => DType::U64,
+        t => t,
+    }
+}
+
 /// A copy's accesses reach other elements than those of other copies.
-fn apart(nodes: Vec<ThreadIr>, copy: u64) -> Vec<ThreadIr> {
+fn apart(nodes: Vec<Node>, copy: u64) -> Vec<Node> {
     let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
-    let each = |n: ThreadIr| match n {
-        ThreadIr::Access { text, mut access } => {
+    rewritten(nodes, &mut |mut n| {
+        if let Node::Access { access, .. } = &mut n {
             // Odd and large: copies of copies have keys of their own too.
             access.key.1 = access.key.1.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(copy);
-            ThreadIr::Access { text, access }
         }
-        ThreadIr::If { cond, then, other } => ThreadIr::If { cond, then: apart(then, copy), other: apart(other, copy) },
-        ThreadIr::Loop { body } => ThreadIr::Loop { body: apart(body, copy) },
-        ThreadIr::Block { body } => ThreadIr::Block { body: apart(body, copy) },
-        n => n,
-    };
-    nodes.into_iter().map(each).collect()
+        vec![n]
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -108,25 +117,25 @@ enum Jump {
 }
 
 /// Whether nodes leave the loop that they stand in, or its iteration.
-fn jumps(nodes: &[ThreadIr], jump: Jump) -> bool {
+fn jumps(nodes: &[Node], jump: Jump) -> bool {
     nodes.iter().any(|n| match n {
-        ThreadIr::Break => jump == Jump::Break,
-        ThreadIr::Continue => jump == Jump::Continue,
-        ThreadIr::If { then, other, .. } => jumps(then, jump) || jumps(other, jump),
-        ThreadIr::Block { body } => jumps(body, jump),
+        Node::Break => jump == Jump::Break,
+        Node::Continue => jump == Jump::Continue,
+        Node::If { then, other, .. } => jumps(then, jump) || jumps(other, jump),
+        Node::Block { body } => jumps(body, jump),
         _ => false,
     })
 }
 
 /// An iteration in a loop of its own, where both ways out lead to the next one; before `break`, `none` leaves none.
-fn once(nodes: Vec<ThreadIr>, none: &str) -> Vec<ThreadIr> {
-    let each = |n: ThreadIr| match n {
-        ThreadIr::Break => vec![ThreadIr::Line(none.into()), ThreadIr::Break],
-        ThreadIr::Continue => vec![ThreadIr::Break],
-        ThreadIr::If { cond, then, other } => {
-            vec![ThreadIr::If { cond, then: once(then, none), other: once(other, none) }]
+fn once(nodes: Vec<Node>, none: &Node) -> Vec<Node> {
+    let each = |n: Node| match n {
+        Node::Break => vec![none.clone(), Node::Break],
+        Node::Continue => vec![Node::Break],
+        Node::If { cond, then, other } => {
+            vec![Node::If { cond, then: once(then, none), other: once(other, none) }]
         }
-        ThreadIr::Block { body } => vec![ThreadIr::Block { body: once(body, none) }],
+        Node::Block { body } => vec![Node::Block { body: once(body, none) }],
         n => vec![n],
     };
     nodes.into_iter().flat_map(each).collect()

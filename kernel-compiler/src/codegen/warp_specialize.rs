@@ -1,15 +1,17 @@
-//! A program in two roles: the producer's and the consumers' code around the same operand groups (see [`tma_pipeline`](crate::plan::tma_pipeline)).
+//! A program in two roles: the producer's and the consumers' code around the same operand groups (see
+//! [`tma_pipeline`](crate::plan::tma_pipeline)).
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
-use crate::codegen::text::{buffer_name, matrix_name, scalar};
-use crate::codegen::thread_ir::ThreadIr;
-use crate::ir::{BlockPointer, Func, Op, Stmt, StmtKind, Value};
+use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::product::InFlight;
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};
+use crate::thread_ir::walk::rewritten;
+use crate::thread_ir::{BinaryOp, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call};
 
-/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may have.
+/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may
+/// have.
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_SHARED_BYTES: usize = 227 << 10;
@@ -18,27 +20,24 @@ const WARPGROUP: u32 = 128;
 /// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
 const PRODUCERS: u32 = WARPGROUP;
 
-/// All threads of all blocks of a cluster.
-const CLUSTER_SYNC: &str = "d::cluster_sync(0);";
-
 /// Puts the roles of a specialised program together.
 pub(super) fn specialize(
     f: &Func,
     p: &Pipeline,
-    producer: Vec<ThreadIr>,
-    consumer: Vec<ThreadIr>,
+    producer: Vec<Node>,
+    consumer: Vec<Node>,
     maps: &[TensorMap],
     exchange_bytes: usize,
     staging: usize,
-) -> (Vec<String>, Vec<ThreadIr>, usize, u32) {
+) -> (Vec<Vec<Const>>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
     let staged = exchange_bytes.next_multiple_of(ALIGN);
     let mut at = staged + staging;
-    let mut consts = vec![format!("const STAGING: u32 = {staged};")];
+    let mut consts = vec![vec![word(Name::Staging, staged)]];
     for (i, m) in p.written.iter().enumerate() {
-        consts.push(format!("const {}: u32 = {at};", matrix_name(i)));
+        consts.push(vec![word(Name::Matrix(i), at)]);
         at += m.bytes().next_multiple_of(ALIGN);
     }
     let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
@@ -46,77 +45,133 @@ pub(super) fn specialize(
         .saturating_sub(at + p.rings.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
     for (i, (r, n)) in p.rings.iter().zip(&stages).enumerate() {
-        consts
-            .push(format!("const RING{i}: u32 = {at}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {n};", r.bytes));
+        consts.push(ring_consts(i, at, r.bytes, *n));
         at += r.bytes * n;
     }
     for (i, n) in stages.iter().enumerate() {
-        consts.push(format!("const FULL{i}: u32 = {at}; const EMPTY{i}: u32 = {};", at + 8 * n));
+        consts.push(vec![word(Name::Ring(Ring::Full, i), at), word(Name::Ring(Ring::Empty, i), at + 8 * n)]);
         at += 16 * n;
     }
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
-    let init: String = p.rings.iter().enumerate().map(|(i, r)| format!("let mut s = 0; while s < STAGES{i} {{ d::mbarrier_init(FULL{i} + 8 * s, 1, 0); d::mbarrier_init(EMPTY{i} + 8 * s, {}, 0); s += 1; }} ", groups * if of_one { 1 } else { r.copiers })).collect();
-    let fetch: String = (0..maps.len()).map(|m| format!("d::prefetch_map(map{m}); ")).collect();
+    let init =
+        p.rings.iter().enumerate().flat_map(|(i, r)| init_mbarriers(i, groups * if of_one { 1 } else { r.copiers }));
+    let ready = (!planted!("mbarriers-not-ready")).then(|| call!(Device::MbarriersReady; 0).into());
+    let init = init.chain(ready).collect();
+    let fetch = (0..maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
     // Where threads store what they have computed, addresses take the registers.
     let stores = maps.iter().any(|m| m.stores);
     let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
-    let ready = if planted!("mbarriers-not-ready") { "" } else { "d::mbarriers_ready(0);" };
-    let mut body = vec![
-        ThreadIr::Line(format!("if tid == {consumers} {{ {fetch}}}")),
-        ThreadIr::Line(format!("if tid == 0 {{ {init}{ready} }}")),
+    let is_thread = |n: u32| Expr::from(Name::Tid).equals(n);
+    let mut body: Vec<Node> = vec![
+        Stmt::If { cond: is_thread(consumers), then: fetch }.into(),
+        Stmt::If { cond: is_thread(0), then: init }.into(),
     ];
     body.extend(both);
-    body.push(ThreadIr::Line(if f.ctas > 1 { CLUSTER_SYNC } else { "d::barrier(0);" }.into()));
+    let cluster_sync = || Stmt::Expr(call!(Device::ClusterSync; 0));
+    body.push(Node::from(if f.ctas > 1 { cluster_sync() } else { call!(Device::Barrier; 0).into() }));
     let registers = registers(consumers, threads, blocks as u32, p.rings.len());
-    let set = |increase: bool, n: u32| ThreadIr::Line(format!("d::set_registers::<{increase}, {n}>(0);"));
-    let state: String = (0..p.rings.len()).map(|i| format!("let mut s{i}: u32 = 0; let mut p{i}: u32 = 0; ")).collect();
-    let with = |set: Option<ThreadIr>, nodes: Vec<ThreadIr>| {
-        set.into_iter().chain([ThreadIr::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
+    let set = |increase: bool, n: u32| Node::from(call!(Device::SetRegisters; [increase, n]; 0));
+    let of_ring = |i: usize| {
+        [Ring::Stage, Ring::Phase].map(|of| Stmt::variable(Name::Ring(of, i), Some(Ty::U32), Some(0.into())))
     };
-    let together = if f.ctas > 1 && !planted!("cluster-block-ends-early") { CLUSTER_SYNC } else { "" };
-    let copies = ThreadIr::If {
-        cond: format!("d::opaque(tid == {consumers})"),
-        then: with(None, among(producer, consumers, together)),
+    let state: Vec<Stmt> = (0..p.rings.len()).flat_map(of_ring).chain([Stmt::Empty]).collect();
+    let with = |set: Option<Node>, nodes: Vec<Node>| {
+        set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
+    };
+    let together: Vec<Stmt> =
+        if f.ctas > 1 && !planted!("cluster-block-ends-early") { vec![cluster_sync()] } else { vec![] };
+    let copies = Node::If {
+        cond: call!(Device::Opaque; is_thread(consumers)),
+        then: with(None, among(producer, consumers, &together)),
         other: vec![],
     };
-    let produce: Vec<ThreadIr> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
+    let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
-    let read = if stores && !planted!("tma-store-source-ends-early") { "d::tma_store_wait_read::<0>(0);" } else { "" };
-    let mut consume =
-        with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &format!("{read} {together}")));
-    consume.push(ThreadIr::Line(read.into()));
-    body.push(ThreadIr::If { cond: format!("tid >= {consumers}"), then: produce, other: consume });
-    body.push(ThreadIr::Line(together.into()));
+    let read: Vec<Stmt> = if stores && !planted!("tma-store-source-ends-early") {
+        vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
+    } else {
+        vec![]
+    };
+    let or_nothing = |stmts: &[Stmt]| if stmts.is_empty() { vec![Stmt::Empty] } else { stmts.to_vec() };
+    let leave = [or_nothing(&read), or_nothing(&together)].concat();
+    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
+    consume.push(Node::Line(read));
+    let cond = Expr::from(Name::Tid).not_less(consumers);
+    body.push(Node::If { cond, then: produce, other: consume });
+    body.push(Node::Line(together));
     (consts, body, at, threads)
 }
 
-/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are not in the
-/// way of the first copy.
-fn common(producer: Vec<ThreadIr>, consumer: Vec<ThreadIr>) -> (Vec<ThreadIr>, Vec<ThreadIr>, Vec<ThreadIr>) {
-    let declaration =
-        |n: &ThreadIr| matches!(n, ThreadIr::Line(l) if l.starts_with("let mut m") || l.starts_with("let mut fresh_m"));
-    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables are not written yet.
-    let scalar = |n: &&ThreadIr| matches!(n, ThreadIr::Line(l) if l.strip_prefix("let v").is_some_and(|l| l.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(": ")));
-    let line = |n: &ThreadIr| if let ThreadIr::Line(l) = n { l.clone() } else { String::new() };
-    let first = |nodes: &[ThreadIr]| {
-        nodes.iter().skip_while(|n| declaration(n)).take_while(scalar).map(line).collect::<Vec<_>>()
-    };
-    let theirs = first(&consumer);
-    let both: Vec<String> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
-    let without = |nodes: Vec<ThreadIr>| nodes.into_iter().filter(|n| !both.contains(&line(n))).collect();
-    let (producer, consumer) = (without(producer), without(consumer));
-    (both.into_iter().map(ThreadIr::Line).collect(), producer, consumer)
+/// A constant in bytes, or a number of stages.
+pub(super) fn word(name: Name, value: usize) -> Const {
+    Const { name, value: ConstValue::Word(value) }
 }
 
-/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy into it:
-/// each is told by a thread of its own.
-pub(super) fn empty(ring: usize, ctas: u32, stage: &str, when: &str) -> String {
+/// What the code of a circular buffer goes by.
+pub(super) fn ring_consts(ring: usize, start: usize, bytes: usize, stages: usize) -> Vec<Const> {
+    [(Ring::Start, start), (Ring::Bytes, bytes), (Ring::Stages, stages)]
+        .map(|(of, value)| word(Name::Ring(of, ring), value))
+        .to_vec()
+}
+
+/// The mbarriers of all stages of a ring, of which a stage is given back by so many arrivals.
+fn init_mbarriers(ring: usize, arrivals: u32) -> [Stmt; 2] {
+    let s = Name::from(Local::S);
+    let init = |of: Ring, arrivals: u32| Stmt::Expr(call!(Device::MbarrierInit; mbarrier(of, ring, s), arrivals, 0));
+    let next = Stmt::Update(BinaryOp::Add, s, 1.into());
+    let body = vec![init(Ring::Full, 1), init(Ring::Empty, arrivals), next];
+    [
+        Stmt::variable(s, None, Some(0.into())),
+        Stmt::While { cond: Expr::from(s).less(Name::Ring(Ring::Stages, ring)), body },
+    ]
+}
+
+/// The mbarrier of a stage.
+fn mbarrier(of: Ring, ring: usize, stage: Name) -> Expr {
+    Name::Ring(of, ring) + Expr::from(8) * stage
+}
+
+/// A warpgroup's threads wait for each other.
+pub(super) fn warpgroup_barrier(site: u32) -> Expr {
+    call!(Device::GroupBarrier; Expr::from(2) + (Name::Tid >> 7).group(), WARPGROUP, site)
+}
+
+/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are
+/// not in the way of the first copy.
+fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
+    let definition = |n: &Node| match n {
+        Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.first() {
+            Some(Stmt::Let { name, mutable, ty, .. }) => Some((*name, *mutable, ty.is_some())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let declaration = |n: &Node| matches!(definition(n), Some((Name::Var(_) | Name::FreshVar(_), true, _)));
+    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables
+    // are not written yet.
+    let value = |n: &&Node| matches!(definition(n), Some((Name::Value(_), false, true)));
+    let first =
+        |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(value).cloned().collect::<Vec<_>>();
+    let theirs = first(&consumer);
+    let both: Vec<Node> = first(&producer).into_iter().filter(|l| theirs.contains(l)).collect();
+    let without = |nodes: Vec<Node>| nodes.into_iter().filter(|n| !both.contains(n)).collect();
+    let (producer, consumer) = (without(producer), without(consumer));
+    (both, producer, consumer)
+}
+
+/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy
+/// into it: each is told by a thread of its own.
+pub(super) fn empty(ring: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
+    let at = mbarrier(Ring::Empty, ring, stage);
+    let in_group = Name::Tid % WARPGROUP;
+    let also = |thread: Expr| match when {
+        Some(when) => when & thread.group(),
+        None => thread.group(),
+    };
     match ctas {
-        1 => format!("d::mbarrier_arrive(EMPTY{ring} + 8 * {stage}, {when}(tid % {WARPGROUP} == 0), 0);"),
-        _ => format!(
-            "d::mbarrier_arrive_at(EMPTY{ring} + 8 * {stage}, tid % {ctas}, {when}(tid % {WARPGROUP} < {ctas}), 0);"
-        ),
+        1 => call!(Device::MbarrierArrive; at, also(in_group.equals(0)), 0),
+        _ => call!(Device::MbarrierArriveAt; at, Name::Tid % ctas, also(in_group.less(ctas)), 0),
     }
 }
 
@@ -152,23 +207,17 @@ fn registers(consumers: u32, threads: u32, blocks: u32, rings: usize) -> Option<
 }
 
 /// Barriers of the consumers leave the producer out; `leave` comes before they end.
-fn among(nodes: Vec<ThreadIr>, threads: u32, leave: &str) -> Vec<ThreadIr> {
-    let each = |n: ThreadIr| match n {
-        ThreadIr::Barrier { site } => vec![ThreadIr::Line(format!("d::group_barrier(1, {threads}, {site});"))],
-        ThreadIr::If { cond, then, other } => {
-            vec![ThreadIr::If { cond, then: among(then, threads, leave), other: among(other, threads, leave) }]
-        }
-        ThreadIr::Loop { body } => vec![ThreadIr::Loop { body: among(body, threads, leave) }],
-        ThreadIr::Block { body } => vec![ThreadIr::Block { body: among(body, threads, leave) }],
-        ThreadIr::Return => vec![ThreadIr::Line(leave.into()), ThreadIr::Return],
+fn among(nodes: Vec<Node>, threads: u32, leave: &[Stmt]) -> Vec<Node> {
+    rewritten(nodes, &mut |n| match n {
+        Node::Barrier { site } => vec![call!(Device::GroupBarrier; 1, threads, site).into()],
+        Node::Return => vec![Node::Line(leave.to_vec()), Node::Return],
         n => vec![n],
-    };
-    nodes.into_iter().flat_map(each).collect()
+    })
 }
 
 impl Codegen<'_> {
     /// A statement of the producer.
-    pub(super) fn produce(&mut self, s: &Stmt, p: &Pipeline) {
+    pub(super) fn produce(&mut self, s: &ir::Stmt, p: &Pipeline) {
         if !p.keeps(s) {
             return;
         }
@@ -190,21 +239,26 @@ impl Codegen<'_> {
             &p.operand_groups[operand_group].buffers[buffer],
             p.operand_groups[operand_group].ring,
         );
+        let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.tile.bytes()).sum();
             let bytes = bytes - if planted!("mbarrier-expects-a-tile-less") { c.buffers[0].tile.bytes() } else { 0 };
-            let first = if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
-            self.line(format!("d::mbarrier_wait(EMPTY{ring} + 8 * s{ring}, p{ring} ^ {first}, {site}); d::mbarrier_expect(FULL{ring} + 8 * s{ring}, {bytes}, {site});"));
+            let other_phase = phase ^ if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
+            self.lines(vec![
+                call!(Device::MbarrierWait; mbarrier(Ring::Empty, ring, stage), other_phase, site).into(),
+                call!(Device::MbarrierExpect; mbarrier(Ring::Full, ring, stage), bytes, site).into(),
+            ]);
         }
         let step = b.tile.row_bytes / f.ty(v).dtype.size();
-        let (ctas, rank) = (f.ctas as usize, "d::cluster_rank()");
+        let (ctas, rank) = (f.ctas as usize, || call!(Device::ClusterRank;));
         let boxes = if b.multicast == Some(Multicast::Boxes) { b.tile.count / ctas } else { b.tile.count };
         for i in 0..boxes {
-            let mut at: Vec<String> = at.iter().map(|&o| scalar(o)).collect();
+            let mut at: Vec<Expr> = at.iter().map(|&o| o.into()).collect();
             let (row, last) = (at.len() - 2, at.len() - 1);
-            let mut dst = format!("RING{ring} + s{ring} * BYTES{ring} + {}", b.offset + i * b.tile.box_bytes());
+            let mut plus = |d: usize, n: Expr| at[d] = call!(Binary::Add; &at[d], n);
+            let mut dst = stage_start(ring) + (b.offset + i * b.tile.box_bytes());
             if i > 0 {
-                at[last] = format!("s::add({}, {})", at[last], i * step);
+                plus(last, (i * step).into());
             }
             // Of what all need each block copies its part.
             if let Some(share) = b.multicast {
@@ -212,20 +266,18 @@ impl Codegen<'_> {
                     Multicast::Boxes => (last, boxes * step, boxes * b.tile.box_bytes()),
                     Multicast::Rows => (row, b.tile.rows / ctas, b.tile.box_bytes() / ctas),
                 };
-                at[d] = format!("s::add({}, {rank} * {elements})", at[d]);
-                dst = format!("{dst} + {rank} as u32 * {bytes}");
+                plus(d, rank() * elements);
+                dst = dst + rank().cast(Ty::U32) * bytes;
             }
-            let (copy, all) = if b.multicast.is_some() {
-                ("copy_box_to", format!(", {}", (1 << ctas) - 1))
-            } else {
-                ("copy_box", String::new())
-            };
-            self.line(format!(
-                "d::{copy}::<{}, _>({dst}, map{}, [{}], FULL{ring} + 8 * s{ring}{all}, {site});",
-                *hint as u32,
-                b.map,
-                at.join(", ")
-            ));
+            let (hint, map, full) = (*hint as u32, Name::Map(b.map), mbarrier(Ring::Full, ring, stage));
+            let at = Expr::Array(at);
+            self.line(match b.multicast {
+                Some(_) => {
+                    let all = (1 << ctas) - 1;
+                    call!(Device::CopyBoxTo; [hint, Generic::Inferred]; dst, map, at, full, all, site)
+                }
+                None => call!(Device::CopyBox; [hint, Generic::Inferred]; dst, map, at, full, site),
+            });
         }
         if buffer + 1 == c.buffers.len() {
             self.advance(ring);
@@ -233,8 +285,15 @@ impl Codegen<'_> {
     }
 
     fn advance(&mut self, ring: usize) {
-        let flip = if planted!("mbarrier-phase-not-flipped") { 0 } else { 1 };
-        self.line(format!("s{ring} += 1; if s{ring} == STAGES{ring} {{ s{ring} = 0; p{ring} ^= {flip}; }}"));
+        let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
+        let around = vec![
+            Stmt::assign(stage, 0),
+            Stmt::Update(BinaryOp::Xor, phase, if planted!("mbarrier-phase-not-flipped") { 0 } else { 1 }.into()),
+        ];
+        self.lines(vec![
+            Stmt::Update(BinaryOp::Add, stage, 1.into()),
+            Stmt::If { cond: Expr::from(stage).equals(Name::Ring(Ring::Stages, ring)), then: around },
+        ]);
     }
 
     /// OperandGroup and buffer of a load that a consumer finds copied.
@@ -251,14 +310,12 @@ impl Codegen<'_> {
         }
         let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
         if !planted!("tma-operand-not-waited") {
-            self.line(format!("d::mbarrier_wait(FULL{ring} + 8 * s{ring}, p{ring}, {site});"));
+            let full = mbarrier(Ring::Full, ring, Name::Ring(Ring::Stage, ring));
+            self.line(call!(Device::MbarrierWait; full, Name::Ring(Ring::Phase, ring), site));
         }
         for (i, b) in c.buffers.iter().enumerate() {
-            self.line(format!(
-                "let {}: u32 = RING{ring} + s{ring} * BYTES{ring} + {};",
-                buffer_name(operand_group, i),
-                b.offset
-            ));
+            let name = Name::Buffer { operand_group, buffer: i };
+            self.line(Stmt::define(name, Ty::U32, stage_start(ring) + b.offset));
         }
     }
 
@@ -268,22 +325,28 @@ impl Codegen<'_> {
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
         } else if !meets && !planted!("release-without-meeting") {
-            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss that phase.
-            self.line(format!("d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
+            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss
+            // that phase.
+            self.line(warpgroup_barrier(0));
         }
         let is_late =
             |of: InFlight| p.late.values().any(|l| l.of.product == of.product && l.operand_group == operand_group);
         match self.late {
             Some(of) if is_late(of) => self.release_deferred(p, ring),
-            _ => self.line(empty(ring, p.rings[ring].copiers, &format!("s{ring}"), "")),
+            _ => self.line(empty(ring, p.rings[ring].copiers, Name::Ring(Ring::Stage, ring), None)),
         }
         self.advance(ring);
     }
 
-    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may overwrite what loads, though
-    /// begun before it, have not read yet.
+    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may
+    /// overwrite what loads, though begun before it, have not read yet.
     pub(super) fn threads_have_read(&mut self) {
-        let fence = if planted!("release-without-proxy-fence") { "" } else { "d::proxy_fence(0); " };
-        self.line(format!("{fence}d::group_barrier(2 + (tid >> 7), {WARPGROUP}, 0);"));
+        let fence = (!planted!("release-without-proxy-fence")).then(|| call!(Device::ProxyFence; 0).into());
+        self.lines(fence.into_iter().chain([warpgroup_barrier(0).into()]).collect());
     }
+}
+
+/// Where the stage at hand of a ring begins.
+fn stage_start(ring: usize) -> Expr {
+    Name::Ring(Ring::Start, ring) + Name::Ring(Ring::Stage, ring) * Name::Ring(Ring::Bytes, ring)
 }

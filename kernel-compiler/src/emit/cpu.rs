@@ -4,168 +4,182 @@
 
 use crate::analysis::assume::analyse;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
-use crate::codegen::{op_text, text};
+use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal};
 use crate::dtype::DType;
-use crate::emit::numbers::number;
-use crate::ir::{Address, Combine, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{self, Address, Atomic, Binary, Combine, Func, Op, StmtKind, Value, Var};
+use crate::thread_ir::{
+    BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
+};
+use crate::thread_ir::{print, verify::verify_cpu};
 use std::collections::HashMap;
 
-/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`, with marked [`number`]s.
-pub fn body(f: &Func) -> String {
+/// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
+/// are [configured](Literal::Configured).
+pub fn body(f: &Func) -> Vec<Node> {
     let a = analyse(f, Assume::Nothing);
-    let mut cx =
-        Cpu { f, a: &a, out: String::new(), depth: 1, at_hand: HashMap::new(), uses: crate::ir::walk::uses(f) };
+    let uses = crate::ir::walk::uses(f);
+    let mut cx = Writer { f, a: &a, blocks: vec![vec![]], at_hand: HashMap::new(), uses };
     for (i, v) in f.vars.iter().enumerate() {
-        let t = v.ty.dtype.rust();
-        cx.line(if v.ty.is_scalar() { format!("let mut m{i}: {t};") } else { format!("let mut m{i}: c::Tile<{t}>;") });
+        let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
+        cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
     }
     cx.block(&f.body);
-    cx.out
+    let body = cx.blocks.pop().expect("the body");
+    if cfg!(debug_assertions)
+        && let Err(e) = verify_cpu(&body)
+    {
+        panic!("the CPU function is wrong: {e}\n{}", print::body(&body));
+    }
+    body
 }
 
-struct Cpu<'a> {
+/// Elementwise work of more nodes gets a tile of its own.
+const MOST_NODES: usize = 300;
+
+struct Writer<'a> {
     f: &'a Func,
     a: &'a AxisAnalysis,
-    out: String,
-    depth: usize,
-    /// Rust for element `#` of a tile.
-    at_hand: HashMap<Value, String>,
+    /// Code under construction, innermost block last.
+    blocks: Vec<Vec<Node>>,
+    /// Any element of a tile, by [`Expr::Register`].
+    at_hand: HashMap<Value, Expr>,
     uses: Vec<u32>,
 }
 
-fn name(v: Value) -> String {
-    text::scalar(v)
+/// A number that may be another one in another configuration.
+fn number(value: impl TryInto<i128>, dtype: Option<DType>) -> Expr {
+    let value = value.try_into().unwrap_or_else(|_| unreachable!("a number of a configuration has room"));
+    Expr::Literal(Literal::Configured { value, dtype })
 }
 
-impl Cpu<'_> {
-    fn line(&mut self, t: impl AsRef<str>) {
-        self.out.push_str(&"    ".repeat(self.depth));
-        self.out.push_str(t.as_ref());
-        self.out.push('\n');
+/// A value for element `i`.
+fn of_i(value: impl Into<Expr>) -> Expr {
+    closure([Local::I], value)
+}
+
+impl Writer<'_> {
+    fn node(&mut self, n: impl Into<Node>) {
+        self.blocks.last_mut().expect("a block").push(n.into());
     }
 
-    fn shape(&self, v: Value) -> String {
-        format!("&[{}]", self.f.shape(v).iter().map(number).collect::<Vec<_>>().join(", "))
+    fn line(&mut self, s: impl Into<Stmt>) {
+        self.node(s.into());
     }
 
-    fn at(&self, v: Value, i: &str) -> String {
+    fn shape(&self, v: Value) -> Expr {
+        Expr::Array(self.f.shape(v).iter().map(|&n| number(n, None)).collect()).by_ref()
+    }
+
+    fn at(&self, v: Value, i: impl Into<Expr>) -> Expr {
         if self.f.ty(v).is_scalar() {
-            return name(v);
+            return v.into();
         }
-        self.at_hand.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).replace('#', i)
+        self.at_hand.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).at(i)
     }
 
     /// A dense tile with a name.
-    fn tile(&mut self, v: Value) -> String {
-        let at = &self.at_hand[&v];
-        if let Some(n) = at.strip_suffix(".at(#)")
-            && n.chars().all(|c| c.is_ascii_alphanumeric())
+    fn tile(&mut self, v: Value) -> Name {
+        if let Expr::Method(Method::At, of, index) = &self.at_hand[&v]
+            && let (Expr::Name(name), [Expr::Register]) = (&**of, &index[..])
         {
-            return n.to_string();
+            return *name;
         }
-        let body = self.at(v, "i");
-        self.line(format!(
-            "let {}: c::Tile<{}> = c::each({}, |i| {body});",
-            name(v),
-            self.f.ty(v).dtype.rust(),
-            self.shape(v)
-        ));
-        self.keep(v);
-        name(v)
+        let body = self.at(v, Local::I);
+        self.define_each(v, body);
+        v.into()
     }
 
-    fn keep(&mut self, v: Value) {
-        self.at_hand.insert(v, format!("{}.at(#)", name(v)));
+    /// A tile of its own, whose element `i` this is.
+    fn define_each(&mut self, v: Value, body: Expr) {
+        let tile = call!(Cpu::Each; self.shape(v), of_i(body));
+        self.line(Stmt::define(v, Ty::Tile(self.f.ty(v).dtype), tile));
+        self.keep(v, v);
     }
 
-    fn block(&mut self, stmts: &[Stmt]) {
+    /// A value's elements are those of the tile with a name.
+    fn keep(&mut self, v: Value, name: impl Into<Name>) {
+        self.at_hand.insert(v, Expr::Name(name.into()).at_index(Expr::Register));
+    }
+
+    /// A tile's definition.
+    fn define_tile(&mut self, v: Value, tile: Expr) {
+        self.line(Stmt::bind(v, tile));
+        self.keep(v, v);
+    }
+
+    fn block(&mut self, stmts: &[ir::Stmt]) {
         for (i, s) in stmts.iter().enumerate() {
             self.stmt(s, &stmts[i + 1..]);
         }
     }
 
-    fn nested(&mut self, head: &str, stmts: &[Stmt], tail: &str) {
-        self.line(head);
-        self.depth += 1;
+    fn nested(&mut self, first: Vec<Node>, stmts: &[ir::Stmt]) -> Vec<Node> {
+        self.blocks.push(first);
         let outer = self.at_hand.clone();
         self.block(stmts);
         self.at_hand = outer;
-        self.depth -= 1;
-        self.line(tail);
+        self.blocks.pop().expect("pushed")
     }
 
-    fn stmt(&mut self, s: &Stmt, rest: &[Stmt]) {
+    fn stmt(&mut self, s: &ir::Stmt, rest: &[ir::Stmt]) {
         let f = self.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v, rest),
             StmtKind::Assign(var, v) => {
-                let i = var.0;
-                if f.ty(*v).is_scalar() {
-                    self.line(format!("m{i} = {};", name(*v)));
-                } else {
-                    let body = self.at(*v, "i");
-                    self.line(format!("m{i} = c::each({}, |i| {body});", self.shape(*v)));
-                }
+                let value = match f.ty(*v).is_scalar() {
+                    true => (*v).into(),
+                    false => call!(Cpu::Each; self.shape(*v), of_i(self.at(*v, Local::I))),
+                };
+                self.line(Stmt::assign(Name::Var(*var), value));
             }
             StmtKind::Store { place, value, mask, .. } => {
-                let (t, run) = (f.ty(*value).dtype.rust(), self.run(place));
-                let function = if mask.is_some() || run <= 1 { "store" } else { "store_clipped" };
-                let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, "i"));
-                self.line(format!(
-                    "c::{function}::<{t}>({}, {}, |i| {addr}, |i| {ok}, |i| {val});",
-                    self.shape(*value),
-                    number(run)
-                ));
+                let (t, run) = (f.ty(*value).dtype, self.run(place));
+                let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
+                let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, Local::I));
+                self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
             }
             StmtKind::If { cond, then, other } => {
-                if other.is_empty() {
-                    self.nested(&format!("if {} {{", name(*cond)), then, "}");
-                } else {
-                    self.nested(&format!("if {} {{", name(*cond)), then, "} else {");
-                    self.depth += 1;
-                    let outer = self.at_hand.clone();
-                    self.block(other);
-                    self.at_hand = outer;
-                    self.depth -= 1;
-                    self.line("}");
-                }
+                let (then, other) = (self.nested(vec![], then), self.nested(vec![], other));
+                self.node(Node::If { cond: (*cond).into(), then, other });
             }
             StmtKind::For { iv, lo, hi, step, body, .. } => {
-                let (i, t) = (format!("i{}", iv.0), f.ty(*iv).dtype.rust());
-                self.line(format!("let mut {i}: {t} = {};", name(*lo)));
-                let head = format!(
-                    "loop {{ if {i} >= {} {{ break; }} let {}: {t} = {i}; {i} = s::add({i}, {});",
-                    name(*hi),
-                    name(*iv),
-                    name(*step)
-                );
-                self.nested(&head, body, "}");
+                let (i, ty) = (Name::Next(*iv), Ty::from(f.ty(*iv).dtype));
+                self.line(Stmt::variable(i, Some(ty.clone()), Some((*lo).into())));
+                let next = Stmt::assign(i, call!(Binary::Add; i, *step));
+                let head =
+                    vec![Node::break_if(Expr::from(i).not_less(*hi)), Node::Line(vec![Stmt::define(*iv, ty, i), next])];
+                let body = self.nested(head, body);
+                self.node(Node::Loop { body });
             }
-            StmtKind::Loop { body } => self.nested("loop {", body, "}"),
-            StmtKind::Break => self.line("break;"),
-            StmtKind::Continue => self.line("continue;"),
-            StmtKind::Return => self.line("return;"),
+            StmtKind::Loop { body } => {
+                let body = self.nested(vec![], body);
+                self.node(Node::Loop { body });
+            }
+            StmtKind::Break => self.node(Node::Break),
+            StmtKind::Continue => self.node(Node::Continue),
+            StmtKind::Return => self.node(Node::Return),
             StmtKind::Assert { cond, message, span } => {
-                let line = span.start().line;
                 let all = match f.ty(*cond).is_scalar() {
-                    true => name(*cond),
-                    false => format!("{}.as_slice().iter().all(|&c| c)", self.tile(*cond)),
+                    true => (*cond).into(),
+                    false => Expr::Method(Method::AllTrue, Box::new(self.tile(*cond).into()), vec![]),
                 };
-                self.line(format!("c::assert({all}, {message:?}, {line}, p);"));
+                let message = Expr::Literal(Literal::Text(message.clone()));
+                self.line(call!(Cpu::Assert; all, message, span.start().line, Name::Program));
             }
             StmtKind::Print { message, value, .. } => {
-                let t = match f.ty(*value).is_scalar() {
-                    true => format!("c::Tile::scalar({})", name(*value)),
-                    false => self.tile(*value),
+                let tile = match f.ty(*value).is_scalar() {
+                    true => call!(Cpu::ScalarTile; *value),
+                    false => self.tile(*value).into(),
                 };
-                self.line(format!("c::print({message:?}, &{t}, p);"));
+                let message = Expr::Literal(Literal::Text(message.clone()));
+                self.line(call!(Cpu::Print; message, tile.by_ref(), Name::Program));
             }
         }
     }
 
-    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the same
-    /// block, and no variable it may read changes before.
-    fn fuses(&self, v: Value, rest: &[Stmt]) -> bool {
+    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the
+    /// same block, and no variable it may read changes before.
+    fn fuses(&self, v: Value, rest: &[ir::Stmt]) -> bool {
         if self.uses[v.0 as usize] != 1 {
             return false;
         }
@@ -191,65 +205,56 @@ impl Cpu<'_> {
         false
     }
 
-    fn define(&mut self, v: Value, rest: &[Stmt]) {
+    fn define(&mut self, v: Value, rest: &[ir::Stmt]) {
         let f = self.f;
-        let t = f.ty(v).dtype.rust();
+        let t = f.ty(v).dtype;
         match f.op(v).clone() {
             Op::Load { place, mask, other, .. } => {
                 let run = self.run(&place);
-                let function = if mask.is_some() || run <= 1 { "load" } else { "load_clipped" };
-                let other = other.map_or(format!("<{t} as s::Scalar>::ZERO"), |o| self.at(o, "i"));
-                let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
-                self.memory(
-                    v,
-                    format!("c::{function}::<{t}>({shape}, {}, |i| {addr}, |i| {ok}, |i| {other})", number(run)),
-                );
+                let function = if mask.is_some() || run <= 1 { Cpu::Load } else { Cpu::LoadClipped };
+                let other = other.map_or(Expr::zero(t), |o| self.at(o, Local::I));
+                let (addr, ok) = (of_i(self.address(&place)), of_i(self.ok(&place, mask)));
+                self.memory(v, call!(function; [t]; self.shape(v), number(run, None), addr, ok, of_i(other)));
             }
             Op::Atomic { op, place, values, mask, .. } => {
-                let (addr, ok, shape) = (self.address(&place), self.ok(&place, mask), self.shape(v));
-                let values: Vec<String> = values.into_iter().map(|x| self.at(x, "i")).collect();
-                let (function, code, values) = text::atomic(op, t, &values, "i");
-                self.memory(v, format!("c::{function}::<{t}{code}>({shape}, |i| {addr}, |i| {ok}, {values})"));
+                let (addr, ok) = (of_i(self.address(&place)), of_i(self.ok(&place, mask)));
+                let values: Vec<Expr> = values.into_iter().map(|x| self.at(x, Local::I)).collect();
+                let function = if op == Atomic::Cas { Cpu::AtomicCas } else { Cpu::Atomic };
+                let (code, values) = atomic(op, t, values, Local::I);
+                let generics = [Generic::from(t)].into_iter().chain(code).collect();
+                let args = [self.shape(v), addr, ok].into_iter().chain(values).collect();
+                self.memory(v, Expr::Call(Call { function: function.into(), generics, args }));
             }
             Op::Reduce { value, axis, combine } => {
-                let x = self.tile(value);
                 let fold = self.fold(&combine);
-                self.reduction(v, format!("reduce_all(&{x}, {fold})"), format!("reduce(&{x}, {axis}, {fold})"));
+                self.reduction(v, value, axis, [Cpu::ReduceAll, Cpu::Reduce], fold);
             }
             Op::ArgReduce { value, axis, largest } => {
-                let x = self.tile(value);
-                // Of a number and NaN that of the number, as `max` and `min` have it; no integer is unequal to itself.
-                let better =
-                    format!("|x, y| s::{}(x, y) | (s::ne(y, y) & s::eq(x, x))", if largest { "gt" } else { "lt" });
-                self.reduction(
-                    v,
-                    format!("arg_reduce_all(&{x}, {better})"),
-                    format!("arg_reduce(&{x}, {axis}, {better})"),
-                );
+                self.reduction(v, value, axis, [Cpu::ArgReduceAll, Cpu::ArgReduce], better(largest));
             }
             Op::Dot { a, b, acc, precision } => {
-                let (a, b, acc) = (self.dense(a), self.dense(b), self.dense(acc));
-                self.line(format!("let {} = c::dot(&{a}, &{b}, &{acc}, c::Precision::{precision:?});", name(v)));
-                self.keep(v);
+                let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());
+                self.define_tile(v, call!(Cpu::Dot; a, b, acc, Expr::Literal(Literal::Precision(precision))));
             }
             op if f.ty(v).is_scalar() => {
                 let e = self.scalar(v, &op);
-                self.line(format!("let {}: {t} = {e};", name(v)));
+                self.line(Stmt::define(v, t.into(), e));
             }
             Op::ReadVar(var) => {
                 let stays = rest.iter().all(|s| !assigns(s, var));
                 if stays || self.fuses(v, rest) {
-                    self.at_hand.insert(v, format!("m{}.at(#)", var.0));
+                    self.keep(v, Name::Var(var));
                 } else {
-                    self.line(format!("let {} = m{}.clone();", name(v), var.0));
-                    self.keep(v);
+                    let copy = Expr::Method(Method::Clone, Box::new(Name::Var(var).into()), vec![]);
+                    self.define_tile(v, copy);
                 }
             }
             Op::Splat(s) => {
-                self.at_hand.insert(v, name(s));
+                self.at_hand.insert(v, s.into());
             }
             Op::Arange { start } => {
-                self.at_hand.insert(v, format!("(# as u64 + {})", number(format!("{start}u64"))));
+                let first = number(start, Some(DType::U64));
+                self.at_hand.insert(v, (Expr::Register.cast(DType::U64) + first).group());
             }
             // Dense and row-major: another shape of the same elements.
             Op::Expand(x, _) | Op::Reshape(x) => {
@@ -258,77 +263,59 @@ impl Cpu<'_> {
             }
             Op::Broadcast(x) => self.broadcast(v, x),
             Op::Permute(x, perm) => {
-                let x = self.dense(x);
-                self.line(format!("let {} = c::permute(&{x}, &{perm:?});", name(v)));
-                self.keep(v);
+                let x = self.dense(x).by_ref();
+                let perm = Expr::Array(perm.into_iter().map(Expr::from).collect()).by_ref();
+                self.define_tile(v, call!(Cpu::Permute; x, perm));
             }
             op => {
-                let args: Vec<String> = op.operands().into_iter().map(|o| self.at(o, "#")).collect();
-                let e = op_text(&op, f.ty(v).dtype, op.operands().first().map(|&o| f.ty(o).dtype), &args);
+                let args = op.operands().into_iter().map(|o| self.at(o, Expr::Register)).collect();
+                let e = elementwise(&op, t, op.operands().first().map(|&o| f.ty(o).dtype), args);
                 // A chain that grows without end would be compiled without end.
-                if self.fuses(v, rest) && e.len() < 2000 {
+                if self.fuses(v, rest) && e.size() < MOST_NODES {
                     self.at_hand.insert(v, e);
                 } else {
-                    self.line(format!(
-                        "let {}: c::Tile<{t}> = c::each({}, |i| {});",
-                        name(v),
-                        self.shape(v),
-                        e.replace('#', "i")
-                    ));
-                    self.keep(v);
+                    self.define_each(v, e.at(Local::I));
                 }
             }
         }
     }
 
     /// As [`tile`](Self::tile), with the value's own shape also where it shares elements with another.
-    fn dense(&mut self, v: Value) -> String {
-        let n = self.tile(v);
+    fn dense(&mut self, v: Value) -> Expr {
+        let tile = Expr::from(self.tile(v));
         match self.f.op(v) {
-            Op::Expand(..) | Op::Reshape(_) => format!("c::reshape({n}.clone(), {})", self.shape(v)),
-            _ => n,
+            Op::Expand(..) | Op::Reshape(_) => {
+                call!(Cpu::Reshape; Expr::Method(Method::Clone, Box::new(tile), vec![]), self.shape(v))
+            }
+            _ => tile,
         }
     }
 
-    fn memory(&mut self, v: Value, call: String) {
+    fn memory(&mut self, v: Value, call: Expr) {
         if self.f.ty(v).is_scalar() {
-            self.line(format!("let {} = {call}.at(0);", name(v)));
+            self.line(Stmt::bind(v, call.at_index(0)));
         } else {
-            self.line(format!("let {} = {call};", name(v)));
-            self.keep(v);
+            self.define_tile(v, call);
         }
     }
 
-    fn reduction(&mut self, v: Value, all: String, axis: String) {
-        let (Op::Reduce { value, .. } | Op::ArgReduce { value, .. }) = self.f.op(v) else {
-            unreachable!("a reduction")
-        };
+    /// By one function of all elements, or by another along an axis.
+    fn reduction(&mut self, v: Value, of: Value, axis: usize, [all, along]: [Cpu; 2], combine: Expr) {
         if self.f.ty(v).is_scalar() {
-            self.line(format!("let {}: {} = c::{all};", name(v), self.f.ty(v).dtype.rust()));
+            let of = Expr::from(self.tile(of)).by_ref();
+            self.line(Stmt::define(v, self.f.ty(v).dtype.into(), call!(all; of, combine)));
         } else {
-            // The operand's name may stand for a tile of another shape.
-            let dense = self.dense(*value);
-            let plain = self.tile(*value);
-            let axis = axis.replacen(&format!("&{plain}"), &format!("&{dense}"), 1);
-            self.line(format!("let {} = c::{axis};", name(v)));
-            self.keep(v);
+            let of = self.dense(of).by_ref();
+            self.define_tile(v, call!(along; of, axis, combine));
         }
     }
 
-    fn fold(&self, combine: &Combine) -> String {
+    fn fold(&self, combine: &Combine) -> Expr {
         match combine {
-            Combine::Binary(op) => format!("|x, y| s::{}(x, y)", op.name()),
+            Combine::Binary(op) => closure([Local::X, Local::Y], call!(*op; Local::X, Local::Y)),
             Combine::Closure { a, b, body, result } => {
-                let mut t = format!("|{}, {}| {{ ", name(*a), name(*b));
-                for v in body {
-                    t.push_str(&format!(
-                        "let {}: {} = {}; ",
-                        name(*v),
-                        self.f.ty(*v).dtype.rust(),
-                        self.scalar(*v, self.f.op(*v))
-                    ));
-                }
-                format!("{t}{} }}", name(*result))
+                let define = |&v: &Value| Stmt::define(v, self.f.ty(v).dtype.into(), self.scalar(v, self.f.op(v)));
+                closure([*a, *b], Body::after(body.iter().map(define).collect(), *result))
             }
         }
     }
@@ -336,40 +323,41 @@ impl Cpu<'_> {
     fn broadcast(&mut self, v: Value, x: Value) {
         let (from, to) = (self.f.shape(x).to_vec(), self.f.shape(v).to_vec());
         let at = self.at_hand[&x].clone();
-        if at.contains(".at(") {
-            let x = self.dense(x);
-            self.line(format!("let {} = c::broadcast(&{x}, {});", name(v), self.shape(v)));
-            self.keep(v);
+        let mut of_tiles = false;
+        at.walk(&mut |e| of_tiles |= matches!(e, Expr::Method(Method::At, ..)));
+        if of_tiles {
+            let x = self.dense(x).by_ref();
+            self.define_tile(v, call!(Cpu::Broadcast; x, self.shape(v)));
             return;
         }
         // Arithmetic on indices: of the source element's linear index.
         let (mut index, mut inner_to, mut inner_from) = (vec![], 1, 1);
         for d in (0..to.len()).rev() {
             if from[d] != 1 {
-                index.push(format!("#/{inner_to}%{}*{inner_from}", to[d]));
+                index.push(Expr::Register / inner_to % to[d] * inner_from);
             }
             inner_to *= to[d];
             inner_from *= from[d];
         }
-        let index = if index.is_empty() { "0usize".into() } else { format!("({})", index.join("+")) };
-        let at = at.replace('#', &index);
-        self.at_hand.insert(v, at);
+        let index = index.into_iter().reduce(|a, b| a + b).map_or(0.into(), Expr::group);
+        self.at_hand.insert(v, at.at(index));
     }
 
-    fn scalar(&self, v: Value, op: &Op) -> String {
+    fn scalar(&self, v: Value, op: &Op) -> Expr {
         let t = self.f.ty(v).dtype;
+        let word = |slot: usize| Expr::from(Name::Words).element(slot);
         match op {
-            Op::Int(n) => number(text::int_literal(*n, t)),
-            Op::Float(x) => text::float_literal(*x, t),
-            Op::Bool(b) => b.to_string(),
-            Op::Slot { slot } if t == DType::U64 => format!("a[{slot}]"),
-            Op::Slot { slot } => format!("<{} as s::Scalar>::from_bits64(a[{slot}])", t.rust()),
-            Op::ProgramId(axis) => format!("p.id[{axis}]"),
-            Op::NumPrograms(axis) => format!("p.grid[{axis}]"),
-            Op::ReadVar(var) => format!("m{}", var.0),
+            Op::Int(n) => number(*n, Some(t)),
+            Op::Float(x) => float_literal(*x, t),
+            Op::Bool(b) => (*b).into(),
+            Op::Slot { slot } if t == DType::U64 => word(*slot),
+            Op::Slot { slot } => call!(Function::FromBits64(t); word(*slot)),
+            Op::ProgramId(axis) => Expr::from(Name::ProgramId).element(*axis),
+            Op::NumPrograms(axis) => Expr::from(Name::Grid).element(*axis),
+            Op::ReadVar(var) => Name::Var(*var).into(),
             op => {
-                let args: Vec<String> = op.operands().into_iter().map(name).collect();
-                op_text(op, t, op.operands().first().map(|&o| self.f.ty(o).dtype), &args)
+                let args = op.operands().into_iter().map(Expr::from).collect();
+                elementwise(op, t, op.operands().first().map(|&o| self.f.ty(o).dtype), args)
             }
         }
     }
@@ -379,30 +367,41 @@ impl Cpu<'_> {
         self.a.run(self.f, place.index())
     }
 
-    fn index(&self, place: &Address) -> String {
+    fn index(&self, place: &Address) -> Expr {
         let v = place.index();
+        let index = self.at(v, Local::I);
         match self.f.ty(v).dtype {
-            DType::U64 => self.at(v, "i"),
-            d => format!("s::cast::<{}, u64>({})", d.rust(), self.at(v, "i")),
+            DType::U64 => index,
+            d => call!(Function::Cast; [d, DType::U64]; index),
         }
     }
 
-    fn address(&self, place: &Address) -> String {
+    fn address(&self, place: &Address) -> Expr {
         let p = &self.f.params[place.param()];
-        format!("a[{}].wrapping_add(({}).wrapping_mul({}))", p.slot, self.index(place), p.dtype.size())
+        let bytes = self.index(place).group().wrapping_mul(p.dtype.size());
+        Expr::from(Name::Words).element(p.slot).wrapping_add(bytes)
     }
 
-    fn ok(&self, place: &Address, mask: Option<Value>) -> String {
+    fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let inside = match place {
             Address::Slice { param, .. } => {
-                Some(format!("({} < a[{}])", self.index(place), self.f.params[*param].slot + 1))
+                let len = Expr::from(Name::Words).element(self.f.params[*param].slot + 1);
+                Some(self.index(place).less(len).group())
             }
             Address::Raw { .. } => None,
         };
-        text::all_of(inside.into_iter().chain(mask.map(|m| self.at(m, "i"))), "&")
+        all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
     }
 }
 
-fn assigns(s: &Stmt, var: Var) -> bool {
+/// Of a number and NaN that of the number, as `max` and `min` have it; no integer is unequal to itself.
+fn better(largest: bool) -> Expr {
+    let (x, y) = (Local::X, Local::Y);
+    let better = call!(if largest { Binary::Gt } else { Binary::Lt }; x, y);
+    let only_other_is_nan = call!(Binary::Ne; y, y) & call!(Binary::Eq; x, x);
+    closure([x, y], better | only_other_is_nan.group())
+}
+
+fn assigns(s: &ir::Stmt, var: Var) -> bool {
     crate::ir::walk::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
 }

@@ -4,7 +4,8 @@ use super::entry_name;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::front::instance::Kernel;
-use crate::variant::TMA_TARGET;
+use crate::thread_ir::Lowered;
+use crate::variant::{TMA_TARGET, Variant};
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
@@ -42,6 +43,35 @@ use kernel_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
 kernel_core::device_prelude!();
 ";
 
+/// A variant of an instance.
+pub struct EntryCode {
+    pub name: String,
+    pub variant: Variant,
+    pub lowered: Lowered,
+    /// Argument words.
+    slots: usize,
+    blocks_per_sm: u32,
+    ctas: u32,
+}
+
+/// The variants of all instances.
+pub fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+    let mut out = vec![];
+    for i in k.instances() {
+        let func = driver::instance(k, &i.types, i.config, d)?;
+        let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+        out.extend(driver::variants(&func, i.config, false).into_iter().map(|(variant, lowered)| EntryCode {
+            name: entry_name(&k.name, &i.types, i.config, variant),
+            variant,
+            lowered,
+            slots,
+            blocks_per_sm: i.config.blocks_per_sm,
+            ctas: i.config.ctas,
+        }));
+    }
+    Ok(out)
+}
+
 /// The lowered code of all instances: that for every target, and that for one.
 pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
     let unit = |only: Option<&'static str>| DeviceUnit {
@@ -52,29 +82,23 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for i in k.instances() {
-        let func = driver::instance(k, &i.types, i.config, d)?;
-        let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+    for EntryCode { name, variant, lowered, slots, blocks_per_sm, ctas } in entries(k, d)? {
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
-        for (variant, lowered) in driver::variants(&func, i.config, false) {
-            let by_wgmma = variant.only().is_some();
-            let unit = &mut out[usize::from(by_wgmma)];
-            let name = entry_name(&k.name, &i.types, i.config, variant);
-            let maps: String = (0..lowered.maps.len())
-                .map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n"))
-                .collect();
-            let body = lowered.text();
-            unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
-            let min_blocks = if by_wgmma { i.config.blocks_per_sm.max(1) } else { i.config.blocks_per_sm };
-            unit.entries.push(EntryMeta {
-                name,
-                threads: lowered.threads,
-                shared_bytes: lowered.shared_bytes as u32,
-                min_blocks,
-                ctas: i.config.ctas,
-                maps: lowered.maps.len() as u32,
-            });
-        }
+        let by_wgmma = variant.only().is_some();
+        let unit = &mut out[usize::from(by_wgmma)];
+        let maps: String = (0..lowered.maps.len())
+            .map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n"))
+            .collect();
+        let body = lowered.text();
+        unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
+        unit.entries.push(EntryMeta {
+            name,
+            threads: lowered.threads,
+            shared_bytes: lowered.shared_bytes as u32,
+            min_blocks: if by_wgmma { blocks_per_sm.max(1) } else { blocks_per_sm },
+            ctas,
+            maps: lowered.maps.len() as u32,
+        });
     }
     Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())
 }

@@ -3,7 +3,6 @@
 
 use super::numbers::{Use, share};
 use super::{config_id, cpu, entry_name, grid, types_id};
-use crate::codegen::thread_ir::Lowered;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::dtype::DType;
@@ -12,6 +11,7 @@ use crate::front::ast::{self, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
+use crate::thread_ir::Lowered;
 use crate::variant::Variant;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -33,8 +33,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// Those that `emulate = [..]` names; without it the first configuration of each choice of types, and a set that
-    /// [covers](cover) the other features of the kernel.
+    /// The first configuration of each choice of types, and a set that [covers](cover) the other features of the kernel;
+    /// all of a kernel with `emulate = all`.
     #[default]
     Chosen,
     All,
@@ -53,11 +53,11 @@ impl Emulate {
     /// Which of a kernel's instances are emulated, in their order. An instance is a number of its configuration and
     /// its variants.
     fn of(self, k: &Kernel, instances: &[(usize, Vec<Version>)]) -> Vec<bool> {
-        match (self, &k.ast.emulate) {
-            (Emulate::None, _) => vec![false; instances.len()],
-            (Emulate::All, _) => vec![true; instances.len()],
-            (Emulate::Chosen, Some(list)) => instances.iter().map(|(config, _)| list.contains(config)).collect(),
-            (Emulate::Chosen, None) => {
+        match self {
+            Emulate::None => vec![false; instances.len()],
+            Emulate::All => vec![true; instances.len()],
+            Emulate::Chosen if k.ast.emulate_all => vec![true; instances.len()],
+            Emulate::Chosen => {
                 let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
                 let is_first = |i: &usize| instances[*i].0 == 0;
                 // The first configuration of each choice of types, and what else has features that these have not.
@@ -201,7 +201,7 @@ pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
     for types in k.type_choices() {
         for (c, config) in k.ast.configs.iter().enumerate() {
             let func = driver::instance(k, &types, config, d)?;
-            out.push(cpu::body(&func) + &grid::body(&k.ast, config, d)?);
+            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, config, d)?));
             instances.push((c, Version::all(&func, config, &HostOptions::default())));
         }
     }
@@ -243,7 +243,7 @@ impl Code {
                 unsafe fn #cpu_fn(p: &__k::cpu::Program, a: &[u64]) { __k::cpu_dispatch!(#cpu_body, p, a) }
             });
         }
-        let numbers = of.numbers.iter().map(|n| parse(n));
+        let numbers = of.numbers.iter().map(|n| parse(&n.text()));
         quote! { __k::CpuCode { run: #cpu_fn, numbers: &[#(#numbers as u64),*] } }
     }
 }

@@ -16,8 +16,8 @@ pub struct Kernel {
     pub configs: Vec<Config>,
     /// One to three expressions; over parameters and constants.
     pub grid: Vec<Expr>,
-    /// Configurations (by index) that are emulated by default.
-    pub emulate: Option<Vec<usize>>,
+    /// Every configuration is emulated, not a few that have all features of the code.
+    pub emulate_all: bool,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
     pub early: Option<Vec<Ident>>,
     pub is_unsafe: bool,

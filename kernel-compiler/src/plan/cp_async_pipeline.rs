@@ -1,9 +1,9 @@
-//! Copies ahead: loads of a loop that only feed products go to a *ring* of stages in shared memory, some iterations before
-//! their products take them from there.
+//! Copies ahead: loads of a loop that only feed products go to a *ring* of stages in shared memory, some iterations
+//! before their products take them from there.
 //!
 //! All warps copy and multiply. What the copies of an iteration need, addresses and masks, is computed in advance by a
-//! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor what else
-//! its body does.
+//! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor
+//! what else its body does.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};
@@ -22,11 +22,13 @@ use crate::plan::wgmma_cp_async;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-/// Shared memory that every multiprocessor since sm_80 has for a program, and that of sm_80 for those who ask for more stages.
+/// Shared memory that every multiprocessor since sm_80 has for a program, and that of sm_80 for those who ask for more
+/// stages.
 const ROOM: usize = 99 << 10;
 const MOST: usize = 163 << 10;
 const STAGES: usize = 3;
-/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles repeat.
+/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles
+/// repeat.
 pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
 const STAGES_OF_GROUPS: usize = 4;
 const ALIGN_OF_GROUPS: usize = 1024;
@@ -111,8 +113,8 @@ fn align(groups: bool) -> usize {
     if groups { ALIGN_OF_GROUPS } else { ALIGN }
 }
 
-/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the loads that
-/// feed products in loops and are not.
+/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the
+/// loads that feed products in loops and are not.
 pub fn plan(
     f: &Func,
     a: &AxisAnalysis,
@@ -352,28 +354,28 @@ impl CpAsyncPipeline {
         !self.products.is_empty()
     }
 
-    /// The constants that name the rings, and all bytes of shared memory, those of exchanges first.
-    pub fn consts(&self, f: &Func, exchanges: usize) -> (Vec<String>, usize) {
+    /// Where the buffers lie, and all bytes of shared memory, those of exchanges first.
+    pub fn places(&self, f: &Func, exchanges: usize) -> (Vec<BufferPlace>, usize) {
         let groups = self.by_wgmma();
         let start = exchanges.next_multiple_of(align(groups));
         // One after another, rings have the same bytes.
         let stages = |r: &CpAsyncBuffer| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
-        let consts = self.rings.values().map(|r| {
-            (
-                r.index,
-                format!(
-                    "const RING{i}: u32 = {start}; const BYTES{i}: u32 = {}; const STAGES{i}: u32 = {};",
-                    r.bytes,
-                    stages(r),
-                    i = r.index
-                ),
-            )
-        });
-        let mut consts: Vec<(usize, String)> = consts.collect();
-        consts.sort();
-        let most = self.rings.values().map(|r| r.bytes * stages(r)).max();
-        (consts.into_iter().map(|c| c.1).collect(), most.map_or(exchanges, |bytes| start + bytes))
+        let place = |r: &CpAsyncBuffer| BufferPlace { ring: r.index, start, bytes: r.bytes, stages: stages(r) };
+        let mut places: Vec<BufferPlace> = self.rings.values().map(place).collect();
+        places.sort_by_key(|p| p.ring);
+        let most = places.iter().map(|p| p.bytes * p.stages).max();
+        (places, most.map_or(exchanges, |bytes| start + bytes))
     }
+}
+
+/// Where a buffer lies in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferPlace {
+    pub ring: usize,
+    pub start: usize,
+    /// Of a stage.
+    pub bytes: usize,
+    pub stages: usize,
 }
 
 impl fmt::Display for CpAsyncPipeline {

@@ -193,11 +193,13 @@ pub fn words<A: Mem, const W: usize>(at: impl Fn(usize) -> A) -> [u32; W] {
 #[inline(always)]
 pub(super) fn nearest(bits: u32) -> u32 {
     const UNUSED: u32 = (1 << 13) - 1;
-    let special = bits & 0x7F80_0000 == 0x7F80_0000;
     if planted!("device-tf32-truncated") {
         return bits & !UNUSED;
     }
-    if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
+    // Tensor cores read the upper bits alone: a NaN whose payload is in the lower ones would be an infinity.
+    const NAN: u32 = 0x7FFF_FFFF;
+    let rounded = bits.wrapping_add((UNUSED >> 1) + 1) & !UNUSED;
+    if f32::from_bits(bits).is_nan() { NAN } else { rounded }
 }
 
 /// The nearest tf32 of what the nearest tf32 leaves.

@@ -12,7 +12,7 @@ use tile_language_tests::{view, view_mut};
     tune(WAY = [0], BM = [128], BN = [32], BK = [32], warps = [8], arch = [90]),
     tune(WAY = [0, 1], BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4],
+    emulate = all,
 )]
 fn gelu_of_product<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,
@@ -89,7 +89,7 @@ fn activations_with_a_bias() {
     tune(BM = [64], BN = [64], BK = [32], warps = [4], arch = [80]),
     tune(BM = [64], BN = [64], BK = [32], warps = [2], arch = [80]),
     grid = [1],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn greatest<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

@@ -15,7 +15,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0], warps = [4], arch = [80]),
     tune(BM = [64], BN = [96], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    emulate = all,
 )]
 fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<f16, 2>,
@@ -45,7 +45,7 @@ fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, cons
     tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], TB = [0, 1], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
+    emulate = all,
 )]
 fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
     a: View<f16, 2>,
@@ -75,7 +75,7 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
     tune(BM = [128], BN = [32], D = [64], warps = [8], stages = [2], arch = [90]),
     tune(BM = [32], BN = [32], D = [64], warps = [4], arch = [80]),
     grid = [cdiv(o.dim(0), BM)],
-    emulate = [0, 1, 2],
+    emulate = all,
 )]
 fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(
     q: View<T, 2>,
@@ -108,7 +108,7 @@ fn attention<T: Float, const BM: usize, const BN: usize, const D: usize>(
     tune(BM = [128], BN = [64], BK = [32], warps = [8], stages = [2], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2],
+    emulate = all,
 )]
 fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(
     a: View<i8, 2>,
@@ -138,7 +138,7 @@ fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4], arch = [90]),
     grid = [1],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn in_turn<const B: usize, const WAY: usize>(
     x: View<f16, 2>,
@@ -178,7 +178,7 @@ fn in_turn<const B: usize, const WAY: usize>(
 
 /// Two products of computed left operands that follow each other on the same sums: one chain, of which each link has words of
 /// its own in registers.
-#[tile_kernel(tune(B = [64], K = [32, 64], warps = [4], arch = [90]), grid = [1], emulate = [0, 1])]
+#[tile_kernel(tune(B = [64], K = [32, 64], warps = [4], arch = [90]), grid = [1], emulate = all)]
 fn chain_of_computed<const B: usize, const K: usize>(
     x: View<f16, 2>,
     y: View<f16, 2>,

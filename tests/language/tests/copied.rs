@@ -15,7 +15,7 @@ use tile_language_tests::run::{seeds, taken, with};
     tune(BM = [64], BN = [128], BK = [16], WAY = [1], warps = [8]),
     tune(BM = [64], BN = [96], BK = [32], WAY = [0, 1, 2], warps = [4]),
     grid = [cdiv(m, BM) * cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    emulate = all,
 )]
 unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,
@@ -70,7 +70,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     tune(BM = [64], BN = [64], BK = [64], warps = [4]),
     tune(BM = [128], BN = [32], BK = [128], warps = [8]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: &[T],

@@ -215,7 +215,7 @@ fn scratch_that_nobody_wrote() {
 }
 
 /// Programs that wait for the one after them, or for the one before.
-#[tile_kernel(tune(LATER = [1, 0], warps = [1]), grid = [4], emulate = [0, 1])]
+#[tile_kernel(tune(LATER = [1, 0], warps = [1]), grid = [4], emulate = all)]
 fn in_a_row<const LATER: usize>(flags: &mut [u32]) {
     let order = program_id(0);
     let other = if LATER == 1 { order + 1 } else { (order + 3) % 4 };
@@ -290,7 +290,7 @@ fn lines_of_helpers() {
     );
 }
 
-#[tile_kernel(tune(BLOCK = [64, 1, 16], warps = [1]), grid = [cdiv(y.len(), BLOCK)], emulate = [1, 2])]
+#[tile_kernel(tune(BLOCK = [64, 1, 16], warps = [1]), grid = [cdiv(y.len(), BLOCK)], emulate = all)]
 fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }

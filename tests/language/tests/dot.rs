@@ -30,7 +30,7 @@ mod tf32;
     tune(BM = [64], BN = [192], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
     tune(BM = [32], BN = [48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23],
+    emulate = all,
 )]
 fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<T, 2>,
@@ -57,7 +57,7 @@ fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA
     tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]),
     tune(BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: View<T, 2>,
@@ -78,7 +78,7 @@ fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     tune(BM = [64], BN = [32, 96], BK = [64], warps = [4], arch = [90]),
     tune(BM = [32], BN = [16, 24], BK = [32], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<f32, 2>) {
     let (i, j) = (program_id(0) * BM, program_id(1) * BN);
@@ -98,7 +98,7 @@ fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b
     tune(P = [1], BM = [64], BN = [24], BK = [32], warps = [4], arch = [90]),
     tune(P = [0, 2], BM = [32], BN = [12, 24], BK = [16], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    emulate = all,
 )]
 fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(
     a: View<f32, 2>,

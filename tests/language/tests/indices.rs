@@ -246,7 +246,7 @@ fn vectors_begin_at_their_multiples_alone() {
 
 /// What an iteration stores the next one loads by other threads. WAY: 0 the same index for the load and the store, which
 /// moves on; 1 a store at the end, a load at the beginning, and iterations that are cut short; 2 loops in a loop.
-#[tile_kernel(tune(WAY = [0, 1, 2], warps = [4]), grid = [1], emulate = [0, 1, 2])]
+#[tile_kernel(tune(WAY = [0, 1, 2], warps = [4]), grid = [1], emulate = all)]
 fn carried<const WAY: usize>(y: &mut [i32], n: usize) {
     let lane = arange(256);
     if WAY == 0 {

@@ -40,7 +40,7 @@ fn tuples_are_assigned_at_once() {
 #[tile_kernel(
     tune(BLOCK = [32], FLAT = [0, 1], warps = [1]),
     grid = [if FLAT == 1 { cdiv(n, BLOCK) } else { min(2, cdiv(n, BLOCK)) }, if FLAT == 1 { 1 } else { cdiv(n, 2 * BLOCK) }],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn number<const BLOCK: usize, const FLAT: usize>(y: &mut [f32], n: usize) {
     let t = if FLAT == 1 { program_id(0) } else { program_id(1) * 2 + program_id(0) };
@@ -281,7 +281,7 @@ fn stores_are_seen_by_later_loads() {
     /// Every element, as integers.
     kernel(negated, T = i32, STEP = 1, SIGN = 0),
     /// Every third element, as floats.
-    kernel(thirds, T = [f32, f64], STEP = 3, SIGN = 1, emulate = [1]),
+    kernel(thirds, T = [f32, f64], STEP = 3, SIGN = 1),
     tune(BLOCK = [64, 128]),
     tune(BLOCK = [256], kernels = [thirds]),
     grid = [cdiv(y.len(), BLOCK * STEP)],
@@ -388,7 +388,7 @@ fn kernels_use_libraries() {
 }
 
 /// A bit for each of several comparisons of two indices.
-#[tile_kernel(tune(ROWS = [8], COLS = [16], warps = [1, 2]), grid = [1], emulate = [0, 1])]
+#[tile_kernel(tune(ROWS = [8], COLS = [16], warps = [1, 2]), grid = [1], emulate = all)]
 fn compare_indices<const ROWS: usize, const COLS: usize>(
     y: &mut [u32],
     first: usize,
@@ -456,7 +456,7 @@ fn indices_are_compared_as_numbers() {
 }
 
 /// Vectors with a limit for each row, and behind one for all.
-#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = [0, 1])]
+#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = all)]
 fn limited_rows(x: &[f32], limits: &[u64], y: &mut [f32], m: usize, all: bool) {
     let (row, col) = (arange(16).expand(1), arange(64).expand(0));
     let limit = load(limits, arange(16)).expand(1);

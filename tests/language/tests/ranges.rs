@@ -11,7 +11,7 @@ use tile_language_tests::{view, view_mut};
     tune(WAY = [0, 1, 2, 3, 4, 5], BM = [64], BN = [64], BK = [64], warps = [4]),
     tune(WAY = [0, 1, 2, 3, 4, 5], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    emulate = all,
 )]
 fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

@@ -39,7 +39,7 @@ fn of_matrix<T: Num, const M: usize, const N: usize>(
 }
 
 /// By one warp and by many.
-#[tile_kernel(types(T = [f32]), tune(M = [32], N = [16], warps = [1, 2, 8, 16]), grid = [1], emulate = [0, 1, 2, 3])]
+#[tile_kernel(types(T = [f32]), tune(M = [32], N = [16], warps = [1, 2, 8, 16]), grid = [1], emulate = all)]
 fn by_warps<T: Num, const M: usize, const N: usize>(
     x: View<T, 2>,
     down: &mut [T],

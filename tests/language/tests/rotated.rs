@@ -12,7 +12,7 @@ use tile_language_tests::{view, view_mut};
     tune(BLOCK_M = [64], BLOCK_N = [64], HEAD_DIM = [64], warps = [4]),
     tune(BLOCK_M = [128], BLOCK_N = [32], HEAD_DIM = [64], warps = [8]),
     grid = [cdiv(n_ctx, BLOCK_M), heads],
-    emulate = [0, 1],
+    emulate = all,
 )]
 unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: usize>(
     q: *const f16,
@@ -60,7 +60,7 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(y.dim(0), 64)],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn in_blocks<const B: usize, const WAY: usize>(
     x: View<f16, 2>,

@@ -11,7 +11,7 @@ use tile_language_tests::everywhere::everywhere;
     tune(A = [2], B = [16], C = [4], warps = [8]),
     tune(A = [3], B = [5], C = [2], warps = [2]),
     grid = [1],
-    emulate = [0, 1, 2],
+    emulate = all,
 )]
 fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
     x: View<T, 3>,
@@ -26,7 +26,7 @@ fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
 }
 
 /// Rows of one shape in another, and a row and a column spread over a matrix.
-#[tile_kernel(types(T = [i64, f16, u8]), tune(M = [8], N = [32], warps = [1, 4, 16]), grid = [1], emulate = [0, 1, 2])]
+#[tile_kernel(types(T = [i64, f16, u8]), tune(M = [8], N = [32], warps = [1, 4, 16]), grid = [1], emulate = all)]
 fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: &mut [T], n: T) {
     let t = load(x, arange(M).expand(1) * N + arange(N).expand(0));
     store(y, arange(M * N), reshape(trans(t), [M * N]));

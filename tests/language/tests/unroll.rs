@@ -6,7 +6,7 @@ use tile_host::{Error, LaunchOptions, Runtime};
 use tile_language_tests::run::seeds;
 
 /// What comes of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
-#[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])]
+#[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = all)]
 fn counted<T: Int, const U: usize, const WAY: usize>(y: &mut [u64], lo: T, hi: T, step: T, stop: u64) {
     let mut acc = arange(32);
     let mut rounds = 0u64;
@@ -40,7 +40,7 @@ fn counted<T: Int, const U: usize, const WAY: usize>(y: &mut [u64], lo: T, hi: T
 #[tile_kernel(
     tune(U = [3], LO = [2], HI = [2, 3, 6, 8, 11, 14], STEP = [2], WAY = [0, 1, 2], warps = [1]),
     grid = [1],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
+    emulate = all,
 )]
 fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize, const WAY: usize>(
     y: &mut [u64],
@@ -62,7 +62,7 @@ fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize,
 }
 
 /// Elements that other lanes wrote in the iteration before; sums across warps; loops in loops, both laid out several times.
-#[tile_kernel(tune(U = [2, 3], warps = [1, 4]), grid = [1], emulate = [0, 1, 2, 3])]
+#[tile_kernel(tune(U = [2, 3], warps = [1, 4]), grid = [1], emulate = all)]
 fn exchanged<const U: usize>(x: &[u32], y: &mut [u32], n: usize) {
     for i in range(0, n, 1).unroll(U) {
         let at = i + arange(256);
@@ -82,7 +82,7 @@ fn exchanged<const U: usize>(x: &[u32], y: &mut [u32], n: usize) {
 }
 
 /// One index for loads and stores, in the next iteration of other lanes' elements.
-#[tile_kernel(tune(U = [2, 4], warps = [1, 4]), grid = [1], emulate = [0, 1, 2, 3])]
+#[tile_kernel(tune(U = [2, 4], warps = [1, 4]), grid = [1], emulate = all)]
 fn passed_on<const U: usize>(y: &mut [u32], n: usize) {
     for i in range(0, n, 1).unroll(U) {
         let at = i + arange(256);
@@ -95,7 +95,7 @@ fn passed_on<const U: usize>(y: &mut [u32], n: usize) {
     tune(U = [2, 3], BM = [32], BN = [32], BK = [16], warps = [4], stages = [3], arch = [80]),
     tune(U = [2, 3], BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn product<const U: usize, const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

@@ -13,7 +13,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [128], BN = [128], BK = [32], WAY = [0, 1], warps = [8]),
     tune(BM = [64], BN = [96, 192], BK = [64], WAY = [0, 3], warps = [4]),
     grid = [cdiv(m, BM) * cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    emulate = all,
 )]
 unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,
@@ -81,7 +81,6 @@ unsafe fn product<const BM: usize, const BN: usize, const BK: usize, const WAY: 
     types(T = [bf16, f16]),
     tune(BM = [64], BN = [128], BK = [64], warps = [4]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
-    emulate = [0],
 )]
 fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: &[T],
@@ -108,7 +107,7 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [32], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(m, BM), cdiv(n, BN), batch],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,
@@ -147,7 +146,7 @@ unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: 
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3, 4, 5, 6], warps = [4], arch = [90]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6],
+    emulate = all,
 )]
 unsafe fn beginnings<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: *const f16,

@@ -46,7 +46,7 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
             let (alpha, beta) = (s.alpha as f64, s.beta as f64);
             let products = reference::product(&s.host[0], &s.host[1], k, n, &rows);
             let wanted = products.into_iter().zip(at(&s.host[2])).map(|((p, magnitude), old)| {
-                let scaled = if k == 0 { 0.0 } else { alpha * p };
+                let scaled = if k == 0 || (alpha == 0.0 && beta == 0.0) { 0.0 } else { alpha * p };
                 let added = if beta == 0.0 { 0.0 } else { beta * old as f64 };
                 (scaled + added, alpha.abs() * magnitude + added.abs())
             });

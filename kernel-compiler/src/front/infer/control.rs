@@ -306,6 +306,11 @@ impl Infer<'_> {
         if !dtype.is_int() {
             return self.error(span, format!("a range is of integers, found {dtype}"));
         }
+        if let Val::Int(step, _) = r.step
+            && step < 1
+        {
+            return self.error(span, format!("a step is at least 1, found {step}"));
+        }
         let lo = self.run_as(r.lo.clone(), dtype, span)?;
         let hi = self.run_as(r.hi.clone(), dtype, span)?;
         let step = self.run_as(r.step.clone(), dtype, span)?;

@@ -1,4 +1,4 @@
-//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = [..]`, `early = [..]`.
+//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `early = [..]`.
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -17,17 +17,17 @@ pub struct Attr {
     pub types: Vec<TypeParam>,
     pub tunes: Vec<Tuned>,
     pub grid: Vec<Expr>,
-    pub emulate: Option<Vec<syn::LitInt>>,
+    /// Every configuration is emulated.
+    pub emulate_all: bool,
     pub early: Option<Vec<Ident>>,
 }
 
-/// `kernel(name, C = 1, T = f16, U = [f16, bf16], emulate = [..])`: a kernel with some of the function's parameters given.
+/// `kernel(name, C = 1, T = f16, U = [f16, bf16])`: a kernel with some of the function's parameters given.
 pub struct Named {
     pub docs: Vec<syn::Attribute>,
     pub name: Ident,
     pub consts: Vec<(Ident, syn::LitInt)>,
     pub types: Vec<(Ident, Vec<Ident>)>,
-    pub emulate: Option<Vec<syn::LitInt>>,
 }
 
 impl Named {
@@ -65,7 +65,7 @@ enum Item {
     Types(Vec<(Ident, Vec<Ident>)>),
     Tune(Tune),
     Grid(Span, Vec<syn::Expr>),
-    Emulate(Vec<syn::LitInt>),
+    EmulateAll,
     Early(Vec<Ident>),
 }
 
@@ -107,14 +107,12 @@ fn bracketed_list<T: Parse>(input: ParseStream) -> syn::Result<Vec<T>> {
 
 /// What is in the parentheses of `kernel(..)`.
 fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
-    let mut out = Named { docs, name: input.parse()?, consts: vec![], types: vec![], emulate: None };
+    let mut out = Named { docs, name: input.parse()?, consts: vec![], types: vec![] };
     while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
-        if out.gives(&name) || name == "emulate" && out.emulate.is_some() {
+        if out.gives(&name) {
             return Err(syn::Error::new(name.span(), format!("`{name}` is given twice")));
-        } else if name == "emulate" {
-            out.emulate = Some(bracketed_list(input)?);
         } else if input.peek(syn::LitInt) {
             out.consts.push((name, input.parse()?));
         } else if input.peek(syn::token::Bracket) {
@@ -156,7 +154,14 @@ impl Parse for Item {
             }
             "emulate" => {
                 input.parse::<Token![=]>()?;
-                Ok(Item::Emulate(bracketed_list(input)?))
+                let at = input.span();
+                match input.call(Ident::parse_any) {
+                    Ok(which) if which == "all" => Ok(Item::EmulateAll),
+                    _ => Err(syn::Error::new(
+                        at,
+                        "emulate takes `all`: without it configurations are chosen that have every feature of the kernel's code",
+                    )),
+                }
             }
             "early" => {
                 input.parse::<Token![=]>()?;
@@ -165,7 +170,7 @@ impl Parse for Item {
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], emulate = [..] and early = [..]"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], emulate = all and early = [..]"
                 ),
             )),
         }
@@ -196,7 +201,7 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
         names.iter().filter(|n| !kernels.first().is_some_and(|k| k.gives(n))).cloned().collect()
     };
     let (types, consts) = (&left(types)[..], &left(consts)[..]);
-    let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate: None, early: None };
+    let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate_all: false, early: None };
     for item in items {
         match item {
             Item::Kernel(_) => unreachable!("kernels are set apart"),
@@ -223,7 +228,7 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
                 out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
             }
             Item::Early(list) => out.early = Some(list),
-            Item::Emulate(list) => out.emulate = Some(list),
+            Item::EmulateAll => out.emulate_all = true,
         }
     }
     if let Some(t) = types.iter().find(|t| !out.types.iter().any(|p| p.name == **t)) {
@@ -320,22 +325,6 @@ impl Attr {
         }
         Ok(out)
     }
-}
-
-/// Which of a kernel's configurations are emulated by default.
-pub fn emulated(list: &[syn::LitInt], kernel: &Ident, configs: &[Config], d: &Diagnostics) -> Result<Vec<usize>> {
-    let index = |i: &syn::LitInt| match i.base10_parse() {
-        Ok(n) if n < configs.len() => Ok(n),
-        Ok(_) => Err(d.error(
-            i.span(),
-            format!(
-                "`{kernel}` has {} configurations: emulate takes their indices from 0, in the order of the tune(..)",
-                configs.len()
-            ),
-        )),
-        Err(e) => Err(d.syn(e)),
-    };
-    list.iter().map(index).collect()
 }
 
 /// The product of the lists.

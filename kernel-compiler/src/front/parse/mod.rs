@@ -70,7 +70,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
     let named = match std::mem::take(&mut attr.kernels) {
         none if none.is_empty() => {
-            vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![], emulate: None }]
+            vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![] }]
         }
         some => some,
     };
@@ -105,12 +105,6 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             }
         }
         let configs = attr.configs(&k.name, d)?;
-        let emulate = k
-            .emulate
-            .as_ref()
-            .or(attr.emulate.as_ref())
-            .map(|list| attr::emulated(list, &k.name, &configs, d))
-            .transpose()?;
         let mut item = item.clone();
         if !k.docs.is_empty() {
             // A paragraph of its own.
@@ -125,7 +119,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             type_params,
             configs,
             grid: attr.grid.clone(),
-            emulate,
+            emulate_all: attr.emulate_all,
             early: attr.early.clone(),
             body: body.clone(),
             scope: Rc::new(scope),

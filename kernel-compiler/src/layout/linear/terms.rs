@@ -12,17 +12,6 @@ impl Term {
     pub fn eval(&self, x: u32) -> u32 {
         ((x >> self.shift) & self.mask) * self.factor
     }
-
-    /// As Rust, of a `u32` expression `x`.
-    pub fn rust(&self, x: &str) -> String {
-        let shifted = if self.shift == 0 { x.to_string() } else { format!("({x} >> {})", self.shift) };
-        let masked = format!("({shifted} & {})", self.mask);
-        match self.factor {
-            1 => masked,
-            f if f.is_power_of_two() => format!("({masked} << {})", f.trailing_zeros()),
-            f => format!("({masked} * {f})"),
-        }
-    }
 }
 
 /// The linear function with these bases (bit `i` of the input adds `bases[i]`, by xor) in few terms: bits that move

@@ -9,7 +9,7 @@ use tile_language_tests::view;
 
 /// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`, `and` and
 /// a loop of compare-and-swap; 4 a place for each of 64 elements.
-#[tile_kernel(tune(OP = [0, 1, 2, 3, 4], RELAXED = [0, 1], warps = [2]), grid = [4], emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])]
+#[tile_kernel(tune(OP = [0, 1, 2, 3, 4], RELAXED = [0, 1], warps = [2]), grid = [4], emulate = all)]
 fn announced<const OP: usize, const RELAXED: usize>(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
     let (p, i) = (program_id(0), arange(64));
     let bit = 1u32 << p.to::<u32>();

@@ -3,7 +3,7 @@
 use kernel_macros::tile_kernel;
 use tile_host::{Error, Runtime};
 
-#[tile_kernel(tune(BLOCK = [32, 64], warps = [1, 2]), grid = [1], emulate = [0, 1, 2, 3])]
+#[tile_kernel(tune(BLOCK = [32, 64], warps = [1, 2]), grid = [1], emulate = all)]
 fn checked<const BLOCK: usize>(x: &[i32], y: &mut [i32]) {
     static_assert!(BLOCK % 32 == 0, "whole warps");
     static_assert!(BLOCK <= 64);

@@ -12,7 +12,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [32], BN = [32], BK = [32], warps = [4], stages = [1, 2, 3, 4], arch = [80]),
     tune(BM = [16], BN = [8], BK = [16], warps = [4], arch = [80]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
-    emulate = [0, 1, 2, 3, 4],
+    emulate = all,
 )]
 fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: &[T],
@@ -39,7 +39,7 @@ fn indexed<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     types(T = [f16, f32]),
     tune(BM = [32], BN = [16], BK = [32], warps = [2], stages = [2, 3], arch = [80]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: &[T],
@@ -67,7 +67,7 @@ fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 
 /// Rows of A in an order that is loaded; a batch's tile; two products of one tile, one of them now and then, one of them with an
 /// operand that is computed.
-#[tile_kernel(tune(BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]), grid = [cdiv(m, BM), cdiv(n, BN)], emulate = [0])]
+#[tile_kernel(tune(BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]), grid = [cdiv(m, BM), cdiv(n, BN)])]
 fn several<const BM: usize, const BN: usize, const BK: usize>(
     order: &[u32],
     a: &[f16],
@@ -100,7 +100,7 @@ fn several<const BM: usize, const BN: usize, const BK: usize>(
     tune(P = [0, 1, 2], BM = [32], BN = [32], BK = [16], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
     tune(P = [0], BM = [64], BN = [128], BK = [16], TA = [0, 1], TB = [0, 1], warps = [8], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+    emulate = all,
 )]
 fn crossed<
     T: Float,
@@ -135,7 +135,7 @@ fn crossed<
 #[tile_kernel(
     tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3],
+    emulate = all,
 )]
 fn crossed_bytes<const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<i8, 2>,

@@ -11,7 +11,7 @@ use tile_language_tests::matrix::values;
     tune(B = [2], BM = [16], BN = [32], BK = [16], TA = [0, 1], TB = [0], warps = [4], arch = [80]),
     tune(B = [8], BM = [16], BN = [8], BK = [16], TA = [1], TB = [1], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    emulate = all,
 )]
 fn halves<
     T: Float,
@@ -46,7 +46,7 @@ fn halves<
     tune(P = [0], B = [16], BM = [2], BN = [4], BK = [4], TA = [0], TB = [0], warps = [1, 2], arch = [80]),
     tune(P = [1], B = [4], BM = [16], BN = [16], BK = [8], TA = [1], TB = [0], warps = [8], arch = [80]),
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    emulate = all,
 )]
 fn singles<
     T: Float,
@@ -83,7 +83,7 @@ fn singles<
     types(T = [i8]),
     tune(B = [1, 4], BM = [16], BN = [16], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7],
+    emulate = all,
 )]
 fn bytes<
     T: Int,
@@ -113,7 +113,7 @@ fn bytes<
     types(T = [f8e4m3, f8e5m2]),
     tune(B = [4], BM = [16], BN = [16], BK = [32], TB = [0, 1], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
     a: View<T, 3>,
@@ -137,7 +137,7 @@ fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: 
     tune(B = [2, 4], M = [16], N = [32], warps = [4, 8], arch = [80]),
     tune(B = [8], M = [32], N = [16], warps = [2], arch = [80]),
     grid = [cdiv(batch, B)],
-    emulate = [0, 1, 2, 3, 4],
+    emulate = all,
 )]
 fn chained<T: Float, const B: usize, const M: usize, const N: usize>(
     q: &[T],

@@ -8,7 +8,7 @@ use tile_language_tests::matrix::Matrix;
 use tile_language_tests::{view, view_mut};
 
 /// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
-#[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = [0, 1, 2, 3, 4, 5, 6, 7])]
+#[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = all)]
 fn left_out<const B: usize, const K: usize>(
     a: View<f16, 2>,
     x: View<f16, 2>,
@@ -64,7 +64,7 @@ fn products_that_are_left_out() {
     tune(B = [64], K = [32], warps = [8], stages = [2], arch = [90]),
     tune(B = [32], K = [32], warps = [4], arch = [80]),
     grid = [1],
-    emulate = [0, 1, 2],
+    emulate = all,
 )]
 fn either<const B: usize, const K: usize>(
     a: View<f16, 2>,

@@ -15,7 +15,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [32], BN = [32], BK = [32], TA = [0], TB = [0], warps = [4], arch = [80]),
     tune(BM = [128], BN = [96, 192], BK = [64], TA = [0], TB = [0, 1], warps = [4], ctas = [2], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    emulate = all,
 )]
 fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<T, 2>,

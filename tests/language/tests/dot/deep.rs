@@ -15,7 +15,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [128], BN = [64], BK = [64], warps = [4], stages = [2], ctas = [2], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], warps = [4], stages = [2, 3], arch = [80]),
     grid = [1],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    emulate = all,
 )]
 fn deep<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
     for i in range(0, c.dim(0), BM) {

@@ -16,7 +16,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [32], BN = [32], BK = [32], warps = [4], arch = [80]),
     tune(BM = [128], BN = [192], BK = [64], warps = [8], stages = [2], arch = [90]),
     grid = [2],
-    emulate = [0, 1, 2, 3, 4, 5],
+    emulate = all,
 )]
 fn joined<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     a: View<T, 2>,
@@ -169,7 +169,7 @@ fn narrow_tiles_joined_with_products() {
     tune(BM = [16], BN = [64], BK = [64], warps = [4], arch = [90]),
     tune(BM = [16], BN = [64], BK = [32], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(1), BN)],
-    emulate = [0, 1],
+    emulate = all,
 )]
 fn turned<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
     let j = program_id(0) * BN;

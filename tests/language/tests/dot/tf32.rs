@@ -13,7 +13,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [128], BN = [64], BK = [64], WAY = [2], warps = [8], stages = [2], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], WAY = [0, 1, 2], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
-    emulate = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    emulate = all,
 )]
 fn rounded<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     a: View<f32, 2>,

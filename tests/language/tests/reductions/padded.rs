@@ -9,7 +9,7 @@ use tile_language_tests::everywhere::{Number, everywhere, same};
 const M: usize = 12;
 const N: usize = 24;
 
-#[tile_kernel(types(T = [f32, f16, i8, i64]), tune(warps = [1, 4]), grid = [1], emulate = [0, 1])]
+#[tile_kernel(types(T = [f32, f16, i8, i64]), tune(warps = [1, 4]), grid = [1], emulate = all)]
 fn padded<T: Num>(
     x: View<T, 2>,
     down: &mut [T],

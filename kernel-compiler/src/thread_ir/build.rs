@@ -1,0 +1,301 @@
+//! How codegen writes nodes: `(x + 1) * Name::Tid`, `Expr::from(table).element(i)`, `call!(Device::Pair; [dtype]; low,
+//! high)`, `Stmt::define(name, ty, value)`. Where an operand needs parentheses the printer sets them; a
+//! [group](super::expr::Expr::Group) is for those that no operator needs.
+
+use super::expr::{BinaryOp, Body, Closure, Expr, Generic, Literal, Method, Stmt, Ty};
+use super::name::{Local, Name};
+use crate::dtype::DType;
+use crate::ir::Value;
+
+/// `call!(function; [generics]; arguments)`.
+macro_rules! call {
+    ($function:expr; [$($generic:expr),* $(,)?]; $($arg:expr),* $(,)?) => {
+        $crate::thread_ir::Expr::Call($crate::thread_ir::Call {
+            function: $function.into(),
+            generics: vec![$($crate::thread_ir::Generic::from($generic)),*],
+            args: vec![$($crate::thread_ir::Expr::from($arg)),*],
+        })
+    };
+    ($function:expr; $($arg:expr),* $(,)?) => { $crate::thread_ir::call!($function; []; $($arg),*) };
+}
+pub(crate) use call;
+
+/// `|params| body`.
+pub(crate) fn closure<const N: usize>(params: [impl Into<Name>; N], body: impl Into<Expr>) -> Expr {
+    Expr::Closure(Closure { params: params.map(Into::into).to_vec(), ty: None, body: Box::new(body.into()) })
+}
+
+impl Body {
+    pub fn of(value: impl Into<Expr>) -> Body {
+        Body { stmts: vec![], value: Box::new(value.into()) }
+    }
+
+    pub fn after(stmts: Vec<Stmt>, value: impl Into<Expr>) -> Body {
+        Body { stmts, value: Box::new(value.into()) }
+    }
+}
+
+impl Expr {
+    pub fn typed(value: impl Into<i128>, dtype: DType) -> Expr {
+        Expr::Literal(Literal::Int { value: value.into(), dtype: Some(dtype) })
+    }
+
+    pub fn zero(dtype: DType) -> Expr {
+        Expr::Literal(Literal::Zero(dtype))
+    }
+
+    pub fn group(self) -> Expr {
+        Expr::Group(Box::new(self))
+    }
+
+    pub fn cast(self, to: impl Into<Ty>) -> Expr {
+        Expr::Cast(Box::new(self), to.into())
+    }
+
+    pub fn field(self, index: usize) -> Expr {
+        Expr::Field(Box::new(self), index)
+    }
+
+    /// The element at an index.
+    pub fn element(self, index: impl Into<Expr>) -> Expr {
+        Expr::Index(Box::new(self), Box::new(index.into()))
+    }
+
+    pub fn method(self, method: Method, arg: impl Into<Expr>) -> Expr {
+        Expr::Method(method, Box::new(self), vec![arg.into()])
+    }
+
+    /// The element of a tile on the CPU.
+    pub fn at_index(self, index: impl Into<Expr>) -> Expr {
+        self.method(Method::At, index)
+    }
+
+    pub fn by_ref(self) -> Expr {
+        Expr::Ref(Box::new(self))
+    }
+
+    pub fn wrapping_add(self, other: impl Into<Expr>) -> Expr {
+        self.method(Method::WrappingAdd, other)
+    }
+
+    pub fn wrapping_mul(self, other: impl Into<Expr>) -> Expr {
+        self.method(Method::WrappingMul, other)
+    }
+
+    pub fn binary(self, op: BinaryOp, other: impl Into<Expr>) -> Expr {
+        Expr::Binary(op, Box::new(self), Box::new(other.into()))
+    }
+
+    pub fn equals(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::Eq, other)
+    }
+
+    pub fn less(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::Lt, other)
+    }
+
+    pub fn greater(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::Gt, other)
+    }
+
+    pub fn not_less(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::Ge, other)
+    }
+
+    pub fn and_then(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::AndThen, other)
+    }
+
+    pub fn or_else(self, other: impl Into<Expr>) -> Expr {
+        self.binary(BinaryOp::OrElse, other)
+    }
+
+    pub fn when(cond: impl Into<Expr>, then: impl Into<Expr>, other: impl Into<Expr>) -> Expr {
+        Expr::If { cond: Box::new(cond.into()), then: Body::of(then), other: Some(Body::of(other)) }
+    }
+}
+
+impl std::ops::Not for Expr {
+    type Output = Expr;
+
+    fn not(self) -> Expr {
+        Expr::Not(Box::new(self))
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident $method:ident $op:ident),* $(,)?) => { $(
+        impl<T: Into<Expr>> std::ops::$operator<T> for Expr {
+            type Output = Expr;
+
+            fn $method(self, other: T) -> Expr {
+                self.binary(BinaryOp::$op, other)
+            }
+        }
+
+        impl<T: Into<Expr>> std::ops::$operator<T> for Name {
+            type Output = Expr;
+
+            fn $method(self, other: T) -> Expr {
+                Expr::Name(self).binary(BinaryOp::$op, other)
+            }
+        }
+
+        impl<T: Into<Expr>> std::ops::$operator<T> for Local {
+            type Output = Expr;
+
+            fn $method(self, other: T) -> Expr {
+                Expr::from(self).binary(BinaryOp::$op, other)
+            }
+        }
+    )* };
+}
+
+operators! {
+    Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, Shl shl Shl, Shr shr Shr,
+    BitAnd bitand And, BitXor bitxor Xor, BitOr bitor Or,
+}
+
+impl From<Name> for Expr {
+    fn from(n: Name) -> Expr {
+        Expr::Name(n)
+    }
+}
+
+impl From<Local> for Name {
+    fn from(l: Local) -> Name {
+        Name::Local(l)
+    }
+}
+
+impl From<Local> for Expr {
+    fn from(l: Local) -> Expr {
+        Expr::Name(Name::Local(l))
+    }
+}
+
+impl From<Value> for Name {
+    fn from(v: Value) -> Name {
+        Name::Value(v)
+    }
+}
+
+impl From<Value> for Expr {
+    fn from(v: Value) -> Expr {
+        Expr::Name(Name::Value(v))
+    }
+}
+
+impl From<&Expr> for Expr {
+    fn from(e: &Expr) -> Expr {
+        e.clone()
+    }
+}
+
+impl From<bool> for Expr {
+    fn from(b: bool) -> Expr {
+        Expr::Literal(Literal::Bool(b))
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => { $(
+        impl From<$t> for Expr {
+            fn from(n: $t) -> Expr {
+                Expr::Literal(Literal::Int { value: n as i128, dtype: None })
+            }
+        }
+    )* };
+}
+
+numbers! { i32 u32 i64 i128 usize }
+
+impl From<Closure> for Expr {
+    fn from(c: Closure) -> Expr {
+        Expr::Closure(c)
+    }
+}
+
+impl From<Body> for Expr {
+    fn from(b: Body) -> Expr {
+        Expr::Block(b)
+    }
+}
+
+impl From<DType> for Generic {
+    fn from(t: DType) -> Generic {
+        Generic::Type(Ty::Scalar(t))
+    }
+}
+
+impl From<Ty> for Generic {
+    fn from(t: Ty) -> Generic {
+        Generic::Type(t)
+    }
+}
+
+impl From<&Ty> for Generic {
+    fn from(t: &Ty) -> Generic {
+        Generic::Type(t.clone())
+    }
+}
+
+impl From<usize> for Generic {
+    fn from(n: usize) -> Generic {
+        Generic::Number(n)
+    }
+}
+
+impl From<u32> for Generic {
+    fn from(n: u32) -> Generic {
+        Generic::Number(n as usize)
+    }
+}
+
+impl From<bool> for Generic {
+    fn from(b: bool) -> Generic {
+        Generic::Flag(b)
+    }
+}
+
+impl Ty {
+    pub const U32: Ty = Ty::Scalar(DType::U32);
+    pub const U64: Ty = Ty::Scalar(DType::U64);
+
+    pub fn array(of: impl Into<Ty>, len: usize) -> Ty {
+        Ty::Array(Box::new(of.into()), len)
+    }
+}
+
+impl From<DType> for Ty {
+    fn from(t: DType) -> Ty {
+        Ty::Scalar(t)
+    }
+}
+
+impl Stmt {
+    /// `let name: ty = value;`
+    pub fn define(name: impl Into<Name>, ty: Ty, value: impl Into<Expr>) -> Stmt {
+        Stmt::Let { name: name.into(), mutable: false, ty: Some(ty), value: Some(value.into()) }
+    }
+
+    /// The same, of the type that the value has.
+    pub fn bind(name: impl Into<Name>, value: impl Into<Expr>) -> Stmt {
+        Stmt::Let { name: name.into(), mutable: false, ty: None, value: Some(value.into()) }
+    }
+
+    /// `let mut name: ty;`, with a value or without.
+    pub fn variable(name: impl Into<Name>, ty: Option<Ty>, value: Option<Expr>) -> Stmt {
+        Stmt::Let { name: name.into(), mutable: true, ty, value }
+    }
+
+    pub fn assign(name: impl Into<Name>, value: impl Into<Expr>) -> Stmt {
+        Stmt::Assign(name.into(), value.into())
+    }
+}
+
+impl From<Expr> for Stmt {
+    fn from(e: Expr) -> Stmt {
+        Stmt::Expr(e)
+    }
+}

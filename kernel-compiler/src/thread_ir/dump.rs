@@ -1,0 +1,108 @@
+//! A lowered program for readers: a statement a line, behind it what its calls do.
+
+use super::expr::{Expr, Stmt};
+use super::function::{Counted, Effect};
+use super::node::{Lowered, Node};
+use std::fmt::{self, Write};
+
+/// The program, with what it takes of the machine.
+pub fn dump(l: &Lowered) -> String {
+    let mut out = String::new();
+    program(l, &mut out).expect("a string takes all");
+    out
+}
+
+fn program(l: &Lowered, out: &mut String) -> fmt::Result {
+    let Lowered { threads, shared_bytes, exchange_bytes, staging, maps, .. } = l;
+    writeln!(out, "threads {threads}, tensor maps {}", maps.len())?;
+    writeln!(out, "shared bytes {shared_bytes}: {exchange_bytes} for exchanges, {staging} for stores by tensor maps")?;
+    for c in l.consts.iter().flatten() {
+        writeln!(out, "{c}")?;
+    }
+    l.prologue.iter().try_for_each(|s| stmt(s, 0, out))?;
+    nodes(&l.body, 0, out)
+}
+
+fn nodes(body: &[Node], depth: usize, out: &mut String) -> fmt::Result {
+    body.iter().try_for_each(|n| node(n, depth, out))
+}
+
+fn node(n: &Node, depth: usize, out: &mut String) -> fmt::Result {
+    let pad = "    ".repeat(depth);
+    match n {
+        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().try_for_each(|s| stmt(s, depth, out)),
+        Node::Exchange { bytes, store, load, .. } => {
+            writeln!(out, "{pad}exchange of {bytes} bytes: store")?;
+            store.iter().try_for_each(|s| stmt(s, depth + 1, out))?;
+            writeln!(out, "{pad}load")?;
+            load.iter().try_for_each(|s| stmt(s, depth + 1, out))
+        }
+        Node::Barrier { .. } => writeln!(out, "{pad}barrier  // {}", effect(Effect::Barrier(Counted::Block))),
+        Node::If { cond, then, other } => {
+            writeln!(out, "{pad}if {cond} {{")?;
+            nodes(then, depth + 1, out)?;
+            if !other.is_empty() {
+                writeln!(out, "{pad}}} else {{")?;
+                nodes(other, depth + 1, out)?;
+            }
+            writeln!(out, "{pad}}}")
+        }
+        Node::Loop { body } | Node::Block { body } => {
+            writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
+            nodes(body, depth + 1, out)?;
+            writeln!(out, "{pad}}}")
+        }
+        Node::Break => writeln!(out, "{pad}break"),
+        Node::Continue => writeln!(out, "{pad}continue"),
+        Node::Return => writeln!(out, "{pad}return"),
+    }
+}
+
+fn stmt(s: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
+    if matches!(s, Stmt::Empty) {
+        return Ok(());
+    }
+    let mut effects: Vec<&str> = vec![];
+    s.walk(&mut |e| {
+        if let Expr::Call(c) = e {
+            let does = effect(c.effect());
+            if !does.is_empty() && !effects.contains(&does) {
+                effects.push(does);
+            }
+        }
+    });
+    write!(out, "{}{s}", "    ".repeat(depth))?;
+    if !effects.is_empty() {
+        write!(out, "  // {}", effects.join(", "))?;
+    }
+    writeln!(out)
+}
+
+fn effect(e: Effect) -> &'static str {
+    match e {
+        Effect::None => "",
+        Effect::GlobalRead => "global read",
+        Effect::GlobalWrite => "global write",
+        Effect::GlobalUpdate => "global update",
+        Effect::SharedRead => "shared read",
+        Effect::SharedWrite => "shared write",
+        Effect::CopyAhead => "copy ahead",
+        Effect::CopyWait => "wait for copies",
+        Effect::Warp => "warp",
+        Effect::Barrier(Counted::Block) => "barrier of all threads",
+        Effect::Barrier(Counted::Cluster) => "barrier of the cluster",
+        Effect::Barrier(Counted::Named) => "barrier of some threads",
+        Effect::MbarrierInit => "mbarrier init",
+        Effect::MbarrierExpect => "mbarrier expect",
+        Effect::MbarrierArrive => "mbarrier arrive",
+        Effect::MbarrierWait => "mbarrier wait",
+        Effect::Wgmma => "wgmma",
+        Effect::WgmmaWait => "wait for wgmma",
+        Effect::TmaLoad => "TMA load",
+        Effect::TmaStore => "TMA store",
+        Effect::TmaWait => "wait for TMA stores",
+        Effect::Fence => "fence",
+        Effect::Message => "message",
+        Effect::Control => "control",
+    }
+}

@@ -1,0 +1,204 @@
+//! Types, expressions and statements.
+
+use super::function::{Effect, Function};
+use super::name::Name;
+use crate::dtype::DType;
+use crate::ir::{Atomic, Precision};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ty {
+    Scalar(DType),
+    /// What tables of register numbers hold.
+    Usize,
+    Array(Box<Ty>, usize),
+    Tuple(Vec<Ty>),
+    /// On the CPU: a whole tile.
+    Tile(DType),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Expr {
+    Name(Name),
+    Literal(Literal),
+    /// The number of the register, in an expression for any register of a tile.
+    Register,
+    /// Where the buffer of an exchange begins.
+    Exchange(Exchange),
+    Not(Box<Expr>),
+    /// `&x`.
+    Ref(Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Cast(Box<Expr>, Ty),
+    Index(Box<Expr>, Box<Expr>),
+    Field(Box<Expr>, usize),
+    Method(Method, Box<Expr>, Vec<Expr>),
+    Call(Call),
+    Closure(Closure),
+    /// A closure that is called where it stands.
+    Apply(Closure, Vec<Expr>),
+    If {
+        cond: Box<Expr>,
+        then: Body,
+        other: Option<Body>,
+    },
+    Block(Body),
+    Group(Box<Expr>),
+    Tuple(Vec<Expr>),
+    Array(Vec<Expr>),
+    /// How a product follows the one before it.
+    Chain {
+        first: bool,
+        last: bool,
+        wait: bool,
+    },
+    /// How an operand of `wgmma` lies in shared memory.
+    Matrix {
+        leading: usize,
+        stride: usize,
+        swizzle: usize,
+    },
+}
+
+/// The shared memory of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Exchange {
+    /// Before [`schedule`](crate::codegen::barriers::schedule) gives it a place.
+    Unplaced,
+    Placed {
+        offset: usize,
+        bytes: usize,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Literal {
+    Int {
+        value: i128,
+        /// Its suffix.
+        dtype: Option<DType>,
+    },
+    /// An integer that another configuration of the kernel may have another value of, on the CPU. Without a type it is
+    /// a `usize`.
+    Configured {
+        value: i128,
+        dtype: Option<DType>,
+    },
+    Float {
+        bits: u64,
+        dtype: DType,
+    },
+    Bool(bool),
+    /// The zero of a type.
+    Zero(DType),
+    /// `u32::MAX`.
+    MaxU32,
+    /// A message, for the device as a C string.
+    CText(String),
+    Text(String),
+    Precision(Precision),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Shl,
+    Shr,
+    And,
+    Xor,
+    Or,
+    Eq,
+    Lt,
+    Gt,
+    Ge,
+    /// `&&` and `||`: what is right of them is skipped where it can be.
+    AndThen,
+    OrElse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    WrappingAdd,
+    WrappingSub,
+    WrappingMul,
+    SaturatingAdd,
+    SaturatingMul,
+    /// The element of a tile.
+    At,
+    Clone,
+    /// Whether all elements of a tile are true.
+    AllTrue,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    pub function: Function,
+    pub generics: Vec<Generic>,
+    pub args: Vec<Expr>,
+}
+
+impl Call {
+    /// What the call does: of an atomic, which loads, stores or updates, what its operation does.
+    pub fn effect(&self) -> Effect {
+        let Function::Device(device) = self.function else { return Effect::None };
+        match (device.effect(), self.generics.get(2)) {
+            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::GlobalRead,
+            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::GlobalWrite,
+            (effect, _) => effect,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Generic {
+    Type(Ty),
+    Number(usize),
+    Flag(bool),
+    Expr(Expr),
+    /// `_`.
+    Inferred,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Closure {
+    pub params: Vec<Name>,
+    /// The type of the parameters and of the result, if it is said.
+    pub ty: Option<Ty>,
+    pub body: Box<Expr>,
+}
+
+/// Statements, and the value that they lead to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Body {
+    pub stmts: Vec<Stmt>,
+    pub value: Box<Expr>,
+}
+
+/// A statement without control flow of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Stmt {
+    Let {
+        name: Name,
+        mutable: bool,
+        ty: Option<Ty>,
+        value: Option<Expr>,
+    },
+    LetPair([Name; 2], Box<[Expr; 2]>),
+    Assign(Name, Expr),
+    /// `x += 1`.
+    Update(BinaryOp, Name, Expr),
+    Expr(Expr),
+    If {
+        cond: Expr,
+        then: Vec<Stmt>,
+    },
+    While {
+        cond: Expr,
+        body: Vec<Stmt>,
+    },
+    /// Nothing, in its place among the statements of a line.
+    Empty,
+}

@@ -1,0 +1,206 @@
+//! The functions that thread-level code calls, and what each does beside giving a value: the one table that features,
+//! the verifier and the order of accesses read.
+
+use crate::ir::{Binary, Unary};
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It gives a value.
+    None,
+    GlobalRead,
+    GlobalWrite,
+    GlobalUpdate,
+    SharedRead,
+    SharedWrite,
+    /// Global to shared memory, by a copy that the thread waits for later.
+    CopyAhead,
+    CopyWait,
+    /// The lanes of a warp take part together.
+    Warp,
+    Barrier(Counted),
+    MbarrierInit,
+    MbarrierExpect,
+    MbarrierArrive,
+    MbarrierWait,
+    /// Tensor cores begin products that the thread waits for later.
+    Wgmma,
+    WgmmaWait,
+    TmaLoad,
+    TmaStore,
+    TmaWait,
+    /// Order between accesses of a thread and copies or tensor cores.
+    Fence,
+    /// It speaks to the host.
+    Message,
+    /// Of the thread itself: registers, launches.
+    Control,
+}
+
+/// The threads that a barrier counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    Block,
+    /// Those of all blocks of the cluster.
+    Cluster,
+    /// As many as the second argument says.
+    Named,
+}
+
+macro_rules! device_functions {
+    ($($function:ident $name:literal $effect:expr;)*) => {
+        /// A function of `kernel_core::device`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Device { $($function),* }
+
+        impl Device {
+            pub const ALL: &[Device] = &[$(Device::$function),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Device::$function => $name),* }
+            }
+
+            pub fn effect(self) -> Effect {
+                match self { $(Device::$function => $effect),* }
+            }
+        }
+    };
+}
+
+device_functions! {
+    All "all" Effect::None;
+    Assert "assert" Effect::Message;
+    Atomic "atomic" Effect::GlobalUpdate;
+    AtomicCas "atomic_cas" Effect::GlobalUpdate;
+    Barrier "barrier" Effect::Barrier(Counted::Block);
+    Batch "batch" Effect::None;
+    CastEach "cast_each" Effect::None;
+    ClusterId "cluster_id" Effect::None;
+    ClusterRank "cluster_rank" Effect::None;
+    ClusterSync "cluster_sync" Effect::Barrier(Counted::Cluster);
+    CopyAhead "copy_ahead" Effect::CopyAhead;
+    CopyBox "copy_box" Effect::TmaLoad;
+    CopyBoxTo "copy_box_to" Effect::TmaLoad;
+    CpAsyncCommit "cp_async_commit" Effect::CopyAhead;
+    CpAsyncWait "cp_async_wait" Effect::CopyWait;
+    Each "each" Effect::None;
+    FmaTile "fma_tile" Effect::None;
+    Fold "fold" Effect::None;
+    GridDependencyWait "grid_dependency_wait" Effect::Control;
+    GroupBarrier "group_barrier" Effect::Barrier(Counted::Named);
+    Ldmatrix "ldmatrix" Effect::SharedRead;
+    Limit "limit" Effect::None;
+    Load "load" Effect::GlobalRead;
+    MbarrierArrive "mbarrier_arrive" Effect::MbarrierArrive;
+    MbarrierArriveAt "mbarrier_arrive_at" Effect::MbarrierArrive;
+    MbarrierExpect "mbarrier_expect" Effect::MbarrierExpect;
+    MbarrierInit "mbarrier_init" Effect::MbarrierInit;
+    MbarrierWait "mbarrier_wait" Effect::MbarrierWait;
+    MbarriersReady "mbarriers_ready" Effect::Fence;
+    MmaTile "mma_tile" Effect::Warp;
+    NumClusters "num_clusters" Effect::None;
+    NumPrograms "num_programs" Effect::None;
+    OfPair "of_pair" Effect::None;
+    Opaque "opaque" Effect::None;
+    OpaqueWord "opaque_word" Effect::None;
+    Pair "pair" Effect::None;
+    Pick "pick" Effect::None;
+    PrefetchMap "prefetch_map" Effect::Control;
+    Print "print" Effect::Message;
+    ProgramId "program_id" Effect::None;
+    ProxyFence "proxy_fence" Effect::Fence;
+    SetRegisters "set_registers" Effect::Control;
+    SharedLoad "shared_load" Effect::SharedRead;
+    SharedStore "shared_store" Effect::SharedWrite;
+    Shuffle "shuffle" Effect::Warp;
+    ShuffleXor "shuffle_xor" Effect::Warp;
+    Stmatrix "stmatrix" Effect::SharedWrite;
+    Store "store" Effect::GlobalWrite;
+    StoreBox "store_box" Effect::TmaStore;
+    TmaStoreWait "tma_store_wait" Effect::TmaWait;
+    TmaStoreWaitRead "tma_store_wait_read" Effect::TmaWait;
+    Unset "unset" Effect::None;
+    Wgmma "wgmma" Effect::Wgmma;
+    WgmmaRa "wgmma_ra" Effect::Wgmma;
+    WgmmaDone "wgmma_done" Effect::WgmmaWait;
+    WgmmaWaitPrevious "wgmma_wait_previous" Effect::WgmmaWait;
+    Words "words" Effect::None;
+}
+
+macro_rules! cpu_functions {
+    ($($function:ident $name:literal;)*) => {
+        /// A function of `kernel_core::cpu`, on whole tiles.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Cpu { $($function),* }
+
+        impl Cpu {
+            pub fn name(self) -> &'static str {
+                match self { $(Cpu::$function => $name),* }
+            }
+        }
+    };
+}
+
+cpu_functions! {
+    ArgReduce "arg_reduce";
+    ArgReduceAll "arg_reduce_all";
+    Assert "assert";
+    Atomic "atomic";
+    AtomicCas "atomic_cas";
+    Broadcast "broadcast";
+    Dot "dot";
+    Each "each";
+    Load "load";
+    LoadClipped "load_clipped";
+    Permute "permute";
+    Print "print";
+    Reduce "reduce";
+    ReduceAll "reduce_all";
+    Reshape "reshape";
+    ScalarTile "Tile::scalar";
+    Store "store";
+    StoreClipped "store_clipped";
+}
+
+/// A function that code calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    Device(Device),
+    Cpu(Cpu),
+    /// Of `kernel_core::scalar`.
+    Unary(Unary),
+    Binary(Binary),
+    Fma,
+    Select,
+    Cast,
+    Bitcast,
+    /// The least and the greatest number of a type.
+    Lowest,
+    Highest,
+    /// A scalar type's value in an argument word.
+    FromBits64(crate::dtype::DType),
+}
+
+impl From<Device> for Function {
+    fn from(f: Device) -> Self {
+        Function::Device(f)
+    }
+}
+
+impl From<Cpu> for Function {
+    fn from(f: Cpu) -> Self {
+        Function::Cpu(f)
+    }
+}
+
+impl From<Unary> for Function {
+    fn from(f: Unary) -> Self {
+        Function::Unary(f)
+    }
+}
+
+impl From<Binary> for Function {
+    fn from(f: Binary) -> Self {
+        Function::Binary(f)
+    }
+}

@@ -1,0 +1,144 @@
+//! Steps of a thread, and the program that they make.
+
+use super::expr::{Expr, Stmt, Ty};
+use super::function::Effect;
+use super::name::Name;
+use crate::ir::Guard;
+use crate::plan::warp_specialized::TensorMap;
+
+/// A step of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// Statements of one line.
+    Line(Vec<Stmt>),
+    /// An access to global memory, for the barriers that keep a program's accesses to one parameter in order.
+    Access {
+        stmts: Vec<Stmt>,
+        access: Access,
+    },
+    /// Threads exchange data: all run `store`, all wait, all run `load`. [`Expr::Exchange`] is the buffer's offset.
+    Exchange {
+        bytes: usize,
+        store: Vec<Stmt>,
+        load: Vec<Stmt>,
+        site: u32,
+    },
+    Barrier {
+        site: u32,
+    },
+    If {
+        cond: Expr,
+        then: Vec<Node>,
+        other: Vec<Node>,
+    },
+    Loop {
+        body: Vec<Node>,
+    },
+    /// Names of its own.
+    Block {
+        body: Vec<Node>,
+    },
+    Break,
+    Continue,
+    Return,
+}
+
+impl Node {
+    /// An access to a parameter; what it does is what the call in it does.
+    pub fn access(stmts: Vec<Stmt>, param: usize, key: (u32, u64), site: u32) -> Node {
+        let mut act = None;
+        stmts.iter().for_each(|s| {
+            s.walk(&mut |e| {
+                if let Expr::Call(c) = e {
+                    act = act.or(AccessKind::of(c.effect()));
+                }
+            })
+        });
+        let act = act.expect("a call that reaches global memory");
+        Node::Access { stmts, access: Access { param, act, key, site } }
+    }
+
+    /// The loop's end, under a condition.
+    pub fn break_if(cond: Expr) -> Node {
+        Node::If { cond, then: vec![Node::Break], other: vec![] }
+    }
+}
+
+impl From<Stmt> for Node {
+    fn from(s: Stmt) -> Node {
+        Node::Line(vec![s])
+    }
+}
+
+impl From<Expr> for Node {
+    fn from(e: Expr) -> Node {
+        Node::Line(vec![Stmt::Expr(e)])
+    }
+}
+
+/// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so
+/// at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessKind {
+    Read,
+    Write,
+    /// An atomic that reads and writes.
+    Update,
+}
+
+impl AccessKind {
+    fn of(effect: Effect) -> Option<AccessKind> {
+        match effect {
+            Effect::GlobalRead => Some(AccessKind::Read),
+            Effect::GlobalWrite => Some(AccessKind::Write),
+            Effect::GlobalUpdate => Some(AccessKind::Update),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    pub param: usize,
+    pub act: AccessKind,
+    /// Accesses with equal keys reach the same element from the same thread.
+    pub key: (u32, u64),
+    pub site: u32,
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Const {
+    pub name: Name,
+    pub value: ConstValue,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConstValue {
+    /// A `u32`.
+    Word(usize),
+    /// Numbers of this type.
+    Table(Ty, Vec<u64>),
+}
+
+/// A lowered instance.
+#[derive(Debug, Default)]
+pub struct Lowered {
+    /// By line.
+    pub consts: Vec<Vec<Const>>,
+    pub prologue: Vec<Stmt>,
+    pub body: Vec<Node>,
+    pub shared_bytes: usize,
+    /// Those of them, from the first on, that exchanges use.
+    pub exchange_bytes: usize,
+    pub threads: u32,
+    pub guards: Vec<Guard>,
+    /// Tensor maps, called `map0, map1, ..` in the code.
+    pub maps: Vec<TensorMap>,
+    /// Shared memory for stores by tensor maps, beside that.
+    pub staging: usize,
+    /// Whether any access is wider than one element: else the variants do not differ.
+    pub vectors: bool,
+    /// Passes that changed the function and that its calls do not show, for [`features`](crate::features).
+    pub passes: Vec<&'static str>,
+}

@@ -1,0 +1,29 @@
+//! Invariants of a lowered program.
+//!
+//! - [`names`]: a name is defined once in a block, and before its use. No expression has its register left open,
+//!   an exchange has its place. What is assigned is a variable.
+//! - [`barriers`]: all threads that a barrier counts reach it.
+//! - [`accesses`]: accesses to one parameter are in order across threads.
+//! - [`shared`]: accesses to exchange buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
+//!   to, awaited and loaded from in this order. What lies in shared memory overlaps nothing else.
+
+mod accesses;
+mod barriers;
+mod bounds;
+mod flow;
+mod names;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use super::node::Lowered;
+
+pub use names::verify_cpu;
+
+/// The first rule that a program breaks.
+pub fn verify(lowered: &Lowered) -> Result<(), String> {
+    names::verify(lowered)?;
+    barriers::verify(lowered)?;
+    accesses::verify(lowered)?;
+    shared::verify(lowered)
+}

@@ -1,0 +1,198 @@
+//! Every name is defined once in a block, before its use.
+
+use crate::thread_ir::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
+use crate::thread_ir::function::{Device, Function};
+use crate::thread_ir::name::{Name, Ring};
+use crate::thread_ir::node::{Lowered, Node};
+use std::collections::{HashMap, HashSet};
+
+pub fn verify(lowered: &Lowered) -> Checked {
+    let mut cx = Names { maps: lowered.maps.len(), ..Names::default() };
+    for c in lowered.consts.iter().flatten() {
+        if !cx.consts.insert(c.name) {
+            return Err(format!("the constant `{}` is defined twice", c.name));
+        }
+    }
+    cx.scoped(|cx| {
+        cx.stmts(&lowered.prologue)?;
+        cx.nodes(&lowered.body)
+    })
+}
+
+/// The same of a function of the CPU.
+pub fn verify_cpu(body: &[Node]) -> Checked {
+    let given = [Name::Program, Name::ProgramId, Name::Grid, Name::Words, Name::Numbers];
+    let mut cx = Names { consts: HashSet::from(given), ..Names::default() };
+    cx.scoped(|cx| cx.nodes(body))
+}
+
+#[derive(Default)]
+struct Names {
+    maps: usize,
+    /// What is defined outside of the function's body.
+    consts: HashSet<Name>,
+    /// What is defined, innermost block last, and whether it can be assigned to.
+    scopes: Vec<HashMap<Name, bool>>,
+    /// Loops around.
+    loops: usize,
+}
+
+type Checked = Result<(), String>;
+
+impl Names {
+    fn scoped(&mut self, inner: impl FnOnce(&mut Self) -> Checked) -> Checked {
+        self.scopes.push(HashMap::new());
+        let result = inner(self);
+        self.scopes.pop();
+        result
+    }
+
+    fn define(&mut self, name: Name, assignable: bool, again: bool) -> Checked {
+        if matches!(name, Name::Tid | Name::Arg(_) | Name::Map(_)) || self.consts.contains(&name) {
+            return Err(format!("`{name}` is defined, but stands for something already"));
+        }
+        let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
+        // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of
+        // its own.
+        let may_hide = matches!(name, Name::Local(_) | Name::Ring(Ring::Used | Ring::Late, _));
+        if before.is_some() && !again && !may_hide {
+            return Err(format!("`{name}` is defined twice in a block"));
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: Name) -> Option<bool> {
+        self.scopes.iter().rev().find_map(|s| s.get(&name)).copied()
+    }
+
+    fn use_of(&self, name: Name) -> Checked {
+        let known = match name {
+            Name::Tid | Name::Arg(_) => true,
+            Name::Map(i) => i < self.maps,
+            name => self.consts.contains(&name) || self.find(name).is_some(),
+        };
+        if known { Ok(()) } else { Err(format!("`{name}` is used, but not defined before")) }
+    }
+
+    fn assign(&self, name: Name) -> Checked {
+        match self.find(name) {
+            Some(true) => Ok(()),
+            Some(false) => Err(format!("`{name}` is assigned to, but is no variable")),
+            None => Err(format!("`{name}` is assigned to, but not defined before")),
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) -> Checked {
+        nodes.iter().try_for_each(|n| self.node(n))
+    }
+
+    fn node(&mut self, n: &Node) -> Checked {
+        match n {
+            Node::Line(stmts) | Node::Access { stmts, .. } => self.stmts(stmts),
+            Node::Exchange { .. } => Err("an exchange is left without its place in shared memory".into()),
+            Node::If { cond, then, other } => {
+                self.expr(cond)?;
+                self.scoped(|cx| cx.nodes(then))?;
+                self.scoped(|cx| cx.nodes(other))
+            }
+            Node::Loop { body } => {
+                self.loops += 1;
+                self.scoped(|cx| cx.nodes(body))?;
+                self.loops -= 1;
+                Ok(())
+            }
+            Node::Block { body } => self.scoped(|cx| cx.nodes(body)),
+            Node::Break | Node::Continue if self.loops == 0 => Err("a jump stands in no loop".into()),
+            Node::Break | Node::Continue | Node::Return | Node::Barrier { .. } => Ok(()),
+        }
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) -> Checked {
+        stmts.iter().try_for_each(|s| self.stmt(s))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Checked {
+        match s {
+            Stmt::Let { name, mutable, value, .. } => {
+                if let Some(e) = value {
+                    self.expr(e)?;
+                }
+                // Sums are the same name before the wait for them and after it.
+                let again = value.as_ref().is_some_and(|e| waits_for(e, *name));
+                self.define(*name, *mutable || value.is_none(), again)
+            }
+            Stmt::LetPair(names, values) => {
+                values.iter().try_for_each(|e| self.expr(e))?;
+                names.iter().try_for_each(|n| self.define(*n, false, false))
+            }
+            Stmt::Assign(name, e) | Stmt::Update(_, name, e) => {
+                self.expr(e)?;
+                self.assign(*name)
+            }
+            Stmt::Expr(e) => self.expr(e),
+            Stmt::If { cond, then: body } | Stmt::While { cond, body } => {
+                self.expr(cond)?;
+                self.scoped(|cx| cx.stmts(body))
+            }
+            Stmt::Empty => Ok(()),
+        }
+    }
+
+    fn exprs<'e>(&mut self, all: impl IntoIterator<Item = &'e Expr>) -> Checked {
+        all.into_iter().try_for_each(|e| self.expr(e))
+    }
+
+    fn expr(&mut self, e: &Expr) -> Checked {
+        match e {
+            Expr::Name(n) => self.use_of(*n),
+            Expr::Register => Err("an expression for any register is used for none".into()),
+            Expr::Exchange(Exchange::Unplaced) => Err("the buffer of an exchange has no place".into()),
+            Expr::Exchange(Exchange::Placed { .. }) | Expr::Literal(_) | Expr::Chain { .. } | Expr::Matrix { .. } => {
+                Ok(())
+            }
+            Expr::Not(e) | Expr::Ref(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => self.expr(e),
+            Expr::Binary(_, a, b) | Expr::Index(a, b) => self.exprs([&**a, &**b]),
+            Expr::Method(_, e, args) => {
+                self.expr(e)?;
+                self.exprs(args)
+            }
+            Expr::Call(c) => {
+                let generics = c.generics.iter().filter_map(|g| if let Generic::Expr(e) = g { Some(e) } else { None });
+                self.exprs(generics)?;
+                self.exprs(&c.args)
+            }
+            Expr::Closure(c) => self.closure(c),
+            Expr::Apply(c, args) => {
+                self.closure(c)?;
+                self.exprs(args)
+            }
+            Expr::If { cond, then, other } => {
+                self.expr(cond)?;
+                self.body(then)?;
+                other.iter().try_for_each(|b| self.body(b))
+            }
+            Expr::Block(b) => self.body(b),
+            Expr::Tuple(items) | Expr::Array(items) => self.exprs(items),
+        }
+    }
+
+    fn closure(&mut self, c: &Closure) -> Checked {
+        self.scoped(|cx| {
+            c.params.iter().try_for_each(|p| cx.define(*p, false, false))?;
+            cx.expr(&c.body)
+        })
+    }
+
+    fn body(&mut self, b: &Body) -> Checked {
+        self.scoped(|cx| {
+            cx.stmts(&b.stmts)?;
+            cx.expr(&b.value)
+        })
+    }
+}
+
+/// Whether a value is that of a product's sums when they are done.
+fn waits_for(e: &Expr, name: Name) -> bool {
+    let Expr::Call(Call { function: Function::Device(Device::WgmmaDone), args, .. }) = e else { return false };
+    matches!(args.first(), Some(Expr::Name(n)) if *n == name)
+}

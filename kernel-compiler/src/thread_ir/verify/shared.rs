@@ -1,0 +1,173 @@
+//! Shared memory: what lies where, and exchanges between their barriers.
+
+use super::bounds::Bounds;
+use super::flow::{Flow, State, Step};
+use crate::thread_ir::expr::{Call, Exchange, Expr, Generic, Stmt, Ty};
+use crate::thread_ir::function::Effect;
+use crate::thread_ir::name::{Name, Ring};
+use crate::thread_ir::node::{ConstValue, Lowered};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+type Checked = Result<(), String>;
+
+pub fn verify(lowered: &Lowered) -> Checked {
+    places(lowered)?;
+    let cx = Exchanges { bytes: lowered.exchange_bytes, bounds: Bounds::new(lowered) };
+    let mut visit = |step: Step, state: &mut Buffered| match step {
+        Step::Access(_) => Ok(()),
+        Step::Call(c) => buffer(c)?.map_or(Ok(()), |buffer| cx.access(c, buffer, state)),
+        Step::Stmt(s) => all_are_accesses(s),
+    };
+    Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Buffered::default()))
+}
+
+/// What the constants name is within the program's bytes, and nothing is in two places. Circular buffers that begin at
+/// the same byte are used one after another.
+fn places(lowered: &Lowered) -> Checked {
+    let words: BTreeMap<Name, usize> = lowered
+        .consts
+        .iter()
+        .flatten()
+        .filter_map(|c| if let ConstValue::Word(n) = c.value { Some((c.name, n)) } else { None })
+        .collect();
+    let of_ring = |of: Ring, i: usize| {
+        let name = Name::Ring(of, i);
+        words.get(&name).copied().ok_or(format!("the constant `{name}` is not defined"))
+    };
+    let mut all: Vec<(Option<Name>, Range<usize>)> = vec![(None, 0..lowered.exchange_bytes)];
+    for (&name, &start) in &words {
+        let bytes = match name {
+            Name::Staging => lowered.staging,
+            // How many bytes it has is not known here.
+            Name::Matrix(_) => 1,
+            Name::Ring(Ring::Start, i) => of_ring(Ring::Bytes, i)? * of_ring(Ring::Stages, i)?,
+            Name::Ring(Ring::Full | Ring::Empty, i) => 8 * of_ring(Ring::Stages, i)?,
+            _ => continue,
+        };
+        all.push((Some(name), start..start + bytes));
+    }
+    let called = |name: &Option<Name>| name.map_or("the memory of exchanges".to_string(), |n| format!("`{n}`"));
+    let is_ring = |name: &Option<Name>| matches!(name, Some(Name::Ring(Ring::Start, _)));
+    for (i, (name, range)) in all.iter().enumerate() {
+        if range.end > lowered.shared_bytes {
+            let (name, bytes) = (called(name), lowered.shared_bytes);
+            return Err(format!("{name} ends at {}, beyond {bytes} shared bytes", range.end));
+        }
+        let in_turns =
+            |(other, of): &&(Option<Name>, Range<usize>)| is_ring(name) && is_ring(other) && of.start == range.start;
+        let other = all[..i].iter().filter(|o| !in_turns(o)).find(|(_, of)| overlap(of, range));
+        if let Some((other, _)) = other {
+            return Err(format!("{} and {} overlap in shared memory", called(name), called(other)));
+        }
+    }
+    Ok(())
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// Exchange buffers, by offset and bytes.
+type Buffers = BTreeSet<(usize, usize)>;
+
+/// What threads may have done with exchange buffers on some way here.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Buffered {
+    /// Stored to and loaded from since the last barrier.
+    stored: Buffers,
+    loaded: Buffers,
+    /// What all threads have stored, on every way here, and nothing else has overwritten.
+    ready: Buffers,
+}
+
+impl State for Buffered {
+    fn barrier(&mut self) {
+        self.loaded.clear();
+        self.ready.extend(std::mem::take(&mut self.stored));
+    }
+
+    fn join(&mut self, o: &Self) {
+        self.stored.extend(&o.stored);
+        self.loaded.extend(&o.loaded);
+        self.ready.retain(|b| o.ready.contains(b));
+    }
+}
+
+struct Exchanges {
+    bytes: usize,
+    bounds: Bounds,
+}
+
+impl Exchanges {
+    fn access(&self, c: &Call, buffer: (usize, usize), state: &mut Buffered) -> Checked {
+        let bytes = |(offset, bytes): (usize, usize)| offset..offset + bytes;
+        let (range, overlaps) = (bytes(buffer), |b: &(usize, usize)| overlap(&bytes(*b), &bytes(buffer)));
+        if range.end > self.bytes {
+            return Err(format!("an exchange in bytes {range:?} is beyond the {} of all exchanges", self.bytes));
+        }
+        let last = self.last_byte(c).ok_or("an offset in an exchange's buffer has no bound")?;
+        if last >= buffer.1 as u64 {
+            return Err(format!("an exchange in bytes {range:?} reaches its byte {last}"));
+        }
+        if c.effect() == Effect::SharedWrite {
+            if state.loaded.iter().any(overlaps) {
+                return Err(format!("bytes {range:?} are stored to while other threads may still load from them"));
+            }
+            if state.stored.iter().any(|b| *b != buffer && overlaps(b)) {
+                return Err(format!("bytes {range:?} are stored to by two exchanges at once"));
+            }
+            state.ready.retain(|b| !overlaps(b));
+            state.stored.insert(buffer);
+            return Ok(());
+        }
+        if !state.ready.contains(&buffer) {
+            return Err(format!("bytes {range:?} are loaded from before all threads have stored to them"));
+        }
+        state.loaded.insert(buffer);
+        Ok(())
+    }
+}
+
+impl Exchanges {
+    /// The last byte of its buffer that an access may reach.
+    fn last_byte(&self, c: &Call) -> Option<u64> {
+        let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
+            return None;
+        };
+        Some(self.bounds.of(&offset.body)?.most + element.size() as u64 - 1)
+    }
+}
+
+/// The exchange buffer that a call of an access to shared memory goes to.
+fn buffer(c: &Call) -> Result<Option<(usize, usize)>, String> {
+    if !matches!(c.effect(), Effect::SharedWrite | Effect::SharedRead) {
+        return Ok(None);
+    }
+    let mut found = vec![];
+    c.args[0].walk(&mut |e| {
+        if let Expr::Exchange(Exchange::Placed { offset, bytes }) = e {
+            found.push((*offset, *bytes));
+        }
+    });
+    match found[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => Err("a step goes to two exchange buffers at once".into()),
+    }
+}
+
+/// Whether buffers of exchanges are nothing but the places of accesses.
+fn all_are_accesses(s: &Stmt) -> Checked {
+    let (mut buffers, mut accesses) = (0, 0);
+    s.walk(&mut |e| match e {
+        Expr::Exchange(_) => buffers += 1,
+        Expr::Call(c) => accesses += usize::from(matches!(buffer(c), Ok(Some(_)))),
+        _ => {}
+    });
+    if buffers == accesses {
+        Ok(())
+    } else {
+        Err(format!("the buffer of an exchange is neither stored to nor loaded from: {s}"))
+    }
+}

@@ -1,0 +1,354 @@
+//! Broken programs, one or more for each rule. A test fails where its rule is gone.
+
+use super::{verify, verify_cpu};
+use crate::dtype::DType;
+use crate::ir::{Atomic, Value, Var};
+use crate::thread_ir::{
+    BinaryOp, Const, ConstValue, Device, Exchange, Expr, Generic, Local, Lowered, Name, Node, Ring, Stmt, Ty, call,
+    closure,
+};
+
+const THREADS: u32 = 384;
+const CONSUMERS: u32 = 256;
+
+/// A program of three warpgroups with 128 bytes of exchanges.
+fn program(body: Vec<Node>) -> Lowered {
+    Lowered { body, threads: THREADS, shared_bytes: 1024, exchange_bytes: 128, ..Lowered::default() }
+}
+
+#[track_caller]
+fn accepts(l: &Lowered) {
+    assert_eq!(verify(l), Ok(()));
+}
+
+#[track_caller]
+fn refuses(l: &Lowered, part_of_message: &str) {
+    let message = verify(l).expect_err("a broken program");
+    assert!(message.contains(part_of_message), "{message}");
+}
+
+#[track_caller]
+fn refuses_body(body: Vec<Node>, part_of_message: &str) {
+    refuses(&program(body), part_of_message);
+}
+
+fn define(v: u32, value: impl Into<Expr>) -> Node {
+    Stmt::define(Value(v), Ty::U32, value).into()
+}
+
+fn when(cond: Expr, then: Vec<Node>) -> Node {
+    Node::If { cond, then, other: vec![] }
+}
+
+fn tid() -> Expr {
+    Name::Tid.into()
+}
+
+fn barrier() -> Node {
+    Node::Barrier { site: 0 }
+}
+
+fn named(id: impl Into<Expr>, threads: u32) -> Node {
+    call!(Device::GroupBarrier; id.into(), threads, 0).into()
+}
+
+fn word(name: Name, value: usize) -> Vec<Const> {
+    vec![Const { name, value: ConstValue::Word(value) }]
+}
+
+// --- names ---
+
+#[test]
+fn a_name_is_defined_before_its_use() {
+    accepts(&program(vec![define(0, 1), define(1, Value(0))]));
+    refuses_body(vec![define(1, Value(0)), define(0, 1)], "`v0` is used, but not defined before");
+    refuses_body(vec![define(0, Name::Map(0))], "`map0` is used");
+    refuses_body(vec![when(Value(0).into(), vec![])], "`v0` is used");
+    let reads_its_own = call!(Device::Each; closure([Local::R], Expr::from(Local::K)));
+    refuses_body(vec![reads_its_own.into()], "`k` is used");
+    let in_generic = call!(Device::CpAsyncWait; [Generic::Expr(Name::Ring(Ring::Stages, 0).into())]; 0);
+    refuses_body(vec![in_generic.into()], "`STAGES0` is used");
+}
+
+#[test]
+fn names_of_cpu_functions_follow_the_same_rules() {
+    let word = Expr::from(Name::Words).element(0);
+    assert_eq!(verify_cpu(&[define(0, word)]), Ok(()));
+    let message = verify_cpu(&[define(1, Value(0))]).expect_err("a broken function");
+    assert!(message.contains("`v0` is used"), "{message}");
+    // The grid is not known to threads by that name.
+    refuses_body(vec![define(0, Name::Grid)], "is used, but not defined before");
+}
+
+#[test]
+fn a_name_ends_with_its_block() {
+    for block in [
+        when(true.into(), vec![define(0, 1)]),
+        Node::Block { body: vec![define(0, 1)] },
+        Node::Loop { body: vec![define(0, 1), Node::Break] },
+    ] {
+        refuses_body(vec![block, define(1, Value(0))], "`v0` is used");
+    }
+    let parameter = call!(Device::Each; closure([Local::R], Expr::from(Local::R)));
+    refuses_body(vec![parameter.into(), define(0, Local::R)], "`r` is used");
+}
+
+#[test]
+fn a_name_is_defined_once_in_a_block() {
+    accepts(&program(vec![define(0, 1), Node::Block { body: vec![define(0, 2)] }]));
+    refuses_body(vec![define(0, 1), define(0, 2)], "`v0` is defined twice in a block");
+    refuses_body(vec![Stmt::define(Name::Tid, Ty::U32, 0).into()], "`tid` is defined, but stands for something");
+    let consts = [word(Name::Staging, 512), word(Name::Staging, 512)].concat();
+    refuses(&Lowered { consts: vec![consts], ..program(vec![]) }, "the constant `STAGING` is defined twice");
+}
+
+#[test]
+fn sums_keep_their_name_when_they_are_awaited() {
+    let done = call!(Device::WgmmaDone; [Generic::Inferred, Generic::Inferred, 0u32, 8u32]; Value(0), 0);
+    accepts(&program(vec![define(0, 1), Stmt::bind(Value(0), done.clone()).into()]));
+    refuses_body(vec![define(0, 1), define(1, 1), Stmt::bind(Value(1), done).into()], "`v1` is defined twice");
+}
+
+#[test]
+fn only_variables_are_assigned_to() {
+    let var = Name::Var(Var(0));
+    let assign = || Node::from(Stmt::assign(var, 1));
+    accepts(&program(vec![Stmt::variable(var, Some(Ty::U32), None).into(), assign()]));
+    refuses_body(vec![assign()], "`m0` is assigned to, but not defined");
+    refuses_body(vec![Stmt::bind(var, 0).into(), assign()], "`m0` is assigned to, but is no variable");
+    let update = Stmt::Update(BinaryOp::Add, var, 1.into());
+    refuses_body(vec![Stmt::bind(var, 0).into(), update.into()], "is no variable");
+}
+
+#[test]
+fn nothing_is_left_open() {
+    refuses_body(vec![define(0, Expr::Register)], "for any register is used for none");
+    refuses_body(vec![define(0, Expr::Exchange(Exchange::Unplaced))], "has no place");
+    let exchange = Node::Exchange { bytes: 8, store: vec![], load: vec![], site: 0 };
+    refuses_body(vec![exchange], "an exchange is left");
+}
+
+#[test]
+fn jumps_stand_in_loops() {
+    refuses_body(vec![Node::Break], "in no loop");
+    refuses_body(vec![Node::Loop { body: vec![Node::Break] }, Node::Continue], "in no loop");
+}
+
+// --- barriers ---
+
+#[test]
+fn all_threads_come_to_a_barrier_of_all() {
+    accepts(&program(vec![define(0, 1), when(Value(0).into(), vec![barrier()])]));
+    for cond in [tid().equals(0), tid().less(32), tid().not_less(CONSUMERS), call!(Device::Opaque; tid().equals(0))] {
+        refuses_body(vec![when(cond.clone(), vec![barrier()])], "a barrier counts all 384 threads");
+        let in_else = Node::If { cond: cond.clone(), then: vec![], other: vec![barrier()] };
+        refuses_body(vec![in_else], "a barrier counts all 384 threads");
+        let call = Stmt::Expr(call!(Device::Barrier; 0));
+        refuses_body(vec![Stmt::If { cond, then: vec![call] }.into()], "a barrier counts all 384 threads");
+    }
+}
+
+#[test]
+fn what_is_made_of_the_threads_number_parts_threads() {
+    let of_thread = [
+        Stmt::define(Value(0), Ty::U32, tid() & 1),
+        Stmt::define(Name::Temporary(0), Ty::U32, tid() & 1),
+        Stmt::define(Name::Temporary(0), Ty::U32, call!(Device::ShuffleXor; 0, 1, 0)),
+    ];
+    for s in of_thread {
+        let Stmt::Let { name, .. } = s else { unreachable!("a definition") };
+        let cond = Expr::from(name).equals(0);
+        refuses_body(vec![s.into(), when(cond, vec![barrier()])], "a barrier counts all 384 threads");
+    }
+    // A scalar of the kernel is the same for all threads, whatever it was reduced from.
+    let part = Node::from(Stmt::define(Name::Temporary(0), Ty::U32, tid()));
+    let cond = Expr::from(Value(0)).equals(0);
+    accepts(&program(vec![part, define(0, Name::Temporary(0)), when(cond, vec![barrier()])]));
+}
+
+#[test]
+fn a_role_has_barriers_of_its_own_threads() {
+    let roles = |producer: Vec<Node>, consumer: Vec<Node>| {
+        vec![Node::If { cond: tid().not_less(CONSUMERS), then: producer, other: consumer }]
+    };
+    accepts(&program(roles(vec![named(1, THREADS - CONSUMERS)], vec![named(2, CONSUMERS)])));
+    refuses_body(roles(vec![], vec![named(1, THREADS)]), "a barrier counts 384 threads");
+    refuses_body(roles(vec![named(1, CONSUMERS)], vec![]), "a barrier counts 256 threads");
+    refuses_body(roles(vec![], vec![barrier()]), "a barrier counts all 384 threads");
+    let lane = when(tid().equals(0), vec![named(1, CONSUMERS)]);
+    refuses_body(roles(vec![], vec![lane]), "a barrier counts 256 threads");
+}
+
+#[test]
+fn whole_warpgroups_come_to_theirs() {
+    let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    accepts(&program(vec![Node::If { cond: tid().not_less(256), then: vec![], other: vec![of_warpgroup()] }]));
+    refuses_body(vec![when(tid().not_less(320), vec![of_warpgroup()])], "a barrier counts 128 threads");
+    refuses_body(vec![when(tid().less(128), vec![of_warpgroup()])], "a barrier counts 128 threads");
+    refuses_body(vec![named(Expr::from(2) + (Name::Tid >> 6).group(), 64)], "a barrier counts 64 threads");
+}
+
+#[test]
+fn threads_of_a_cluster_meet_together_or_as_they_leave() {
+    let sync = || Node::from(call!(Device::ClusterSync; 0));
+    let in_role = |nodes: Vec<Node>| vec![when(tid().not_less(CONSUMERS), nodes)];
+    accepts(&program(vec![sync()]));
+    accepts(&program(in_role(vec![sync(), Node::Return])));
+    refuses_body(in_role(vec![sync()]), "a barrier counts all threads of a cluster");
+    refuses_body(vec![when(tid().less(7), vec![sync(), Node::Return])], "all threads of a cluster");
+}
+
+#[test]
+fn a_barrier_is_a_statement() {
+    let inner = call!(Device::Each; closure([Local::R], call!(Device::Barrier; 0)));
+    refuses_body(vec![inner.into()], "a barrier is part of an expression");
+}
+
+#[test]
+fn threads_leave_together() {
+    let jump = |jump: Node| vec![Node::Loop { body: vec![when(tid().equals(0), vec![jump]), barrier()] }];
+    refuses_body(jump(Node::Break), "leave it, or its iteration, alone");
+    refuses_body(jump(Node::Continue), "leave it, or its iteration, alone");
+    refuses_body(vec![when(tid().less(7), vec![Node::Return])], "some threads leave the program alone");
+}
+
+// --- accesses to global memory ---
+
+/// An access of a parameter's element.
+fn access(device: Device, param: usize, element: u64) -> Node {
+    let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
+    Node::access(vec![call.into()], param, (0, element), 0)
+}
+
+#[test]
+fn accesses_of_one_parameter_are_in_order() {
+    let (read, write) = (|i| access(Device::Load, 0, i), |i| access(Device::Store, 0, i));
+    let update = |i| access(Device::Atomic, 0, i);
+    accepts(&program(vec![read(1), write(1), write(1), read(1)]));
+    accepts(&program(vec![read(0), barrier(), write(1), named(1, THREADS), update(2), update(3)]));
+    accepts(&program(vec![read(0), access(Device::Store, 1, 1)]));
+    refuses_body(vec![read(0), write(1)], "no barrier stands between a Read and a Write of parameter 0");
+    refuses_body(vec![write(0), read(1)], "between a Write and a Read");
+    refuses_body(vec![write(0), update(1)], "between a Write and a Update");
+    let branch = vec![define(0, 1), when(Value(0).into(), vec![write(0)]), read(1)];
+    refuses_body(branch, "between a Write and a Read");
+    // The next iteration reaches other elements.
+    refuses_body(vec![Node::Loop { body: vec![read(0), write(0)] }], "between a Write and a Read");
+    accepts(&program(vec![Node::Loop { body: vec![barrier(), read(0), write(0)] }]));
+    let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    refuses_body(vec![read(0), of_warpgroup, write(1)], "between a Read and a Write");
+    // Not every way has the barrier.
+    let branch = vec![define(0, 1), read(0), when(Value(0).into(), vec![barrier()]), write(1)];
+    refuses_body(branch, "between a Read and a Write");
+    // A way that ends brings nothing.
+    let ends = vec![define(0, 1), when(Value(0).into(), vec![write(0), Node::Return]), read(1)];
+    accepts(&program(ends));
+}
+
+// --- shared memory ---
+
+fn at(offset: usize, bytes: usize) -> Expr {
+    closure([Local::Ignored], Expr::Exchange(Exchange::Placed { offset, bytes }))
+}
+
+fn store(offset: usize, bytes: usize) -> Node {
+    call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; at(offset, bytes), 0).into()
+}
+
+fn load(offset: usize, bytes: usize) -> Node {
+    call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; at(offset, bytes), 0).into()
+}
+
+#[test]
+fn exchanges_stay_within_their_bytes() {
+    accepts(&program(vec![store(64, 64), barrier(), load(64, 64)]));
+    refuses_body(vec![store(96, 64)], "is beyond the 128 of all exchanges");
+}
+
+#[test]
+fn accesses_stay_within_their_buffer() {
+    let table = Const { name: Name::Table(0), value: ConstValue::Table(Ty::U32, vec![0, 512]) };
+    let at = |offset: Expr| {
+        let at = Expr::Exchange(Exchange::Placed { offset: 0, bytes: 1024 }) + offset;
+        let store = call!(Device::SharedStore; [DType::U16, 2u32, 1u32]; closure([Local::R], at), 0);
+        Lowered { consts: vec![vec![table.clone()]], exchange_bytes: 1024, ..program(vec![store.into()]) }
+    };
+    let of_thread = |mask: u32| ((Name::Tid & mask).group() << 1).group();
+    let by_register = || Expr::from(Name::Table(0)).element(Local::R);
+    accepts(&at((of_thread(255) ^ by_register()).group()));
+    // A bit that goes to two places.
+    accepts(&at(((Name::Tid >> 7 & 1).group() * 768) ^ of_thread(127)));
+    refuses(&at((Name::Tid >> 7 & 3).group() * 768), "reaches its byte");
+    refuses(&at((of_thread(255) + by_register()).group() + 2), "reaches its byte 1025");
+    refuses(&at((of_thread(511) ^ by_register()).group() + 512), "reaches its byte");
+    refuses(&at(tid() * 4), "reaches its byte 1533");
+    refuses(&at(Expr::from(Value(0))), "`v0` is used");
+    refuses(&at(call!(Device::ClusterRank;)), "has no bound");
+}
+
+#[test]
+fn an_exchange_is_awaited_before_it_is_loaded() {
+    refuses_body(vec![store(0, 64), load(0, 64)], "loaded from before all threads have stored");
+    refuses_body(vec![barrier(), load(0, 64)], "loaded from before all threads have stored");
+    // On one of two ways here there was no store.
+    let sometimes = vec![define(0, 1), when(Value(0).into(), vec![store(0, 64)]), barrier(), load(0, 64)];
+    accepts(&program(vec![store(0, 64), barrier(), load(0, 64), barrier(), store(0, 64), barrier(), load(0, 64)]));
+    let without = vec![define(0, 1), when(Value(0).into(), vec![store(0, 64), barrier()]), load(0, 64)];
+    refuses_body(without, "loaded from before all threads have stored");
+    accepts(&program(sometimes));
+    // A warpgroup's barrier does not count the others.
+    let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    refuses_body(vec![store(0, 64), of_warpgroup, load(0, 64)], "loaded from before all threads have stored");
+    accepts(&program(vec![store(0, 64), named(1, THREADS), load(0, 64)]));
+}
+
+#[test]
+fn an_exchange_is_loaded_before_its_bytes_are_used_again() {
+    let first = || vec![store(0, 64), barrier(), load(0, 64)];
+    accepts(&program([first(), vec![store(64, 64), barrier(), load(64, 64)]].concat()));
+    refuses_body([first(), vec![store(32, 64)]].concat(), "while other threads may still load");
+    refuses_body(vec![Node::Loop { body: first() }], "while other threads may still load");
+    accepts(&program(vec![Node::Loop { body: [vec![barrier()], first()].concat() }]));
+    accepts(&program(vec![Node::Loop { body: [first(), vec![Node::Break]].concat() }]));
+    let round = [first(), vec![define(0, 1), when(Value(0).into(), vec![Node::Continue]), Node::Break]].concat();
+    refuses_body(vec![Node::Loop { body: round }], "while other threads may still load");
+}
+
+#[test]
+fn two_exchanges_do_not_overwrite_each_other() {
+    refuses_body(vec![store(0, 64), store(32, 64)], "stored to by two exchanges at once");
+    let overwritten = vec![store(0, 64), barrier(), store(32, 64), barrier(), load(0, 64)];
+    refuses_body(overwritten, "loaded from before all threads have stored");
+}
+
+#[test]
+fn buffers_are_stored_to_or_loaded_from() {
+    refuses_body(
+        vec![define(0, Expr::Exchange(Exchange::Placed { offset: 0, bytes: 4 }))],
+        "neither stored to nor loaded",
+    );
+    let two = Expr::Exchange(Exchange::Placed { offset: 0, bytes: 4 })
+        + Expr::Exchange(Exchange::Placed { offset: 4, bytes: 4 });
+    let both = call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; closure([Local::R], two), 0);
+    refuses_body(vec![both.into()], "two exchange buffers at once");
+}
+
+#[test]
+fn what_constants_name_lies_apart_within_the_programs_bytes() {
+    let ring = |i: usize, start: usize, bytes: usize| {
+        let of = |of: Ring, n: usize| word(Name::Ring(of, i), n);
+        [of(Ring::Start, start), of(Ring::Bytes, bytes), of(Ring::Stages, 2)].concat()
+    };
+    let with = |consts: Vec<Vec<Const>>| Lowered { consts, staging: 256, ..program(vec![]) };
+    accepts(&with(vec![word(Name::Staging, 128), ring(0, 384, 64), ring(1, 512, 256)]));
+    // One after another, loops use the same bytes.
+    accepts(&with(vec![ring(0, 384, 64), ring(1, 384, 256)]));
+    refuses(&with(vec![ring(0, 384, 64), ring(1, 448, 256)]), "`RING1` and `RING0` overlap");
+    refuses(&with(vec![ring(0, 384, 512)]), "`RING0` ends at 1408, beyond 1024 shared bytes");
+    refuses(&with(vec![word(Name::Staging, 64)]), "`STAGING` and the memory of exchanges overlap");
+    refuses(&with(vec![word(Name::Staging, 128), word(Name::Matrix(0), 300)]), "overlap in shared memory");
+    let full = [ring(0, 384, 64), word(Name::Ring(Ring::Full, 0), 500)].concat();
+    refuses(&with(vec![full]), "overlap in shared memory");
+    refuses(&Lowered { exchange_bytes: 2048, ..program(vec![]) }, "the memory of exchanges ends at 2048");
+    refuses(&with(vec![word(Name::Ring(Ring::Full, 0), 500)]), "the constant `STAGES0` is not defined");
+}

@@ -1,0 +1,264 @@
+//! Visits of thread-level code.
+
+use super::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
+use super::node::{Lowered, Node};
+
+impl Expr {
+    /// Calls `visit` with the expression and all in it, outer before inner.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        visit(self);
+        match self {
+            Expr::Name(_)
+            | Expr::Literal(_)
+            | Expr::Register
+            | Expr::Exchange(_)
+            | Expr::Chain { .. }
+            | Expr::Matrix { .. } => {}
+            Expr::Not(e) | Expr::Ref(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => e.walk(visit),
+            Expr::Binary(_, a, b) | Expr::Index(a, b) => {
+                a.walk(visit);
+                b.walk(visit);
+            }
+            Expr::Method(_, e, args) => {
+                e.walk(visit);
+                args.iter().for_each(|a| a.walk(visit));
+            }
+            Expr::Call(c) => {
+                for g in &c.generics {
+                    if let Generic::Expr(e) = g {
+                        e.walk(visit);
+                    }
+                }
+                c.args.iter().for_each(|a| a.walk(visit));
+            }
+            Expr::Closure(c) => c.body.walk(visit),
+            Expr::Apply(c, args) => {
+                c.body.walk(visit);
+                args.iter().for_each(|a| a.walk(visit));
+            }
+            Expr::If { cond, then, other } => {
+                cond.walk(visit);
+                then.walk(visit);
+                other.iter().for_each(|b| b.walk(visit));
+            }
+            Expr::Block(b) => b.walk(visit),
+            Expr::Tuple(items) | Expr::Array(items) => items.iter().for_each(|i| i.walk(visit)),
+        }
+    }
+
+    /// The same expression for register `r`.
+    pub fn at(&self, r: impl Into<Expr>) -> Expr {
+        let r = r.into();
+        self.mapped(&mut |e| matches!(e, Expr::Register).then(|| r.clone()))
+    }
+
+    /// A copy, in which `with` has replaced expressions: what it gives none for is copied.
+    pub fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
+        if let Some(e) = with(self) {
+            return e;
+        }
+        let all = |items: &[Expr], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
+            items.iter().map(|i| i.mapped(with)).collect::<Vec<_>>()
+        };
+        match self {
+            Expr::Name(_)
+            | Expr::Literal(_)
+            | Expr::Register
+            | Expr::Exchange(_)
+            | Expr::Chain { .. }
+            | Expr::Matrix { .. } => self.clone(),
+            Expr::Not(e) => Expr::Not(Box::new(e.mapped(with))),
+            Expr::Ref(e) => Expr::Ref(Box::new(e.mapped(with))),
+            Expr::Cast(e, ty) => Expr::Cast(Box::new(e.mapped(with)), ty.clone()),
+            Expr::Field(e, i) => Expr::Field(Box::new(e.mapped(with)), *i),
+            Expr::Group(e) => Expr::Group(Box::new(e.mapped(with))),
+            Expr::Binary(op, a, b) => Expr::Binary(*op, Box::new(a.mapped(with)), Box::new(b.mapped(with))),
+            Expr::Index(a, b) => Expr::Index(Box::new(a.mapped(with)), Box::new(b.mapped(with))),
+            Expr::Method(m, e, args) => Expr::Method(*m, Box::new(e.mapped(with)), all(args, with)),
+            Expr::Call(c) => {
+                let generic = |g: &Generic| match g {
+                    Generic::Expr(e) => Generic::Expr(e.mapped(with)),
+                    g => g.clone(),
+                };
+                let generics = c.generics.iter().map(generic).collect();
+                Expr::Call(Call { function: c.function, generics, args: all(&c.args, with) })
+            }
+            Expr::Closure(c) => Expr::Closure(c.mapped(with)),
+            Expr::Apply(c, args) => Expr::Apply(c.mapped(with), all(args, with)),
+            Expr::If { cond, then, other } => Expr::If {
+                cond: Box::new(cond.mapped(with)),
+                then: then.mapped(with),
+                other: other.as_ref().map(|b| b.mapped(with)),
+            },
+            Expr::Block(b) => Expr::Block(b.mapped(with)),
+            Expr::Tuple(items) => Expr::Tuple(all(items, with)),
+            Expr::Array(items) => Expr::Array(all(items, with)),
+        }
+    }
+}
+
+impl Closure {
+    fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Closure {
+        Closure { params: self.params.clone(), ty: self.ty.clone(), body: Box::new(self.body.mapped(with)) }
+    }
+}
+
+impl Body {
+    fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        self.stmts.iter().for_each(|s| s.walk(visit));
+        self.value.walk(visit);
+    }
+
+    fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Body {
+        let stmts = self.stmts.iter().map(|s| s.mapped(with)).collect();
+        Body { stmts, value: Box::new(self.value.mapped(with)) }
+    }
+}
+
+impl Stmt {
+    /// Calls `visit` with all expressions in it.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        match self {
+            Stmt::Let { value, .. } => value.iter().for_each(|e| e.walk(visit)),
+            Stmt::LetPair(_, values) => values.iter().for_each(|e| e.walk(visit)),
+            Stmt::Assign(_, e) | Stmt::Update(_, _, e) | Stmt::Expr(e) => e.walk(visit),
+            Stmt::If { cond, then: body } | Stmt::While { cond, body } => {
+                cond.walk(visit);
+                body.iter().for_each(|s| s.walk(visit));
+            }
+            Stmt::Empty => {}
+        }
+    }
+
+    pub fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Stmt {
+        let all = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
+            stmts.iter().map(|s| s.mapped(with)).collect::<Vec<_>>()
+        };
+        match self {
+            Stmt::Let { name, mutable, ty, value } => Stmt::Let {
+                name: *name,
+                mutable: *mutable,
+                ty: ty.clone(),
+                value: value.as_ref().map(|e| e.mapped(with)),
+            },
+            Stmt::LetPair(names, values) => {
+                let [a, b] = &**values;
+                Stmt::LetPair(*names, Box::new([a.mapped(with), b.mapped(with)]))
+            }
+            Stmt::Assign(name, e) => Stmt::Assign(*name, e.mapped(with)),
+            Stmt::Update(op, name, e) => Stmt::Update(*op, *name, e.mapped(with)),
+            Stmt::Expr(e) => Stmt::Expr(e.mapped(with)),
+            Stmt::If { cond, then } => Stmt::If { cond: cond.mapped(with), then: all(then, with) },
+            Stmt::While { cond, body } => Stmt::While { cond: cond.mapped(with), body: all(body, with) },
+            Stmt::Empty => Stmt::Empty,
+        }
+    }
+
+    /// The same for an exchange that has its place.
+    pub fn placed(&self, offset: usize, bytes: usize) -> Stmt {
+        self.mapped(&mut |e| {
+            matches!(e, Expr::Exchange(_)).then_some(Expr::Exchange(Exchange::Placed { offset, bytes }))
+        })
+    }
+}
+
+impl Expr {
+    /// How many nodes it has.
+    pub fn size(&self) -> usize {
+        let mut nodes = 0;
+        self.walk(&mut |_| nodes += 1);
+        nodes
+    }
+}
+
+impl Node {
+    /// The blocks in it.
+    pub fn blocks(&self) -> [&[Node]; 2] {
+        match self {
+            Node::If { then, other, .. } => [then, other],
+            Node::Loop { body } | Node::Block { body } => [body, &[]],
+            _ => [&[], &[]],
+        }
+    }
+
+    /// Its own expressions, without those of its blocks.
+    pub fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        match self {
+            Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
+            Node::Exchange { store, load, .. } => store.iter().chain(load).for_each(|s| s.walk(visit)),
+            Node::If { cond, .. } => cond.walk(visit),
+            _ => {}
+        }
+    }
+}
+
+impl Lowered {
+    /// Calls `visit` with all expressions of the program.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        self.prologue.iter().for_each(|s| s.walk(visit));
+        exprs(&self.body, visit);
+    }
+
+    /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].
+    pub fn has_barriers(&self) -> bool {
+        let mut found = false;
+        walk(&self.body, &mut |n| found |= matches!(n, Node::Barrier { .. }));
+        found
+    }
+}
+
+/// A copy of nodes, in which `with` has replaced expressions: what it gives none for is copied.
+pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
+    let mut out = vec![];
+    for n in nodes {
+        let stmts = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
+            stmts.iter().map(|s| s.mapped(with)).collect::<Vec<_>>()
+        };
+        out.push(match n {
+            Node::Line(line) => Node::Line(stmts(line, with)),
+            Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
+            Node::Exchange { bytes, store, load, site } => {
+                let (store, load) = (stmts(store, with), stmts(load, with));
+                Node::Exchange { bytes: *bytes, store, load, site: *site }
+            }
+            Node::If { cond, then, other } => {
+                let cond = cond.mapped(with);
+                Node::If { cond, then: mapped(then, with), other: mapped(other, with) }
+            }
+            Node::Loop { body } => Node::Loop { body: mapped(body, with) },
+            Node::Block { body } => Node::Block { body: mapped(body, with) },
+            Node::Barrier { .. } | Node::Break | Node::Continue | Node::Return => n.clone(),
+        });
+    }
+    out
+}
+
+/// Calls `visit` with all expressions of nodes.
+pub fn exprs<'e>(nodes: &'e [Node], visit: &mut dyn FnMut(&'e Expr)) {
+    walk(nodes, &mut |n| n.walk_own(visit));
+}
+
+/// Calls `visit` with all nodes, outer before inner.
+pub fn walk<'n>(nodes: &'n [Node], visit: &mut dyn FnMut(&'n Node)) {
+    for n in nodes {
+        visit(n);
+        n.blocks().into_iter().for_each(|b| walk(b, visit));
+    }
+}
+
+/// Nodes with others in the place of some, from the innermost on: what `with` makes of each.
+pub fn rewritten(nodes: Vec<Node>, with: &mut dyn FnMut(Node) -> Vec<Node>) -> Vec<Node> {
+    let mut out = vec![];
+    for n in nodes {
+        let n = match n {
+            Node::If { cond, then, other } => {
+                Node::If { cond, then: rewritten(then, with), other: rewritten(other, with) }
+            }
+            Node::Loop { body } => Node::Loop { body: rewritten(body, with) },
+            Node::Block { body } => Node::Block { body: rewritten(body, with) },
+            n => n,
+        };
+        out.extend(with(n));
+    }
+    out
+}

@@ -1,0 +1,52 @@
+//! The dumps of ARCHITECTURE.md, "The trip of a matmul", are the compiler's own.
+
+use kernel_compiler::Libraries;
+use kernel_compiler::driver::Stage;
+use kernel_compiler::show;
+use kernel_compiler::variant::Variant;
+
+const DOCUMENT: &str = include_str!("../../ARCHITECTURE.md");
+
+/// The fenced blocks of the section: what follows the fence's first word, and the lines.
+fn blocks() -> Vec<(&'static str, Vec<&'static str>)> {
+    let section = DOCUMENT.split_once("\n## The trip of a matmul\n").expect("the section").1;
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let mut out: Vec<(&str, Vec<&str>)> = vec![];
+    let mut inside = false;
+    for line in section.lines() {
+        match line.strip_prefix("```") {
+            Some(fence) if !inside => {
+                inside = true;
+                out.push((fence, vec![]));
+            }
+            Some(_) => inside = false,
+            None if inside => out.last_mut().expect("a block").1.push(line),
+            None => {}
+        }
+    }
+    out
+}
+
+/// Each excerpt's lines, apart from `...`, come in the stage's text in this order. With `TILE_TRIP=DIR` the whole texts are written there.
+#[test]
+fn the_trip_of_a_matmul_is_what_the_compiler_does() {
+    let blocks = blocks();
+    let (_, kernel) = blocks.iter().find(|(fence, _)| fence.starts_with("rust")).expect("the kernel");
+    let source = kernel.join("\n");
+    let mut checked = 0;
+    for (fence, lines) in &blocks {
+        let Some(name) = fence.strip_prefix("text stage=") else { continue };
+        let stage = Stage::ALL.into_iter().find(|s| s.name() == name).expect("a stage's name");
+        let tma = Variant::of_entry("matmul__tma").expect("a variant");
+        let text = show(source.as_str(), &Libraries::default(), "matmul", None, None, tma, stage).expect("the stage");
+        if let Ok(dir) = std::env::var("TILE_TRIP") {
+            std::fs::write(format!("{dir}/{name}.txt"), &text).expect("the file");
+        }
+        let mut rest = text.lines();
+        for line in lines.iter().map(|l| l.trim()).filter(|l| *l != "...") {
+            assert!(rest.any(|l| l.trim() == line), "stage {name} has no line `{line}` there:\n{text}");
+        }
+        checked += 1;
+    }
+    assert!(checked == 4, "{checked} stages are shown");
+}
