@@ -2,6 +2,7 @@
 
 use crate::diag::{self, Diagnostics};
 use crate::emit::host::{self, Emulate, HostOptions};
+use crate::front::instance::Kernel;
 use crate::front::source::Uses;
 use crate::front::{library, module, parse};
 use proc_macro2::{TokenStream, TokenTree};
@@ -21,7 +22,18 @@ fn options(kernel: &str, fingerprint: &str) -> HostOptions {
         .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
         .filter(|p| p.is_file());
     let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
-    HostOptions { bundle, emulate: Emulate::from_env(), check_only }
+    HostOptions { bundle, emulate: Emulate::from_env(), check_only, without_code: false }
+}
+
+/// The same for a kernel, which need not be compiled where a planted defect does not change it.
+#[cfg(feature = "mutants")]
+fn options_of(k: &Kernel) -> HostOptions {
+    HostOptions { without_code: !crate::planted::active::is_compiled(&k.name), ..options(&k.name, &k.fingerprint) }
+}
+
+#[cfg(not(feature = "mutants"))]
+fn options_of(k: &Kernel) -> HostOptions {
+    options(&k.name, &k.fingerprint)
 }
 
 /// Whether a compiler with these arguments, in whose process the macro runs, generates code. `cargo check` and
@@ -112,12 +124,15 @@ fn expand_found(found: module::Found) -> TokenStream {
     let d = Diagnostics::default();
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
     let expanded = found.parse(&d).and_then(|kernels| {
-        kernels.iter().map(|k| host::expand(k, &options(&k.name, &k.fingerprint), &d)).collect::<diag::Result<Vec<_>>>()
+        kernels.iter().map(|k| host::expand(k, &options_of(k), &d)).collect::<diag::Result<Vec<_>>>()
     });
     match expanded {
         Ok(kernels) if d.is_empty() => {
             // Cargo must know what the expansion read.
-            quote! { #(#kernels)* const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
+            let planted = cfg!(feature = "mutants").then(|| {
+                quote! { const _: [::core::option::Option<&str>; 2] = [option_env!("TILE_PLANT"), option_env!("TILE_PLANT_KERNELS")]; }
+            });
+            quote! { #(#kernels)* #planted const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
         }
         _ => {
             let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();

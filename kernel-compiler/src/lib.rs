@@ -4,6 +4,9 @@
 //! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`], which makes
 //! [`thread_ir`] → [`emit`].
 
+#[macro_use]
+pub mod planted;
+
 pub mod analysis;
 pub mod codegen;
 pub mod diag;

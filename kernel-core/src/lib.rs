@@ -8,6 +8,10 @@
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, abi_ptx, link_llvm_intrinsics))]
 #![allow(clippy::missing_safety_doc)]
 
+#[doc(hidden)]
+#[macro_use]
+pub mod planted;
+
 pub mod device;
 pub mod scalar;
 

@@ -3,6 +3,7 @@
 mod command;
 mod debian;
 mod long;
+mod mutate;
 mod nvidia;
 mod setup;
 mod test;
@@ -13,10 +14,13 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
-cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: more seeds, random kernels, Miri;
+cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: more seeds, random kernels, Miri,
+                          planted defects;
                           STEP: one or more of format, language, workspace, clippy, random-kernels, ...
 cargo xtask bless         write recorded results of tests anew: file tests, hashes of lowered code, snapshots, the header of the
                           C library; --compiler: those of the compiler alone
+cargo xtask mutate [NAME] plant defects in the compiler and the device library, one at a time, all or the named ones, and run
+                          the tests of the language: each must be caught, without a GPU; --list: the defects
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -46,6 +50,7 @@ fn run() -> Result<ExitCode> {
         }
         Some("test") => test::all(&rest),
         Some("bless") => test::bless(&rest),
+        Some("mutate") => mutate::run(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -45,7 +45,7 @@ const FULL: [Step; 3] = [
     },
 ];
 
-const LONG: [Step; 7] = [
+const LONG: [Step; 8] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
     Step {
@@ -54,6 +54,7 @@ const LONG: [Step; 7] = [
         run: || long::hostile_inputs(now()),
     },
     Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },
+    Step { name: "mutate", what: "planted defects of the compiler are caught", run: mutate },
     Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
     Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
@@ -71,6 +72,11 @@ fn fuzz(seed: u64, count: u64) -> Run {
     println!("seeds {seed} to {}", seed + count - 1);
     let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--"]);
     cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string()])
+}
+
+/// All planted defects, in a process of their own.
+fn mutate() -> Run {
+    command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "mutate"])
 }
 
 fn now() -> u64 {

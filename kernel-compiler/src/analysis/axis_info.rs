@@ -172,7 +172,7 @@ impl AxisAnalysis {
             return (1, false);
         }
         let mut n = (VECTOR_BYTES / bytes) as u64;
-        while n > 1 && (run < n || a.low.divisor() < n) {
+        while n > 1 && (run < n || a.low.divisor() < n && !planted!("axis-info-ignores-alignment")) {
             n /= 2;
         }
         (n as usize, descending && n > 1)
@@ -218,6 +218,7 @@ impl Context<'_> {
                     let slot = &mut self.vars[var.0 as usize];
                     *slot = Some(match slot {
                         None => new,
+                        Some(old) if planted!("axis-info-first-assignment-only") => old.clone(),
                         Some(old) => old.meet(&new),
                     });
                 }
@@ -227,7 +228,10 @@ impl Context<'_> {
                 }
                 StmtKind::For { iv, lo, step, body, .. } => {
                     let (lo, step) = (self.get(*lo).every, self.get(*step).every);
-                    self.info[iv.0 as usize] = Some(Info { along: vec![], every: lo.coarser(step.divisor()) });
+                    self.info[iv.0 as usize] = Some(Info {
+                        along: vec![],
+                        every: if planted!("axis-info-forgets-the-step") { lo } else { lo.coarser(step.divisor()) },
+                    });
                     self.block(body);
                 }
                 StmtKind::Loop { body } => self.block(body),
@@ -344,7 +348,8 @@ impl Context<'_> {
         // Turned around: what ascends descends, and its lowest element is the one that was highest.
         let along = b.along.iter().map(|b| {
             let n = b.ascending.max(b.descending);
-            let highest = b.low.add(Congruence::new(LARGEST, n - 1));
+            let highest =
+                b.low.add(Congruence::new(LARGEST, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
             Along { ascending: b.descending, descending: b.ascending, constant: b.constant, low: highest.neg() }
         });
         self.add(a, &Info { along: along.collect(), every: b.every.neg() })
@@ -369,7 +374,11 @@ impl Context<'_> {
     fn by_power_of_two(&self, op: Binary, a: &Info, k: u64) -> Info {
         let along = a.along.iter().map(|a| {
             // Only groups that start at a multiple of k stay whole.
-            let whole = if a.low.rem == 0 { a.ascending.min(k).min(a.low.modulus) } else { 1 };
+            let whole = if a.low.rem == 0 || planted!("axis-info-rem-of-shifted") {
+                a.ascending.min(k).min(a.low.modulus)
+            } else {
+                1
+            };
             match op {
                 Binary::Rem => Along {
                     ascending: whole,

@@ -292,7 +292,11 @@ impl<'a> Polynomials<'a> {
                 if let Op::Slot { slot } = *f.op(x) { Some(Polynomial::factor(Factor::Slot(slot))) } else { None }
             }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
-            Op::Binary(Binary::Sub, a, b) => Some(self.of(a)?.sub(&self.of(b)?)),
+            Op::Binary(Binary::Sub, a, b) => Some(if planted!("polynomial-sub-adds") {
+                self.of(a)?.add(&self.of(b)?)
+            } else {
+                self.of(a)?.sub(&self.of(b)?)
+            }),
             Op::Binary(Binary::Mul, a, b) => self.of(a)?.mul(&self.of(b)?),
             Op::Binary(Binary::Shl, a, b) => {
                 let by = self.of(b)?.as_constant().filter(|n| (0..62).contains(n))?;
@@ -320,6 +324,7 @@ impl<'a> Polynomials<'a> {
         }
         let c = self.counters.get(&var).filter(|c| c.reads.contains(&read))?;
         let Loop { lo, step: by, .. } = self.loops[&c.iv];
+        let begin = if planted!("polynomial-counts-from-zero") { Polynomial::default() } else { self.of(lo)? };
         if self.f.ty(c.iv).dtype != DType::U64 {
             return None;
         }
@@ -331,7 +336,7 @@ impl<'a> Polynomials<'a> {
             return None;
         }
         let each = step.divided(self.of(by)?.as_constant().filter(|&n| n > 0)?)?;
-        Some(self.of(c.before)?.add(&each.mul(&Polynomial::factor(Factor::Scalar(c.iv)).sub(&self.of(lo)?))?))
+        Some(self.of(c.before)?.add(&each.mul(&Polynomial::factor(Factor::Scalar(c.iv)).sub(&begin))?))
     }
 }
 

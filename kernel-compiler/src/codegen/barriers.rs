@@ -95,18 +95,20 @@ impl Scheduler {
             Node::Exchange { bytes, store, load, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
-                if state.loaded.contains(&offset) {
+                if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
                     out.push(Node::Barrier { site });
                 }
                 out.extend(store.iter().map(|s| Node::from(s.placed(offset, bytes))));
-                out.push(Node::Barrier { site });
+                if !planted!("exchange-without-barrier") {
+                    out.push(Node::Barrier { site });
+                }
                 out.extend(load.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 state.barrier();
                 state.loaded.insert(offset);
             }
             Node::Access { stmts, access } => {
                 if self.mixed.contains(&access.param) {
-                    if state.conflicts(&access) {
+                    if state.conflicts(&access) && !planted!("accesses-without-barrier") {
                         out.push(Node::Barrier { site: access.site });
                         state.barrier();
                     }
@@ -122,7 +124,9 @@ impl Scheduler {
                 let mut otherwise = state.clone();
                 let then = self.block(then, state);
                 let other = self.block(other, &mut otherwise);
-                state.join(&otherwise);
+                if !planted!("barriers-forget-a-branch") {
+                    state.join(&otherwise);
+                }
                 out.push(Node::If { cond, then, other });
             }
             Node::Loop { body } => out.push(self.looped(body, state)),
@@ -162,7 +166,9 @@ impl Scheduler {
             let (breaks, continues) = self.exits.pop().expect("pushed");
             at.join(&continues);
             let mut again = entry.clone();
-            again.join(&at.aged());
+            if !planted!("barriers-forget-the-last-round") {
+                again.join(&at.aged());
+            }
             if again == entry {
                 *state = breaks;
                 return Node::Loop { body: out };

@@ -49,19 +49,22 @@ impl Codegen<'_> {
         self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
         self.unroll(s, |cx| {
             if ring.asynchronous {
-                let later = Generic::Expr(of_ring(Ring::Stages) - (1 + ring.read()));
+                let read = ring.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
+                let later = Generic::Expr(of_ring(Ring::Stages) - (1 + read));
                 cx.line(call!(Device::CpAsyncWait; [later]; site));
             }
-            if cx.ahead.by_wgmma() {
+            if cx.ahead.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
                 cx.line(call!(Device::ProxyFence; site));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
-            cx.node(Node::Barrier { site });
+            if !planted!("cp-async-without-barrier") {
+                cx.node(Node::Barrier { site });
+            }
             copies.start.iter().for_each(|node| cx.node(node.clone()));
             let outer = std::mem::replace(&mut cx.late, ring.late);
             cx.stmts(body);
             cx.late = outer;
-            if ring.late.is_some() {
+            if ring.late.is_some() && !planted!("cp-async-late-without-wait") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.finish.iter().for_each(|node| cx.node(node.clone()));
@@ -72,10 +75,12 @@ impl Codegen<'_> {
             self.line(Stmt::assign(m, done(m, 0, self.ahead.products[&late.product].tiling.n, site)));
         }
         // Others use the memory next.
-        if ring.asynchronous {
+        if ring.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
-        self.node(Node::Barrier { site });
+        if !planted!("cp-async-ring-left-without-barrier") {
+            self.node(Node::Barrier { site });
+        }
     }
 
     fn copies(&mut self, ring: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
@@ -113,14 +118,16 @@ impl Codegen<'_> {
         let (tile, layout, site) =
             (&self.ahead.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype, layout.regs());
+        let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let plan = self.plan(&place, mask, &layout, false);
-        let live = |cond: Expr| Name::Live & cond;
+        let live = |cond: Expr| if planted!("cp-async-beyond-the-loop") { cond } else { Name::Live & cond };
         let (addr, full, ok) = (of_r(plan.addr), live(plan.full), of_r(live(plan.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
         let to = of_r(self.stage_offset(Ring::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
+        let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
         if let Some(vec) = tile.vec {
             let copy = Stmt::Expr(call!(Device::CopyAhead; [t, n, vec]; to, addr, full, ok, site));

@@ -39,7 +39,8 @@ impl Codegen<'_> {
 
     /// The buffers of the iteration before, if there was one.
     fn give_back(&self, p: &Pipeline, c: usize) -> Stmt {
-        let (stage, when) = (Name::Ring(Ring::Used, c), Expr::from(Name::Ring(Ring::Late, c)));
+        let used = if planted!("deferred-release-of-current-stage") { Ring::Stage } else { Ring::Used };
+        let (stage, when) = (Name::Ring(used, c), Expr::from(Name::Ring(Ring::Late, c)));
         warp_specialize::empty(c, p.rings[c].copiers, stage, Some(when)).into()
     }
 

@@ -45,7 +45,7 @@ impl Codegen<'_> {
             let zero = vec![Stmt::assign(self.var(var), zeros), Stmt::assign(Name::FreshVar(var), false)];
             self.node(Node::If { cond: fresh.clone(), then: vec![Node::Line(zero)], other: vec![] });
         }
-        self.line(Stmt::bind(Name::AddsTo(v), !fresh));
+        self.line(Stmt::bind(Name::AddsTo(v), if planted!("wgmma-adds-to-unset") { true.into() } else { !fresh }));
     }
 
     /// The accumulator's registers in an array of their own.
@@ -105,9 +105,11 @@ impl Codegen<'_> {
         };
         // Registers of A are written before each product.
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
+        let first = first && !planted!("wgmma-without-fence");
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
-        let chain = Expr::Chain { first, last, wait: self.ends_at_once(v) && !fetched };
+        let chain =
+            Expr::Chain { first, last, wait: self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait") };
         let mut generics: Vec<Generic> = vec![dtype.into(), f.ty(v).dtype.into()];
         generics.extend([layout.regs(), g.n, g.row_blocks, g.col_blocks, steps].map(Generic::from));
         let at = |block: Expr| closure([Local::M, Local::K], block);
@@ -157,7 +159,8 @@ impl Codegen<'_> {
         let (boxes, base, k_major) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
         let first = (group.clone() * part + Local::M * block).group();
-        let matrix = |leading: usize| Expr::Matrix { leading, stride: 8 * row, swizzle: row };
+        let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
+        let matrix = |leading: usize| Expr::Matrix { leading, stride: eight * row, swizzle: row };
         if k_major {
             let per_row = row / 32;
             let along = Local::K / per_row * per_box;
@@ -209,12 +212,13 @@ impl Codegen<'_> {
                 flat(x, f.shape(b), k_major)
             });
         let ok = acts(layout.free_mask().threads);
-        self.node(Node::Barrier { site });
+        if !planted!("written-operand-overwritten") {
+            self.node(Node::Barrier { site });
+        }
         let (at, regs) = (of_r(at.at(Local::R)), of_r(regs.at(Local::R)));
-        self.lines(vec![
-            call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into(),
-            call!(Device::ProxyFence; site).into(),
-        ]);
+        let fence = (!planted!("written-operand-without-fence")).then(|| call!(Device::ProxyFence; site).into());
+        let store = call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into();
+        self.lines([store].into_iter().chain(fence).collect());
         self.node(Node::Barrier { site });
     }
 

@@ -153,7 +153,7 @@ impl Codegen<'_> {
     /// Whether a register holds an element and no padding; nothing where all do.
     pub(super) fn valid(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
         let tests: Vec<Expr> = (0..shape.len())
-            .filter(|&d| !shape[d].is_power_of_two())
+            .filter(|&d| !shape[d].is_power_of_two() && !planted!("padding-is-valid"))
             .map(|d| self.coordinate(l, d).less(shape[d]).group())
             .collect();
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))

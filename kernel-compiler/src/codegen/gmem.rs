@@ -65,7 +65,9 @@ impl Codegen<'_> {
         let f = self.f;
         let (t, site, hint) = (f.ty(value).dtype, self.site(span), hint as u32);
         if f.ty(value).is_scalar() {
-            let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(place, mask));
+            let ok = self.scalar_ok(place, mask);
+            let of_one = Expr::from(Name::Tid).equals(0);
+            let ok = if planted!("scalar-store-by-all-threads") { ok } else { of_one.and_then(ok) };
             let addr = self.address(place, place.index().into());
             let store = call!(
                 Device::Store; [t, 1u32, 1u32, false];
@@ -121,6 +123,7 @@ impl Codegen<'_> {
     /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or
     /// all load for themselves: then it is not the same thread that reaches the same element.
     pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
+        let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
         let key = (place.index().0, layout_key(layout, once && copies));
         self.node(Node::access(stmts, place.param(), key, site));
@@ -160,6 +163,7 @@ impl Codegen<'_> {
         let f = self.f;
         let index = place.index();
         let regs = self.demand(index, layout);
+        let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
         let (everywhere, mask) = match mask {
             Some(m) => match self.mask(m, layout) {
                 Some(m) => (Some(m.all), Some(m.each)),
@@ -184,6 +188,7 @@ impl Codegen<'_> {
         let p = &f.params[place.param()];
         let affine = self.affine(index, layout);
         let bound = match (place, &affine) {
+            _ if planted!("slice-bound-dropped") => None,
             (Address::Raw { .. }, _) => None,
             (_, Some(a)) => {
                 let end = Name::Arg(p.slot + 1);
@@ -212,7 +217,7 @@ impl Codegen<'_> {
         } else {
             // Of a group the last element is the farthest, the first if addresses descend.
             let first = Local::G * vec;
-            let far = if descending { first } else { first + (vec - 1) };
+            let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
             if let Some(t) = inside(far.group()) {
                 tests.push(call!(Device::All; [n / vec]; closure([Local::G], t)));
@@ -240,6 +245,7 @@ impl Codegen<'_> {
             let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain([relaxed.into(), site.into()]).collect();
             Expr::Call(Call { function: function.into(), generics, args })
         };
+        let relaxed = relaxed || planted!("atomic-is-relaxed");
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {

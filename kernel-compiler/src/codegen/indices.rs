@@ -51,7 +51,7 @@ impl Codegen<'_> {
             Op::Binary(Binary::Sub, a, b) => {
                 let (a, b) = (self.affine(a, l)?, self.affine(b, l)?);
                 let base = self.bind(Ty::U64, call!(Binary::Sub; a.base, b.base));
-                let b = b.scaled(-1);
+                let b = b.scaled(if planted!("index-sub-adds-constants") { 1 } else { -1 });
                 Some(a.plus(base, b))
             }
             Op::Binary(Binary::Mul, a, b) => {
@@ -61,6 +61,10 @@ impl Codegen<'_> {
                     _ => return None,
                 };
                 let base = self.bind(Ty::U64, call!(Binary::Mul; a.base, b));
+                let base = match planted!("index-product-in-32-bits") {
+                    true => self.bind(Ty::U64, Expr::from(base).cast(Ty::U32).group().cast(Ty::U64)),
+                    false => base,
+                };
                 match f.op(b) {
                     Op::Int(k) => {
                         let (consts, strides) = a.scaled(i64::try_from(*k).ok()?);

@@ -13,6 +13,7 @@ impl Codegen<'_> {
         let f = self.f;
         let at =
             f.early.as_ref().map(|early| if matches!(self.role, Role::Whole) { first_that_waits(f, early) } else { 0 });
+        let at = at.filter(|_| matches!(self.role, Role::Whole) || !planted!("pdl-roles-do-not-wait"));
         for (i, s) in f.body.iter().enumerate() {
             if at == Some(i) {
                 self.await_launch();

@@ -58,7 +58,10 @@ impl Codegen<'_> {
     /// Both of two conditions: where they compare the same constants, with the lower limit.
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
         let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
-        let lower = call!(Binary::Min; x.limit, y.limit);
+        let lower = match planted!("mask-joined-by-larger-limit") {
+            true => call!(Binary::Max; x.limit, y.limit),
+            false => call!(Binary::Min; x.limit, y.limit),
+        };
         (x.index == y.index).then(|| self.with_limit(x, lower))
     }
 
@@ -93,6 +96,7 @@ impl Codegen<'_> {
             Op::Binary(Binary::Or, a, b) => return self.or_all(a, b, l).or_else(|| self.or_all(b, a, l)),
             _ => return None,
         };
+        let or_equal = if planted!("mask-less-or-equal-is-less") { 0 } else { or_equal };
         if self.f.ty(index).dtype != DType::U64 || !self.counts_up(index) {
             return None;
         }
@@ -188,7 +192,7 @@ impl Codegen<'_> {
                 Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
                     // `max(x, b) - b`
                     Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
-                    _ => return false,
+                    _ => return planted!("mask-of-wrapped-index"),
                 },
                 Op::LoopVar => match crate::ir::walk::walk(&f.body).find_map(|s| {
                     if let StmtKind::For { iv, lo, step, .. } = &s.kind {

@@ -33,6 +33,7 @@ impl Codegen<'_> {
             }
         };
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(&layout, f.shape(value)) };
+        let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
         let (items, combine) = match f.op(v).clone() {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
@@ -51,6 +52,7 @@ impl Codegen<'_> {
                 let (regs, combined) = match combine {
                     Combine::Binary(op) => {
                         let identity = match op {
+                            _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
                             // Either gives the number where the other is NaN: NaN alone is in no result.
                             Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
                             Binary::Max => call!(Function::Lowest; [dtype];),
@@ -131,7 +133,7 @@ impl Codegen<'_> {
         let first = folded(per, tuple(&items.regs, &register));
         let mut name = self.bind(Ty::array(ty.clone(), n), first);
         // In the warp.
-        for mask in &red.lanes {
+        for mask in red.lanes.iter().skip(usize::from(planted!("reduce-skips-a-lane-bit"))) {
             let own = Expr::from(name).element(Local::R);
             let other = (0..items.types.len()).map(|i| call!(Device::ShuffleXor; own.clone().field(i), *mask, site));
             let both = vec![own.clone(), Expr::Tuple(other.collect())];
@@ -171,7 +173,8 @@ fn better(largest: bool) -> Expr {
     let is_nan = |of: Local| call!(Binary::Ne; field(of, 0), field(of, 0));
     let better = call!(if largest { Binary::Gt } else { Binary::Lt }; field(b, 0), field(a, 0));
     let equal = call!(Binary::Eq; field(b, 0), field(a, 0)).or_else(x().and_then(y()).group()).group();
-    let first = equal.and_then(field(b, 1).less(field(a, 1))).group();
+    let (index, other) = if planted!("argmax-takes-the-last") { (a, b) } else { (b, a) };
+    let first = equal.and_then(field(index, 1).less(field(other, 1))).group();
     let takes = better.or_else(x().and_then(!y()).group()).or_else(first);
     let nans = Stmt::LetPair([Local::X.into(), Local::Y.into()], Box::new([is_nan(a), is_nan(b)]));
     Body::after(vec![nans], Expr::when(takes, b, a)).into()

@@ -85,6 +85,7 @@ impl Codegen<'_> {
                 // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have
                 // been there.
                 let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
+                let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
                 let read = (boxes || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
             }
@@ -102,7 +103,13 @@ impl Codegen<'_> {
                 _ => self.bind(Ty::array(dtype, 16), each(regs.at(Local::R))),
             };
             self.put_chunk(dtype, words, &buffer, at, site);
-            self.lines(boxes.then(fence).into_iter().chain([barrier()]).collect());
+            self.lines(
+                (boxes && !planted!("tma-store-without-proxy-fence"))
+                    .then(fence)
+                    .into_iter()
+                    .chain([barrier()])
+                    .collect(),
+            );
             match boxes {
                 true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
                 false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), lane, site),
@@ -122,10 +129,13 @@ impl Codegen<'_> {
             StmtKind::Store { value, block_pointer: Some(_), .. } => part(f, matrix(f, *value)).is_some(),
             _ => false,
         };
+        let copies = |s: &ir::Stmt| copies(s) && !planted!("announced-before-tma-store-ends");
         if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(call!(Device::TmaStoreWait; site));
         }
-        self.node(Node::Barrier { site });
+        if !planted!("release-without-barrier") {
+            self.node(Node::Barrier { site });
+        }
     }
 
     /// A thread's words to its chunk.
@@ -214,6 +224,7 @@ impl Codegen<'_> {
         let (extent, stride) =
             (|d: usize| number(&block_pointer.dims[d].extent), |d: usize| number(&block_pointer.dims[d].stride));
         let limited = |d: usize| block_pointer.dims[d].extent != Number::constant(UNLIMITED);
+        let limited = |d: usize| limited(d) && !planted!("tile-store-beyond-extent");
         let outer = || origin.iter().cloned().enumerate();
         let inside: Vec<Expr> = outer().filter(|&(d, _)| limited(d)).map(|(d, o)| o.less(extent(d))).collect();
         let left_of = |d: usize, from: Name| match limited(d) {

@@ -38,7 +38,10 @@ impl Codegen<'_> {
         let any = |jump: Jump| copies.iter().any(|c| jumps(c, jump));
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
-        let none = Node::from(Stmt::assign(i, *hi));
+        let none = match planted!("unroll-goes-on-after-break") {
+            true => Node::Line(vec![]),
+            false => Node::from(Stmt::assign(i, *hi)),
+        };
         let place = |body: Vec<Node>| {
             if continues {
                 Node::Loop { body: [once(body, &none), vec![Node::Break]].concat() }
@@ -56,6 +59,7 @@ impl Codegen<'_> {
         }
         // Rounds for as long as their last iteration is one of the loop's; the rest goes one by one.
         let unsigned = Ty::from(unsigned(dtype));
+        let n = n - usize::from(planted!("unroll-one-iteration-too-many"));
         let (reach, hi) = (Name::Reach(*iv), || Expr::from(*hi));
         let furthest = Expr::from(*step).cast(unsigned.clone()).group().method(Method::SaturatingMul, n - 1);
         self.line(Stmt::bind(reach, furthest));
@@ -63,7 +67,7 @@ impl Codegen<'_> {
         let whole = Expr::from(i).less(hi()).and_then(left.greater(reach));
         let short = Node::break_if(!whole.group());
         self.node(Node::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
-        if trips.is_none_or(|t| t % n as i128 != 0) {
+        if trips.is_none_or(|t| t % n as i128 != 0) && !planted!("unroll-drops-the-rest") {
             let body = iteration(self);
             self.node(one_by_one(body));
         }
@@ -96,6 +100,7 @@ fn unsigned(t: DType) -> DType {
 
 /// A copy's accesses reach other elements than those of other copies.
 fn apart(nodes: Vec<Node>, copy: u64) -> Vec<Node> {
+    let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
     rewritten(nodes, &mut |mut n| {
         if let Node::Access { access, .. } = &mut n {
             // Odd and large: copies of copies have keys of their own too.

@@ -53,8 +53,11 @@ pub(super) fn specialize(
         at += 16 * n;
     }
     let groups = consumers / WARPGROUP;
-    let init = p.rings.iter().enumerate().flat_map(|(i, r)| init_mbarriers(i, groups * r.copiers));
-    let init = init.chain([call!(Device::MbarriersReady; 0).into()]).collect();
+    let of_one = planted!("mbarrier-arrivals-of-one-block");
+    let init =
+        p.rings.iter().enumerate().flat_map(|(i, r)| init_mbarriers(i, groups * if of_one { 1 } else { r.copiers }));
+    let ready = (!planted!("mbarriers-not-ready")).then(|| call!(Device::MbarriersReady; 0).into());
+    let init = init.chain(ready).collect();
     let fetch = (0..maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
     // Where threads store what they have computed, addresses take the registers.
     let stores = maps.iter().any(|m| m.stores);
@@ -76,7 +79,8 @@ pub(super) fn specialize(
     let with = |set: Option<Node>, nodes: Vec<Node>| {
         set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
     };
-    let together: Vec<Stmt> = if f.ctas > 1 { vec![cluster_sync()] } else { vec![] };
+    let together: Vec<Stmt> =
+        if f.ctas > 1 && !planted!("cluster-block-ends-early") { vec![cluster_sync()] } else { vec![] };
     let copies = Node::If {
         cond: call!(Device::Opaque; is_thread(consumers)),
         then: with(None, among(producer, consumers, &together)),
@@ -84,7 +88,11 @@ pub(super) fn specialize(
     };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
     // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
-    let read: Vec<Stmt> = if stores { vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()] } else { vec![] };
+    let read: Vec<Stmt> = if stores && !planted!("tma-store-source-ends-early") {
+        vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
+    } else {
+        vec![]
+    };
     let or_nothing = |stmts: &[Stmt]| if stmts.is_empty() { vec![Stmt::Empty] } else { stmts.to_vec() };
     let leave = [or_nothing(&read), or_nothing(&together)].concat();
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
@@ -234,7 +242,8 @@ impl Codegen<'_> {
         let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.tile.bytes()).sum();
-            let other_phase = phase ^ 1;
+            let bytes = bytes - if planted!("mbarrier-expects-a-tile-less") { c.buffers[0].tile.bytes() } else { 0 };
+            let other_phase = phase ^ if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
             self.lines(vec![
                 call!(Device::MbarrierWait; mbarrier(Ring::Empty, ring, stage), other_phase, site).into(),
                 call!(Device::MbarrierExpect; mbarrier(Ring::Full, ring, stage), bytes, site).into(),
@@ -277,7 +286,10 @@ impl Codegen<'_> {
 
     fn advance(&mut self, ring: usize) {
         let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
-        let around = vec![Stmt::assign(stage, 0), Stmt::Update(BinaryOp::Xor, phase, 1.into())];
+        let around = vec![
+            Stmt::assign(stage, 0),
+            Stmt::Update(BinaryOp::Xor, phase, if planted!("mbarrier-phase-not-flipped") { 0 } else { 1 }.into()),
+        ];
         self.lines(vec![
             Stmt::Update(BinaryOp::Add, stage, 1.into()),
             Stmt::If { cond: Expr::from(stage).equals(Name::Ring(Ring::Stages, ring)), then: around },
@@ -297,8 +309,10 @@ impl Codegen<'_> {
             return;
         }
         let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
-        let full = mbarrier(Ring::Full, ring, Name::Ring(Ring::Stage, ring));
-        self.line(call!(Device::MbarrierWait; full, Name::Ring(Ring::Phase, ring), site));
+        if !planted!("tma-operand-not-waited") {
+            let full = mbarrier(Ring::Full, ring, Name::Ring(Ring::Stage, ring));
+            self.line(call!(Device::MbarrierWait; full, Name::Ring(Ring::Phase, ring), site));
+        }
         for (i, b) in c.buffers.iter().enumerate() {
             let name = Name::Buffer { operand_group, buffer: i };
             self.line(Stmt::define(name, Ty::U32, stage_start(ring) + b.offset));
@@ -310,7 +324,7 @@ impl Codegen<'_> {
         let OperandGroup { ring, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
-        } else if !meets {
+        } else if !meets && !planted!("release-without-meeting") {
             // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss
             // that phase.
             self.line(warpgroup_barrier(0));
@@ -327,7 +341,8 @@ impl Codegen<'_> {
     /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may
     /// overwrite what loads, though begun before it, have not read yet.
     pub(super) fn threads_have_read(&mut self) {
-        self.lines(vec![call!(Device::ProxyFence; 0).into(), warpgroup_barrier(0).into()]);
+        let fence = (!planted!("release-without-proxy-fence")).then(|| call!(Device::ProxyFence; 0).into());
+        self.lines(fence.into_iter().chain([warpgroup_barrier(0).into()]).collect());
     }
 }
 

@@ -47,6 +47,7 @@ impl Grid<'_> {
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
+                ("cdiv", [a, b]) if planted!("grid-rounds-down") => format!("({} / {})", self.expr(a)?, self.expr(b)?),
                 ("cdiv", [a, b]) => format!("__k::cdiv({}, {})", self.expr(a)?, self.expr(b)?),
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),

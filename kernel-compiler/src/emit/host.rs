@@ -25,6 +25,8 @@ pub struct HostOptions {
     pub emulate: Emulate,
     /// Nothing can run the kernels: `cargo check`. Functions of instances have no bodies, configurations no variants.
     pub check_only: bool,
+    /// Descriptors are complete, and instances have no code: a planted defect is looked for in other kernels.
+    pub without_code: bool,
 }
 
 /// Which instances the emulated SM can run.
@@ -94,6 +96,13 @@ impl Version {
         driver::variants(func, config, true).into_iter().map(of).collect()
     }
 
+    /// What a launch knows of it.
+    #[cfg(feature = "mutants")]
+    fn facts(&self) -> impl std::fmt::Debug {
+        let l = &self.lowered;
+        (self.variant, l.shared_bytes, l.threads, &l.guards, &l.maps, l.staging)
+    }
+
     /// Grows with the time that a program of it takes on the emulated SM.
     fn cost(&self) -> u64 {
         u64::from(self.lowered.threads) * self.lowered.text().len() as u64
@@ -112,12 +121,13 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
         instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
         funcs_of_types.push((types, funcs));
     }
-    let mut emulated = options.emulate.of(k, &instances).into_iter();
+    let emulate = if options.without_code { Emulate::None } else { options.emulate };
+    let mut emulated = emulate.of(k, &instances).into_iter();
     let mut instances = instances.into_iter();
     for (t, (types, funcs)) in funcs_of_types.into_iter().enumerate() {
         let mut configs = vec![];
         let mut params = None;
-        let cpu = match options.check_only {
+        let cpu = match options.check_only || options.without_code {
             true => vec![],
             false => funcs.iter().map(cpu::body).collect(),
         };
@@ -181,6 +191,24 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             #(#items)*
         }
     })
+}
+
+/// What is compiled of a kernel for the host: every CPU function, and the code and facts of emulated instances.
+#[cfg(feature = "mutants")]
+pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
+    let (mut out, mut instances) = (vec![], vec![]);
+    for types in k.type_choices() {
+        for (c, config) in k.ast.configs.iter().enumerate() {
+            let func = driver::instance(k, &types, config, d)?;
+            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, config, d)?));
+            instances.push((c, Version::all(&func, config, &HostOptions::default())));
+        }
+    }
+    let emulated = Emulate::default().of(k, &instances);
+    for ((_, versions), _) in instances.iter().zip(emulated).filter(|(_, emulated)| *emulated) {
+        out.extend(versions.iter().map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
+    }
+    Ok(out)
 }
 
 /// Whether a product of it is of operands that lose bits.

@@ -43,6 +43,10 @@ impl SwizzledSmemTile {
         let boxes = std::iter::successors(Some(self.box_bytes() as u32), |b| Some(b * 2)).take_while(|&b| b < all);
         let rows = std::iter::successors(Some(row), |b| Some(b * 2)).take_while(|&b| b < self.box_bytes() as u32);
         // Vectors of 16 bytes change places by the number of their 128 bytes.
-        in_row.chain(boxes).chain(rows).map(|b| b ^ ((b >> 7) & (row / 16 - 1)) << 4).collect()
+        in_row
+            .chain(boxes)
+            .chain(rows)
+            .map(|b| b ^ ((b >> if planted!("swizzle-by-wrong-rows") { 8 } else { 7 }) & (row / 16 - 1)) << 4)
+            .collect()
     }
 }

@@ -48,7 +48,7 @@ fn partition(f: &Func) -> Result<Func, Refused> {
 pub fn depends_on_rank(f: &Func, v: Value) -> bool {
     let (mut todo, mut seen) = (vec![v], HashSet::new());
     while let Some(v) = todo.pop() {
-        if matches!(f.op(v), Op::Rank) {
+        if matches!(f.op(v), Op::Rank) && !planted!("cluster-multicast-of-different-tiles") {
             return true;
         }
         todo.extend(f.op(v).operands().into_iter().filter(|&o| seen.insert(o)));
@@ -230,7 +230,11 @@ impl CtaPartition {
             return v;
         }
         let rank = self.value(Op::Rank, Type::scalar(DType::U64), like);
-        let n = self.value(Op::Int(part as i128), Type::scalar(DType::U64), like);
+        let n = self.value(
+            Op::Int(part as i128 - i128::from(planted!("cluster-part-too-short"))),
+            Type::scalar(DType::U64),
+            like,
+        );
         let wide = self.value(Op::Binary(Binary::Mul, rank, n), Type::scalar(DType::U64), like);
         let mut made = vec![rank, n, wide];
         let start = if dtype == DType::U64 { wide } else { self.value(Op::Cast(wide), Type::scalar(dtype), like) };
@@ -289,7 +293,7 @@ impl CtaPartition {
 
     /// The offsets of a tile's window.
     fn offset(&mut self, tile: Value, at: &mut [Value], out: &mut Vec<Stmt>) {
-        let Some(d) = self.parted(tile) else { return };
+        let Some(d) = self.parted(tile).filter(|_| !planted!("cluster-window-without-rank")) else { return };
         let rank = self.f.shape(tile).len();
         let outer = at.len() - rank;
         let at = &mut at[outer..];

@@ -46,12 +46,16 @@ fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alia
                 for branch in [&mut *then, &mut *other] {
                     block(f, branch, &mut known.clone(), alias);
                 }
-                forget(then, known);
+                if !planted!("copy-prop-keeps-after-branch") {
+                    forget(then, known);
+                }
                 forget(other, known);
             }
             StmtKind::For { body, .. } | StmtKind::Loop { body } => {
                 // A round begins with what the one before left.
-                forget(body, known);
+                if !planted!("copy-prop-keeps-loop-carried") {
+                    forget(body, known);
+                }
                 block(f, body, &mut known.clone(), alias);
             }
             _ => {}
@@ -80,9 +84,11 @@ fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
             stmts[i].blocks_mut().into_iter().for_each(|b| overwritten(f, b));
             continue;
         };
-        let next = stmts[i + 1..]
-            .iter()
-            .find(|s| reads(s, var) || leaves(s) || matches!(&s.kind, StmtKind::Assign(v, _) if *v == var));
+        let next = stmts[i + 1..].iter().find(|s| {
+            reads(s, var)
+                || leaves(s) && !planted!("copy-prop-drops-before-break")
+                || matches!(&s.kind, StmtKind::Assign(v, _) if *v == var)
+        });
         if matches!(next.map(|s| &s.kind), Some(StmtKind::Assign(v, _)) if *v == var) {
             stmts.remove(i);
         }

@@ -32,7 +32,7 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
                     let read_elsewhere = everywhere > reads(f, body).filter(|r| *r == var).count();
                     let (by, ty, span) = begin(f, var, &mut out, body);
                     rewrite(f, body, var, by);
-                    if read_elsewhere {
+                    if read_elsewhere && !planted!("induction-forgets-after-the-loop") {
                         let there = moved(f, var, by, (&ty, span), &mut after);
                         after.push(StmtKind::Assign(var, there).into());
                     }
@@ -81,7 +81,7 @@ fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Ty
     let span = f.values[assigned(body, var)[0].0 as usize].span;
     let by = Var(f.vars.len() as u32);
     f.vars.push(VarInfo { name, ty: Type::scalar(ty.dtype) });
-    let zero = f.push(Op::Int(0), Type::scalar(ty.dtype), span, out);
+    let zero = f.push(Op::Int(i128::from(planted!("induction-begins-at-one"))), Type::scalar(ty.dtype), span, out);
     out.push(StmtKind::Assign(by, zero).into());
     (by, ty, span)
 }

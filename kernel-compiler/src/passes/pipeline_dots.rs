@@ -107,9 +107,21 @@ impl Rotate {
         rest.extend(keep(&|v| v));
         let product = self.second(plan, &left, span);
         rest.splice(at + 1..at + 1, product);
-        then.push(StmtKind::For { iv, lo: next, hi, step, body: rest, options }.into());
+        then.push(
+            StmtKind::For {
+                iv,
+                lo: if planted!("pipeline-dots-repeats-the-first") { lo } else { next },
+                hi,
+                step,
+                body: rest,
+                options,
+            }
+            .into(),
+        );
         let product = self.second(plan, &left, span);
-        then.extend(product);
+        if !planted!("pipeline-dots-drops-the-last-product") {
+            then.extend(product);
+        }
         let cond = self.f.push(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
         out.push(StmtKind::If { cond, then, other: vec![] }.into());
     }

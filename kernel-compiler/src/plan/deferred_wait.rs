@@ -33,7 +33,12 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Deferr
     let stages = p.ring_of(operand_group).stages;
     let buffers = if stages == 0 { f.stages } else { stages };
     let c = &p.operand_groups[operand_group];
-    if !straight || buffers == 1 || c.by_threads || !c.fetched.is_empty() || !p.dots.contains_key(product) {
+    if !straight
+        || buffers == 1 && !planted!("deferred-wait-with-one-buffer")
+        || c.by_threads
+        || !c.fetched.is_empty()
+        || !p.dots.contains_key(product)
+    {
         return None;
     }
     let dots: Vec<Value> = body

@@ -14,5 +14,8 @@ pub fn first_that_waits(f: &Func, early: &[usize]) -> usize {
         StmtKind::Store { .. } | StmtKind::Return | StmtKind::Assert { .. } | StmtKind::Print { .. } => false,
         _ => true,
     };
-    f.body.iter().position(|s| !walk(std::slice::from_ref(s)).all(goes_ahead)).unwrap_or(f.body.len())
+    f.body
+        .iter()
+        .position(|s| !walk(std::slice::from_ref(s)).all(goes_ahead))
+        .map_or(f.body.len(), |i| i + usize::from(planted!("pdl-waits-one-statement-late")))
 }

@@ -57,7 +57,10 @@ fn planned(
         let why = "threads take elements of an operand's tile whose extents are no powers of two";
         return Err(Missed::new(TMA, why));
     }
-    b.p.operand_groups.iter_mut().for_each(|c| c.by_threads = c.buffers.iter().any(|b| by_threads.contains(&b.load)));
+    b.p.operand_groups.iter_mut().for_each(|c| {
+        c.by_threads =
+            !planted!("tma-release-while-threads-read") && c.buffers.iter().any(|b| by_threads.contains(&b.load))
+    });
     for s in walk(&f.body) {
         if let StmtKind::Let(d) = &s.kind
             && let Some(s) = sources.get(d)
@@ -113,11 +116,11 @@ pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard>
         m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
         let (last, others) = m.dims.split_last().expect("a dimension");
         others.iter().for_each(|d| {
-            add(&d.stride, Test::Multiple(16 / size));
+            add(&d.stride, Test::Multiple(if planted!("tma-stride-not-asked") { 1 } else { 16 / size }));
             add(&d.stride, Test::Within(1, (1 << 39) / size));
         });
         add(&last.stride, Test::Equal(1));
-        if m.stores {
+        if m.stores && !planted!("tma-store-extent-not-asked") {
             // The hardware clips rows to 16 bytes, no finer.
             add(&last.extent, Test::Multiple(16 / size));
         }
@@ -313,7 +316,7 @@ impl Builder {
                 }
                 _ => open = None,
             }
-            if self.p.release.contains_key(&s.id) {
+            if self.p.release.contains_key(&s.id) && !planted!("wgmma-chain-over-release") {
                 open = None;
             }
         }
@@ -425,5 +428,7 @@ fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };
     let ((block, first, last), (other, from, to)) = (a[at], b[at]);
-    block != other || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
+    planted!("tma-rings-shared-while-in-use")
+        || block != other
+        || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
 }

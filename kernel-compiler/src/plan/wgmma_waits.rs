@@ -44,7 +44,8 @@ impl Plan<'_> {
         let deferred: Vec<usize> = (0..ends.len()).filter(|&n| going_on(n)).collect();
         for &n in &deferred {
             let e = &ends[n];
-            let later = ends[n + 1..].iter().filter(|l| l.begun <= e.waited).count();
+            let later = ends[n + 1..].iter().filter(|l| l.begun <= e.waited).count()
+                + usize::from(planted!("wgmma-wait-for-one-too-few"));
             let to = e.assigned.filter(|&(at, _)| at <= e.waited);
             self.out.deferred.insert(e.product);
             self.out.postponed.extend(to.map(|(at, _)| stmts[at].id));
@@ -54,7 +55,7 @@ impl Plan<'_> {
         for (i, s) in stmts.iter().enumerate() {
             for &operand_group in self.release.get(&s.id).into_iter().flatten() {
                 let users = deferred.iter().map(|&n| &ends[n]).filter(|e| self.takes_from(e.product, operand_group));
-                let at = users.map(|e| e.waited).fold(i, usize::max);
+                let at = users.map(|e| e.waited).filter(|_| !planted!("wgmma-release-before-wait")).fold(i, usize::max);
                 self.out.after.entry(stmts[at].id).or_default().push(Step::Release(operand_group));
             }
             match &s.kind {
@@ -134,7 +135,16 @@ impl Plan<'_> {
         };
         let taker = (begun + 1..stmts.len()).find(|&i| takes(i)).unwrap_or(stmts.len());
         let meanwhile = stmts[begun + 1..taker].iter().any(|s| matches!(&s.kind, StmtKind::Let(v) if self.is_work(*v)));
-        End { product, begun, waited: if meanwhile { taker - 1 } else { begun }, assigned }
+        End {
+            product,
+            begun,
+            waited: if meanwhile {
+                (taker - usize::from(!planted!("wgmma-wait-after-use"))).min(stmts.len() - 1)
+            } else {
+                begun
+            },
+            assigned,
+        }
     }
 
     /// The first statement after `from` that writes what a product takes from registers.

@@ -119,7 +119,7 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
         cold_path();
     }
     if undivided::<R, V>(&ok) {
-        return each_group::<R, V>(|g| copy(g, ok(g)));
+        return each_group::<R, V>(|g| copy(g, ok(g) || planted!("device-cp-async-unmasked")));
     }
     // One group after the other, so that this rare way takes few registers.
     each_group::<R, V>(|g| {
@@ -129,7 +129,7 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
             let values: [T; V] = load::<T, V, 1, false>(
                 |e| addr(g).wrapping_add((e * T::BYTES) as u64),
                 false,
-                |e| ok(g + e),
+                |e| ok(if planted!("device-cp-async-mask-of-first") { g } else { g + e }),
                 |_| T::ZERO,
                 0,
                 site,
@@ -215,7 +215,7 @@ fn undivided<const R: usize, const V: usize>(ok: &impl Fn(usize) -> bool) -> boo
         same &= ok(r) == ok(r - r % V);
         r += 1;
     }
-    same
+    same || planted!("device-divided-group-as-whole")
 }
 
 /// Loads groups that are each allowed or not, without a branch.
@@ -246,7 +246,18 @@ unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const
             e += 1;
         }
         // SAFETY: where the group is allowed its addresses are valid, and the lowest is aligned to the group.
-        let words = unsafe { S::load_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k) };
+        let words = unsafe {
+            S::load_words_if(
+                addr(register(0)),
+                ok(g) || planted!("device-load-group-unmasked"),
+                bytes,
+                T::BYTES == 8,
+                words,
+                hint,
+                call,
+                k,
+            )
+        };
         let mut e = 0;
         while e < per_access {
             // SAFETY: a register of group `g / V`, which is below R, of which V is a divisor.
@@ -284,7 +295,18 @@ unsafe fn store_groups_if<S: Space, T: Mem, const R: usize, const V: usize, cons
             e += 1;
         }
         // SAFETY: where the group is allowed its addresses may be written, and the lowest is aligned to the group.
-        unsafe { S::store_words_if(addr(register(0)), ok(g), bytes, T::BYTES == 8, words, hint, call, k) };
+        unsafe {
+            S::store_words_if(
+                addr(register(0)),
+                ok(g) || planted!("device-store-group-unmasked"),
+                bytes,
+                T::BYTES == 8,
+                words,
+                hint,
+                call,
+                k,
+            )
+        };
         k += per_access;
     }
 }
@@ -350,7 +372,7 @@ unsafe fn load_group<S: Space, T: Mem, const V: usize, const REV: bool>(
         let words = unsafe { S::load(at, bytes, T::BYTES == 8, hint, call, g + k) };
         let mut e = 0;
         while e < per_access {
-            let r = if REV { g + V - 1 - (k + e) } else { g + k + e };
+            let r = if REV && !planted!("device-descending-as-ascending") { g + V - 1 - (k + e) } else { g + k + e };
             // SAFETY: `k + e < V`, so that `g <= r < g + V`, for which the caller has room.
             unsafe { regs.add(r).write(mem::unpack(&words, e)) };
             e += 1;

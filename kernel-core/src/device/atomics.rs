@@ -19,6 +19,8 @@ pub unsafe fn atomic<T: Mem, const R: usize, const OP: u32>(
     relaxed: bool,
     site: u32,
 ) -> [T; R] {
+    let (relaxed, ok) =
+        (relaxed || planted!("device-atomic-is-relaxed"), |r| ok(r) || planted!("device-atomic-unmasked"));
     // SAFETY: an allowed address is valid, writable and aligned, by this function's contract.
     each(|r| if ok(r) { unsafe { hw::atomic::<T, OP>(addr(r), val(r), relaxed, site) } } else { T::ZERO })
 }

@@ -58,9 +58,9 @@ pub fn all<const K: usize>(f: impl Fn(usize) -> bool) -> bool {
 pub fn limit(end: u64, start: u64) -> u32 {
     if start >= end {
         0
-    } else if end - start > u32::MAX as u64 {
+    } else if end - start > u32::MAX as u64 && !planted!("device-limit-wraps") {
         u32::MAX
     } else {
-        (end - start) as u32
+        (end - start) as u32 + planted!("device-limit-one-more") as u32
     }
 }

@@ -73,7 +73,8 @@ pub fn cast_each<A: Mem + Cast<B>, B: Mem, const R: usize>(f: impl Fn(usize) -> 
     let mut out = MaybeUninit::<[B; R]>::uninit();
     let mut r = 0;
     while r < R {
-        let [low, high] = A::cast_pair([f(r), f(r + 1)]);
+        let [low, high] =
+            A::cast_pair(if planted!("device-cast-pair-swapped") { [f(r + 1), f(r)] } else { [f(r), f(r + 1)] });
         // SAFETY: r + 1 < R, as r and R are even.
         unsafe {
             out.as_mut_ptr().cast::<B>().add(r).write(low);
@@ -145,7 +146,7 @@ fn exchange<T: Mem>(v: T, step: impl Fn(u32) -> u32) -> T {
     let bits = v.to_bits64();
     if T::BYTES == 8 {
         let low = step(bits as u32);
-        let high = step((bits >> 32) as u32);
+        let high = step(if planted!("device-shuffle-of-low-half") { bits as u32 } else { (bits >> 32) as u32 });
         T::from_bits64(low as u64 | (high as u64) << 32)
     } else {
         T::from_bits64(step(bits as u32) as u64)

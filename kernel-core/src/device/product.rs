@@ -46,7 +46,7 @@ pub fn mma_tile<
         acc = by_parts(acc, |i, mut d| {
             let (m, n) = (i / NB, i % NB);
             let half = |x: [u32; 4]| [x[n % 2 * 2], x[n % 2 * 2 + 1]];
-            if X3 {
+            if X3 && !planted!("device-tf32x3-is-tf32") {
                 d = hw::mma::<A, D>(d, round::<A, 4>(a[m], rest), half(high_b[n / 2]), site);
                 d = hw::mma::<A, D>(d, high_a[m], round::<A, 2>(half(b[n / 2]), rest), site);
             }
@@ -193,6 +193,9 @@ pub fn words<A: Mem, const W: usize>(at: impl Fn(usize) -> A) -> [u32; W] {
 #[inline(always)]
 pub(super) fn nearest(bits: u32) -> u32 {
     const UNUSED: u32 = (1 << 13) - 1;
+    if planted!("device-tf32-truncated") {
+        return bits & !UNUSED;
+    }
     let special = bits & 0x7F80_0000 == 0x7F80_0000;
     if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
 }

@@ -68,6 +68,9 @@ pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, 
 /// 2^31, so that what lies beyond stays outside.
 #[inline(always)]
 fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
+    if planted!("device-coordinates-wrap") {
+        return super::each(|d| at[RANK - 1 - d] as i32);
+    }
     super::each(|d| (at[RANK - 1 - d] as i64).clamp(i32::MIN as i64, i32::MAX as i64) as i32)
 }
 
@@ -165,7 +168,7 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
 ) -> [D; R] {
     const { assert!(MB * NB * N / 2 <= R, "every block has its accumulators") };
     hw::accumulators_accessed();
-    if chain.first {
+    if chain.first && !planted!("device-wgmma-without-fence") {
         hw::wgmma_fence(site);
     }
     let mut k = 0;
@@ -175,12 +178,12 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
             let (m, n) = (i / NB, i % NB);
             // SAFETY: block `i < MB * NB` begins within the R accumulators, by the assertion above.
             let block = unsafe { acc.as_mut_ptr().add(i * N / 2) };
-            product(block, m, n, k, add || k > 0);
+            product(block, m, n, k, add || k > 0 && !planted!("device-wgmma-forgets-steps"));
             i += 1;
         }
         k += 1;
     }
-    if chain.last {
+    if chain.last && !planted!("device-wgmma-without-commit") {
         hw::wgmma_commit(site);
     }
     if chain.wait {

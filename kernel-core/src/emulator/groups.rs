@@ -16,6 +16,8 @@ pub struct Groups {
     open: Option<u32>,
     /// The time by which each group was committed, and the line of an operation in it.
     committed: VecDeque<(u64, Option<u32>)>,
+    /// The time of the last commit.
+    last: Option<u64>,
 }
 
 impl Groups {
@@ -25,6 +27,7 @@ impl Groups {
 
     pub fn commit(&mut self, now: u64) {
         self.committed.push_back((now, self.open.take()));
+        self.last = Some(now);
     }
 
     /// Waits until at most `pending` groups are open: what began before the time returned is complete.
@@ -33,14 +36,19 @@ impl Groups {
         self.committed.drain(..done).next_back().map(|group| group.0)
     }
 
+    /// As [`wait`](Self::wait) for all groups, also for those that have been waited for in another way.
+    pub fn wait_all(&mut self) -> Option<u64> {
+        self.committed.clear();
+        self.last
+    }
+
     /// The line of an operation that has not been waited for.
     pub fn unwaited(&self) -> Option<u32> {
         self.committed.iter().find_map(|group| group.1).or(self.open)
     }
 
     pub fn clear(&mut self) {
-        self.open = None;
-        self.committed.clear();
+        *self = Groups::default();
     }
 }
 

@@ -68,8 +68,13 @@ pub fn tma_store_commit() {
     with(|m| m.commit_stores());
 }
 
-pub fn tma_store_wait(pending: u32) {
+pub fn tma_store_wait_read(pending: u32) {
     with(|m| m.wait_stores(pending));
+}
+
+/// Waits for all stores of the thread, and their writes.
+pub fn tma_store_wait() {
+    with(|m| m.wait_stores_written());
 }
 
 pub fn proxy_fence() {

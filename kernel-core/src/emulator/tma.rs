@@ -186,6 +186,19 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Waits for all stores of the thread: they have read shared memory, and written the tensor.
+    pub fn wait_stores_written(&mut self) {
+        let thread = self.current;
+        if let Some(before) = self.tensor.threads[thread as usize].stores.wait_all() {
+            for agent in [Agent::StoreRead { thread }, Agent::StoreWrite { thread }] {
+                let agent = self.order.agent(agent);
+                self.order.complete(thread, agent, before);
+            }
+        }
+    }
+}
+
 /// Up to 16 bytes as a number, little-endian.
 fn le(bytes: &[u8]) -> u128 {
     let mut all = [0; 16];

@@ -12,6 +12,7 @@ mod branches;
 mod cluster;
 mod deep;
 mod epilogue;
+mod exceptions;
 mod tf32;
 
 #[tile_kernel(

@@ -1,8 +1,11 @@
 //! Kernels that may begin before the launch in front has ended: what they read until they wait for it.
 
+use kernel_core::f16;
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
+use tile_language_tests::matrix::{Matrix, near};
 use tile_language_tests::run::seeds;
+use tile_language_tests::{view, view_mut};
 
 /// `x` may be read at once; `y` only after the wait, although it is only read as well.
 #[tile_kernel(tune(warps = [2]), grid = [2], early = [x])]
@@ -21,4 +24,27 @@ fn what_is_not_declared_early_is_read_after_the_wait() {
         rt.launch(early_sum(&x, &y, &mut z)).expect("it waits where it must");
         assert_eq!(z, [3.0; 200]);
     }
+}
+
+/// Of a specialized program each role waits: the one that copies, too.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [1], early = [b])]
+fn early_product<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+) {
+    let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
+    c.store([0, 0], acc.to::<f16>());
+}
+
+#[test]
+fn the_roles_of_a_specialized_program_wait() {
+    let (a, b) = (Matrix::new([64, 64], 64, 1, f16::from_f32), Matrix::new([64, 64], 64, 2, f16::from_f32));
+    let run = |rt: &Runtime| {
+        let mut c = Matrix::new([64, 64], 64, 3, f16::from_f32);
+        rt.launch(early_product(view!(a), view!(b), view_mut!(c))).expect("it waits where it must");
+        c.data.iter().map(|x| x.to_f32()).collect::<Vec<f32>>()
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| near("early product", &run(rt), &wanted));
 }

@@ -58,6 +58,40 @@ where
     }
 }
 
+/// Of a vector's elements the first ones are before the first row, and their difference wraps around.
+#[tile_kernel(tune(warps = [1]), grid = [1])]
+fn from_the_third_on(x: &[f32], y: &mut [f32], n: usize) {
+    let i = arange(128);
+    store(y, i, load(x, i)).mask(i - 2 < n);
+}
+
+#[test]
+fn a_mask_of_an_index_that_wraps_around_begins_inside_a_vector() {
+    let x: Vec<f32> = (0..128).map(|i| i as f32 + 1.0).collect();
+    for rt in backends() {
+        for n in [0, 1, 5, 100, 126] {
+            let mut y = vec![0.0f32; 128];
+            rt.launch(from_the_third_on(&x[..], &mut y[..], n)).expect("it runs");
+            let wanted = |i: usize| if i >= 2 && i - 2 < n { x[i] } else { 0.0 };
+            assert!((0..128).all(|i| y[i] == wanted(i)), "{n} on {}: {y:?}", rt.name());
+        }
+    }
+}
+
+#[test]
+fn arrays_may_begin_at_any_element() {
+    let x: Vec<f32> = (0..132).map(|i| i as f32 + 1.0).collect();
+    for rt in backends() {
+        for from in 0..5 {
+            let mut y = vec![0.0f32; 132];
+            let part = from..from + 128;
+            rt.launch(from_the_third_on(&x[part.clone()], &mut y[part.clone()], 126)).expect("it runs");
+            let wanted = |i: usize| if part.contains(&i) && i >= from + 2 { x[i] } else { 0.0 };
+            assert!((0..132).all(|i| y[i] == wanted(i)), "from {from} on {}: {y:?}", rt.name());
+        }
+    }
+}
+
 #[test]
 fn a_mask_may_end_inside_a_vector() {
     parts_of::<f32>();

@@ -151,6 +151,35 @@ fn tiles_are_loaded_and_stored_by_atomics() {
     }
 }
 
+/// What is assigned before a way out of a loop is there after it, although the iteration would assign anew.
+#[tile_kernel(tune(warps = [1]), grid = [1])]
+fn assigned_before_leaving(x: &[u32], y: &mut [u32], last: u32) {
+    let i = arange(32);
+    let (mut at, mut sums) = (0u32, load(x, i));
+    for k in 0u32..8 {
+        at = k;
+        sums += k;
+        if k == last {
+            break;
+        }
+        at = 100;
+    }
+    store(y, i, sums + at);
+}
+
+#[test]
+fn an_assignment_before_a_break_is_seen_after_the_loop() {
+    let x: Vec<u32> = (0..32).map(|i| 3 * i).collect();
+    for rt in [Runtime::cpu(), Runtime::emulator(0)] {
+        for (last, at) in [(0, 0), (3, 3), (7, 7), (9, 100)] {
+            let mut y = vec![0; 32];
+            rt.launch(assigned_before_leaving(&x[..], &mut y[..], last)).expect("it runs");
+            let sum: u32 = (0..8).take_while(|k| *k <= last).sum();
+            assert!((0..32).all(|i| y[i] == x[i] + sum + at), "{last}: {y:?}");
+        }
+    }
+}
+
 /// What a ticket gave is taken in a closure, in a loop that is laid out several times, and in a branch.
 #[tile_kernel(tune(warps = [4]), grid = [2])]
 fn taken_late(x: &[u32], y: &mut [u32], tickets: &mut [u32]) {

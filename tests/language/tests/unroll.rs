@@ -3,6 +3,7 @@
 use kernel_core::{AsSlice, AsSliceMut, KernelDesc, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
+use tile_language_tests::run::seeds;
 
 /// What comes of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
 #[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = all)]
@@ -195,6 +196,27 @@ fn copies_ahead() {
                     r => r.map(|()| c),
                 }
             });
+        }
+    }
+}
+
+/// An iteration loads with the same index as the one before has stored with, and other elements.
+#[tile_kernel(tune(warps = [2]), grid = [1])]
+fn counts_around(x: &mut [u32], n: usize) {
+    let i = arange(64);
+    for k in range(0, n, 1).unroll(4) {
+        let at = (i + k * 16) % 64;
+        store(x, at, load(x, at) + 1);
+    }
+}
+
+#[test]
+fn iterations_that_are_laid_out_see_what_other_threads_have_stored() {
+    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        for n in [0, 1, 4, 7, 9] {
+            let mut x: Vec<u32> = (0..64).collect();
+            rt.launch(counts_around(&mut x[..], n)).expect("it runs");
+            assert!((0..64).all(|i| x[i] == (i + n) as u32), "{n}: {x:?}");
         }
     }
 }

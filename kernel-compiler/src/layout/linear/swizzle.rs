@@ -122,7 +122,7 @@ pub(super) fn shared(src: &Layout, dst: &Layout, elem_bytes: usize) -> Shared {
     let slot_of = |reg: usize| slots.reduce(distinct.reduce(dst.reg_index(reg)).1).1 as usize;
     Shared {
         bytes: elem_bytes << bits,
-        store_free: src.free_mask().threads,
+        store_free: if planted!("exchange-stored-by-all-copies") { 0 } else { src.free_mask().threads },
         place: (0..dst.regs()).map(slot_of).collect(),
         cost: cost + 4 * BARRIERS,
         offset,

@@ -89,7 +89,12 @@ pub fn find(
             }
             Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
             // Without a limit an index below the first one is in memory, too.
-            None if extents[d].is_none() && !begins.counts_up(begin) => return Err(NEGATIVE),
+            None if extents[d].is_none()
+                && !begins.counts_up(begin)
+                && !planted!("block-pointer-begins-below-zero") =>
+            {
+                return Err(NEGATIVE);
+            }
             None => {}
         }
     }
@@ -97,7 +102,8 @@ pub fn find(
         return Err(NEGATIVE);
     }
     let limited = extents.iter().all(Option::is_some);
-    let [columns, rows] = [unit, rows].map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
+    let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
+    let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
     let mut guards: Vec<Guard> =
         slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Address::Slice { param, .. } = place {
@@ -105,7 +111,8 @@ pub fn find(
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
         let asked = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
-        guards.extend(asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?);
+        let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
+        guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
     let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) = at
         .before
@@ -269,7 +276,10 @@ fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: 
         limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
     // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
     let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
-    (ahead.0.is_empty() || counted() && begins.counts_up(&limit.begin)).then_some(extent)
+    (planted!("block-pointer-mask-of-another-index")
+        || ahead.0.is_empty()
+        || counted() && begins.counts_up(&limit.begin))
+    .then_some(extent)
 }
 
 /// Whether what a loop has counted is never beyond an extent that the loop ends at.

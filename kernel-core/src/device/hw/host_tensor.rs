@@ -94,12 +94,12 @@ pub fn opaque_word(word: u32) -> u32 {
 
 /// Waits until all but `PENDING` groups of this thread's stores have read shared memory.
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
-    step::tma_store_wait(PENDING)
+    step::tma_store_wait_read(PENDING)
 }
 
 /// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
 pub fn tma_store_wait(_site: u32) {
-    step::tma_store_wait(0)
+    step::tma_store_wait()
 }
 
 /// Shows this thread's stores to shared memory to the asynchronous proxy.

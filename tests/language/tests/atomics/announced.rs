@@ -1,8 +1,11 @@
 //! What a program tells the others by an atomic: all that it has stored before, unless the atomic is relaxed.
 
+use kernel_core::{AsSliceMut, f16};
 use kernel_macros::tile_kernel;
-use tile_host::Runtime;
+use tile_host::{Buffer, Runtime};
+use tile_language_tests::matrix::{Matrix, near};
 use tile_language_tests::run::{seeds, with};
+use tile_language_tests::view;
 
 /// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`, `and` and
 /// a loop of compare-and-swap; 4 a place for each of 64 elements.
@@ -70,4 +73,39 @@ fn only_what_is_not_relaxed_tells_what_was_stored() {
             }
         }
     }
+}
+
+/// Two programs store a product each, by tensor maps where there are any; the last to say so adds them up. `all` is the memory of `c`.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [2])]
+unsafe fn announced_products(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    all: *const f16,
+    flags: &mut [u32],
+    sums: &mut [f32],
+) {
+    let row = program_id(0) * 64;
+    let product = dot(a.tile([row, 0], [64, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([64, 64]));
+    c.store([row, 0], product.to::<f16>());
+    if atomic_add(flags, 0, 1) == 1 {
+        let at = arange(64).expand(1) * 64 + arange(64).expand(0);
+        store(sums, at, load(all.add(at)).to::<f32>() + load(all.add(64 * 64 + at)).to::<f32>());
+    }
+}
+
+#[test]
+fn products_are_in_memory_before_they_are_announced() {
+    let (a, b) = (Matrix::new([128, 64], 64, 1, f16::from_f32), Matrix::new([64, 64], 64, 2, f16::from_f32));
+    let run = |rt: &Runtime| {
+        let mut c = Buffer::<f16>::zeros(rt, 128 * 64).expect("room");
+        let (all, mut flags, mut sums) = (c.raw(), vec![0u32; 1], vec![0.0f32; 64 * 64]);
+        let c = (&mut c).as_slice_mut_arg().strided([128, 64], [64, 1]).expect("it fits");
+        // SAFETY: the pointer is to the elements of the view, which are loaded when all of them have been stored.
+        let call = unsafe { announced_products(view!(a), view!(b), c, all, &mut flags, &mut sums) };
+        rt.launch(call).expect("it runs");
+        sums
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| near("announced products", &run(rt), &wanted));
 }

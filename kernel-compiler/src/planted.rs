@@ -1,0 +1,52 @@
+//! Planted defects: small mistakes of the compiler that its tests have to catch. `cargo xtask mutate` plants one at a time.
+//!
+//! A site asks `planted!("name")`, which is the constant `false` without the feature `mutants`. With it, one defect is
+//! planted: that of the environment variable `TILE_PLANT`, or that of [`with`](active::with).
+
+/// Whether the defect of this name is planted.
+#[cfg(not(feature = "mutants"))]
+macro_rules! planted {
+    ($name:literal) => {
+        $crate::planted::NONE
+    };
+}
+
+#[cfg(feature = "mutants")]
+macro_rules! planted {
+    ($name:literal) => {
+        $crate::planted::active::is($name)
+    };
+}
+
+#[cfg(not(feature = "mutants"))]
+pub(crate) const NONE: bool = false;
+
+#[cfg(feature = "mutants")]
+pub mod active {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static PLANTED: RefCell<Option<String>> = RefCell::new(std::env::var("TILE_PLANT").ok());
+        static REACHED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub fn is(name: &'static str) -> bool {
+        REACHED.with_borrow_mut(|sites| sites.insert(name));
+        PLANTED.with_borrow(|p| p.as_deref() == Some(name))
+    }
+
+    /// What `f` gives with a defect, or with none, and the sites that it came by. A panic leaves no defect planted.
+    pub fn with<R>(defect: Option<&str>, f: impl FnOnce() -> R) -> (R, BTreeSet<&'static str>) {
+        PLANTED.set(defect.map(String::from));
+        REACHED.take();
+        let made = f();
+        PLANTED.set(None);
+        (made, REACHED.take())
+    }
+
+    /// Whether a kernel is compiled: `TILE_PLANT_KERNELS` names those that are, and is not there if all of them are.
+    pub(crate) fn is_compiled(kernel: &str) -> bool {
+        std::env::var("TILE_PLANT_KERNELS").map_or(true, |all| all.split(' ').any(|k| k == kernel))
+    }
+}

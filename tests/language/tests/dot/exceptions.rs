@@ -1,0 +1,198 @@
+//! Products that the usual plan of their copies does not fit.
+
+use kernel_core::f16;
+use kernel_macros::tile_kernel;
+use tile_host::Runtime;
+use tile_language_tests::matrix::{Matrix, near, values};
+use tile_language_tests::run::seeds;
+use tile_language_tests::{view, view_mut};
+
+/// What `run` gives on the CPU and on the emulated SM.
+fn alike(what: &str, run: impl Fn(&Runtime) -> Vec<f16>) -> Vec<f32> {
+    let floats = |rt: &Runtime| run(rt).iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
+    let wanted = floats(&Runtime::cpu());
+    seeds().iter().for_each(|rt| near(what, &floats(rt), &wanted));
+    wanted
+}
+
+/// `cp.async` leaves zeros where a mask says no.
+#[tile_kernel(tune(warps = [1], arch = [80]), grid = [1])]
+fn ones_beyond_the_depth(a: &[f16], b: &[f16], c: &mut [f16], k: usize) {
+    let (row, col) = (arange(16).expand(1), arange(16).expand(0));
+    let mut acc = zeros::<f32>([16, 16]);
+    for at in (0..k).step_by(16) {
+        let (across, down) = ((at + arange(16)).expand(0), (at + arange(16)).expand(1));
+        let x = load(a, row * k + across).mask(across < k).other(1.0.to::<f16>());
+        let y = load(b, down * 16 + col).mask(down < k).other(1.0.to::<f16>());
+        acc = dot(x, y, acc);
+    }
+    store(c, row * 16 + col, acc.to::<f16>());
+}
+
+#[test]
+fn masked_elements_of_an_operand_are_what_other_says() {
+    let (a, b) = (vec![f16::from_f32(2.0); 16 * 24], vec![f16::from_f32(0.5); 24 * 16]);
+    let found = alike("masked as ones", |rt| {
+        let mut c = vec![f16::ZERO; 256];
+        rt.launch(ones_beyond_the_depth(&a[..], &b[..], &mut c[..], 24)).expect("it runs");
+        c
+    });
+    // 24 products of 1 and, beyond the depth, eight more.
+    assert_eq!(found, [32.0; 256]);
+}
+
+/// Each iteration multiplies what the one before has stored.
+#[tile_kernel(tune(warps = [2], arch = [80]), grid = [1])]
+fn powers(a: &[f16], c: &mut [f16], n: usize) {
+    let at = arange(32).expand(1) * 32 + arange(32).expand(0);
+    for _ in 0..n {
+        let x = load(c, at);
+        let y = load(a, at);
+        let product = dot(x, y, zeros::<f32>([32, 32]));
+        store(c, at, product.to::<f16>());
+    }
+}
+
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn powers_of_views(a: View<f16, 2>, mut c: ViewMut<f16, 2>, n: usize) {
+    for _ in 0..n {
+        let product = dot(c.tile([0, 0], [64, 64]), a.tile([0, 0], [64, 64]), zeros::<f32>([64, 64]));
+        c.store([0, 0], product.to::<f16>());
+    }
+}
+
+#[test]
+fn an_operand_that_the_loop_stores_is_not_copied_ahead() {
+    let a = values(32 * 32, 1, |x| f16::from_f32(x / 2.0));
+    alike("powers", |rt| {
+        let mut c = values(32 * 32, 2, f16::from_f32);
+        rt.launch(powers(&a[..], &mut c[..], 4)).expect("it runs");
+        c
+    });
+}
+
+#[test]
+fn an_operand_that_the_loop_stores_to_a_view_is_not_copied_by_tma() {
+    let a = Matrix::new([64, 64], 64, 1, |x| f16::from_f32(x / 2.0));
+    alike("powers of views", |rt| {
+        let mut c = Matrix::new([64, 64], 64, 2, f16::from_f32);
+        rt.launch(powers_of_views(view!(a), view_mut!(c), 4)).expect("it runs");
+        c.data
+    });
+}
+
+/// A loop that does not begin at 0 moves pointers along the depth.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [cdiv(m, 64)])]
+unsafe fn without_the_first_step(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f16,
+    m: usize,
+    n: usize,
+    k: usize,
+    stride_a: usize,
+    stride_b: usize,
+    stride_c: usize,
+) {
+    let (rows, columns, depth) = (program_id(0) * 64 + arange(64), arange(64), arange(64));
+    let mut x_at = a.add(rows.expand(1) * stride_a + (64 + depth).expand(0));
+    let mut y_at = b.add((64 + depth).expand(1) * stride_b + columns.expand(0));
+    let mut acc = zeros::<f32>([64, 64]);
+    for _ in 1..k / 64 {
+        let x = load(x_at).mask(rows.expand(1) < m);
+        let y = load(y_at).mask(columns.expand(0) < n);
+        acc = dot(x, y, acc);
+        x_at += 64;
+        y_at += 64 * stride_b;
+    }
+    let at = c.add(rows.expand(1) * stride_c + columns.expand(0));
+    store(at, acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+#[test]
+fn a_loop_that_begins_later_takes_the_tiles_that_it_says() {
+    let (m, n, k) = (72, 56, 192);
+    let (a, b) = (values(m * k, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
+    alike("without the first step", |rt| {
+        let mut c = vec![f16::ZERO; m * n];
+        let (a, b) = (rt.from_slice(&a).expect("room"), rt.from_slice(&b).expect("room"));
+        let out = rt.from_slice(&c).expect("room");
+        // SAFETY: the masks keep to the matrices, whose extents and strides these are.
+        let call = unsafe { without_the_first_step(a.raw(), b.raw(), out.raw(), m, n, k, k, n, n) };
+        rt.launch(call).expect("it runs");
+        c.copy_from_slice(&out.to_vec().expect("it ends"));
+        c
+    });
+}
+
+/// Tensor maps clip what they store at 16 bytes.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [cdiv(c.dim(1), 64)])]
+fn columns_of_any_number(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    let j = program_id(0) * 64;
+    let product = dot(a.tile([0, 0], [64, 64]), b.tile([0, j], [64, 64]), zeros::<f32>([64, 64]));
+    c.store([0, j], product.to::<f16>());
+}
+
+#[test]
+fn rows_that_end_within_16_bytes_are_stored_up_to_there() {
+    for n in [60, 64, 100] {
+        let stride = 104;
+        let (a, b) = (Matrix::new([64, 64], 64, 1, f16::from_f32), Matrix::new([64, n], stride, 2, f16::from_f32));
+        alike("columns of any number", |rt| {
+            let mut c = Matrix::new([64, n], stride, 3, f16::from_f32);
+            rt.launch(columns_of_any_number(view!(a), view!(b), view_mut!(c))).expect("it runs");
+            c.data
+        });
+    }
+}
+
+/// What the epilogue of a tile loads, another store of the same iteration has left there.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn stored_twice(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    for j in (0..b.dim(1)).step_by(64) {
+        let (x, y) = (a.tile([0, 0], [64, 64]), b.tile([0, j], [64, 64]));
+        let acc = dot(x, y, zeros::<f32>([64, 64]));
+        c.store([0, j], acc.to::<f16>());
+        let (x, y) = (a.tile([64, 0], [64, 64]), b.tile([0, j], [64, 64]));
+        let acc = dot(x, y, zeros::<f32>([64, 64]));
+        let before = c.tile([0, j], [64, 64]).to::<f32>();
+        c.store([64, j], (acc + before).to::<f16>());
+    }
+}
+
+#[test]
+fn a_tile_that_the_kernel_stores_is_not_copied_ahead_for_its_epilogue() {
+    let (a, b) = (Matrix::new([128, 64], 64, 1, f16::from_f32), Matrix::new([64, 256], 256, 2, f16::from_f32));
+    alike("stored twice", |rt| {
+        let mut c = Matrix::new([128, 256], 256, 3, f16::from_f32);
+        rt.launch(stored_twice(view!(a), view!(b), view_mut!(c))).expect("it runs");
+        c.data
+    });
+}
+
+/// Nothing masks what is loaded: of a copy for an iteration that there is not, the address is outside.
+#[tile_kernel(tune(warps = [1], arch = [80]), grid = [1])]
+unsafe fn whole_tiles(a: *const f16, b: *const f16, c: *mut f16, k: usize) {
+    let (row, col) = (arange(16).expand(1), arange(16).expand(0));
+    let mut acc = zeros::<f32>([16, 16]);
+    for at in (0..k).step_by(16) {
+        let x = load(a.add(row * k + (at + arange(16)).expand(0)));
+        let y = load(b.add((at + arange(16)).expand(1) * 16 + col));
+        acc = dot(x, y, acc);
+    }
+    store(c.add(row * 16 + col), acc.to::<f16>());
+}
+
+#[test]
+fn nothing_is_copied_for_iterations_that_there_are_not() {
+    for k in [16, 32, 80] {
+        let (a, b) = (values(16 * k, 1, f16::from_f32), values(k * 16, 2, f16::from_f32));
+        alike("whole tiles", |rt| {
+            let (a, b) = (rt.from_slice(&a).expect("room"), rt.from_slice(&b).expect("room"));
+            let c = rt.from_slice(&[f16::ZERO; 256]).expect("room");
+            // SAFETY: `k` is a multiple of a tile's depth, and the buffers have all tiles.
+            rt.launch(unsafe { whole_tiles(a.raw(), b.raw(), c.raw(), k) }).expect("it runs");
+            c.to_vec().expect("it ends")
+        });
+    }
+}

@@ -1,0 +1,411 @@
+//! `cargo xtask mutate`: plants small defects in the compiler and the device library, one at a time, and runs the tests of
+//! the language on the CPU and the emulated SM. Each defect must be caught.
+//!
+//! The tests are compiled in a crate of their own, a test binary for each of their files, with the feature `mutants` of the
+//! compiler and of `kernel-core`. For a defect of the compiler only files with kernels whose code it changes are compiled, and
+//! in these only such kernels have code: a test that asks for another one says nothing. Defects of the device library are
+//! chosen as the tests run.
+
+mod defects;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::command;
+use defects::{Defect, SURVIVES};
+
+/// The longest that the tests of a file may run: some defects make kernels that never end.
+const LIMIT: Duration = Duration::from_secs(300);
+/// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the compiler.
+const NO_BEHAVIOUR: [&str; 2] = ["detectors", "builtins__debug"];
+/// Tests of the compiler that compare its output with a recorded one: they see any change.
+const RECORDED: [&str; 3] = ["lowered_code::", "snapshots::", "expansion::"];
+/// Code of kernels that is compiled at first for a defect.
+const FIRST_BYTES: usize = 60_000;
+/// What a kernel without code says.
+const WITHOUT_CODE: [&str; 3] =
+    ["the crate was checked and not compiled", "was not built for the emulator", "NotEmulated"];
+
+#[derive(Clone, Debug, PartialEq)]
+enum Outcome {
+    /// Results differ, or the emulated SM reports.
+    Behaviour(String),
+    /// Only the compiler's own tests, or its verifier, see it.
+    Structure(String),
+    Survived(String),
+}
+
+/// Kernels that a defect changes, by module, with the bytes of their code, the smallest first.
+type Kernels = BTreeMap<String, Vec<(usize, String)>>;
+
+/// What is compiled for a defect, one after another until it is caught: some small kernels of each module, then all.
+fn rounds(changed: &Kernels) -> Vec<(&str, Vec<&str>)> {
+    let some = |kernels: &[(usize, String)], most: usize| {
+        let sums = kernels.iter().scan(0, |sum, k| {
+            *sum += k.0;
+            Some(*sum)
+        });
+        sums.enumerate().take_while(|&(i, sum)| i == 0 || sum <= most).count()
+    };
+    let mut out = vec![];
+    let mut left: Vec<(&str, &[(usize, String)])> = changed.iter().map(|(m, k)| (m.as_str(), &k[..])).collect();
+    for most in [FIRST_BYTES, usize::MAX] {
+        let bytes = |kernels: &[(usize, String)]| kernels[..some(kernels, most)].iter().map(|k| k.0).sum::<usize>();
+        left.sort_by_key(|(_, kernels)| bytes(kernels));
+        for (module, kernels) in &mut left {
+            let (now, later) = kernels.split_at(some(kernels, most));
+            out.push((*module, now.iter().map(|k| k.1.as_str()).collect()));
+            *kernels = later;
+        }
+        left.retain(|(_, kernels)| !kernels.is_empty());
+    }
+    out
+}
+
+/// A test binary.
+struct Module {
+    name: String,
+    /// Its files, as modules of the tests of the language.
+    files: Vec<String>,
+}
+
+struct Mutants {
+    target: PathBuf,
+    folder: PathBuf,
+    modules: Vec<Module>,
+}
+
+pub fn run(args: &[&str]) -> Result<ExitCode> {
+    let all = defects::all();
+    if args == ["--list"] {
+        all.iter().for_each(|d| println!("{:42} {:46} {}", d.name, d.file, d.what));
+        println!("{} defects in {} files", all.len(), all.iter().map(|d| &d.file).collect::<BTreeSet<_>>().len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    for name in args {
+        ensure!(all.iter().any(|d| d.name == *name), "no defect `{name}`: `cargo xtask mutate --list` names them");
+    }
+    let chosen: Vec<&Defect> = all.iter().filter(|d| args.is_empty() || args.contains(&d.name)).collect();
+    let mutants = Mutants::new()?;
+    let changed = mutants.changed(&chosen)?;
+    let device: Vec<&Defect> = chosen.iter().copied().filter(|d| d.in_device_library).collect();
+    let whole = if device.is_empty() && !args.is_empty() { vec![] } else { mutants.without_defects()? };
+    let mut outcomes = vec![];
+    for defect in chosen {
+        let start = Instant::now();
+        let outcome = if defect.in_device_library {
+            mutants.in_device_library(defect, &whole)?
+        } else {
+            mutants.in_compiler(defect, changed.get(defect.name).unwrap_or(&Kernels::new()))?
+        };
+        let (what, how) = match &outcome {
+            Outcome::Behaviour(how) => ("behaviour", how),
+            Outcome::Structure(how) => ("structure", how),
+            Outcome::Survived(how) => ("SURVIVED", how),
+        };
+        println!("{:42} {what:10} {:5.1} s  {how}", defect.name, start.elapsed().as_secs_f64());
+        outcomes.push((defect, outcome));
+    }
+    Ok(summary(&outcomes))
+}
+
+fn summary(outcomes: &[(&Defect, Outcome)]) -> ExitCode {
+    let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, o)| of(o)).count();
+    println!(
+        "{} defects: {} caught by behaviour, {} by structure alone, {} survived",
+        outcomes.len(),
+        count(|o| matches!(o, Outcome::Behaviour(_))),
+        count(|o| matches!(o, Outcome::Structure(_))),
+        count(|o| matches!(o, Outcome::Survived(_)))
+    );
+    let mut ok = true;
+    for (defect, outcome) in outcomes {
+        let expected = SURVIVES.iter().find(|(name, _)| *name == defect.name);
+        match (outcome, expected) {
+            (Outcome::Survived(_), Some((name, why))) => println!("{name} survives: {why}"),
+            (Outcome::Survived(_), None) => {
+                println!("{} survives in {}: {}", defect.name, defect.file, defect.what);
+                ok = false;
+            }
+            (_, Some((name, _))) => println!("{name} is caught: it is one of those that survive no more"),
+            _ => {}
+        }
+    }
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes a file if it is not like that already: cargo goes by its time.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().expect("it is in a folder"))?;
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() { copy_tree(&path, &to)? } else { write(&to, &fs::read_to_string(&path)?)? }
+    }
+    Ok(())
+}
+
+/// The names of the modules that a file declares.
+fn declared(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';'))
+}
+
+/// Copies the tests of the language. Each file that uses nothing of the file that declares it becomes a module of its own.
+fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
+    let mut out = vec![];
+    for name in declared(&fs::read_to_string(tests.join("main.rs"))?) {
+        let path = tests.join(format!("{name}.rs"));
+        let (mut text, mut files) = (fs::read_to_string(&path)?, vec![name.to_string()]);
+        for inner in declared(&text.clone()) {
+            let of_inner = fs::read_to_string(tests.join(name).join(format!("{inner}.rs")))?;
+            let file = format!("{name}::{inner}");
+            if of_inner.contains("super::") {
+                files.push(file);
+                continue;
+            }
+            text = text.replace(&format!("mod {inner};\n"), "");
+            out.push(Module { name: format!("{name}__{inner}"), files: vec![file] });
+        }
+        write(&to.join(format!("{name}.rs")), &text)?;
+        if tests.join(name).is_dir() {
+            copy_tree(&tests.join(name), &to.join(name))?;
+        }
+        out.push(Module { name: name.into(), files });
+    }
+    Ok(out)
+}
+
+impl Mutants {
+    /// Makes the crate.
+    fn new() -> Result<Mutants> {
+        let root = command::root();
+        let target = root.join("target/mutants");
+        let folder = target.join("crate");
+        let tests = root.join("tests/language/tests");
+        let modules = modules(&tests, &folder.join("tests"))?;
+        let path = |of: &str| root.join(of).display().to_string();
+        let mut manifest = format!(
+            "[package]\nname = \"mutants\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\nautotests = false\n\n\
+             [dependencies]\n\
+             kernel-core = {{ path = {:?}, package = \"tile-kernel-core\", features = [\"mutants\"] }}\n\
+             kernel-macros = {{ path = {:?}, package = \"tile-kernel-macros\", features = [\"mutants\"] }}\n\
+             kernel-compiler = {{ path = {:?}, package = \"tile-kernel-compiler\", features = [\"mutants\"] }}\n\
+             tile-host = {{ path = {:?}, default-features = false }}\n\
+             tile-language-tests = {{ path = {:?} }}\nquote = \"1\"\n\n\
+             [profile.dev]\nopt-level = 0\ndebug = 0\nlto = \"off\"\nincremental = false\n\
+             [profile.dev.build-override]\nopt-level = 1\n[profile.dev.package.\"*\"]\nopt-level = 1\n\n[workspace]\n",
+            path("kernel-core"),
+            path("kernel-macros"),
+            path("kernel-compiler"),
+            path("host"),
+            path("tests/language"),
+        );
+        for Module { name, .. } in &modules {
+            manifest += &format!("\n[[test]]\nname = \"m_{name}\"\npath = \"tests/m_{name}.rs\"\n");
+            let text = match name.split_once("__") {
+                Some((outer, inner)) => format!("mod {outer} {{\n    mod {inner};\n}}\n"),
+                None => format!("mod {name};\n"),
+            };
+            write(&folder.join(format!("tests/m_{name}.rs")), &format!("#![allow(warnings)]\n{text}"))?;
+        }
+        write(&folder.join("Cargo.toml"), &manifest)?;
+        write(&folder.join("src/lib.rs"), "")?;
+        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        Ok(Mutants { target, folder, modules })
+    }
+
+    fn cargo(&self) -> Command {
+        let mut c = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        c.env("CARGO_TARGET_DIR", &self.target).env_remove("TILE_PLANT").env_remove("TILE_PLANT_KERNELS");
+        c.stdin(Stdio::null());
+        c
+    }
+
+    /// The kernels that a defect changes, by defect.
+    fn changed(&self, defects: &[&Defect]) -> Result<BTreeMap<String, Kernels>> {
+        let names = defects.iter().filter(|d| !d.in_device_library).map(|d| d.name);
+        let mut c = self.cargo();
+        c.current_dir(command::root()).args(["run", "--quiet", "--package", "tile-kernel-compiler"]);
+        c.args(["--features", "mutants", "--example", "planted", "--"]).args(names);
+        let out = c.stderr(Stdio::inherit()).output()?;
+        ensure!(out.status.success(), "the example `planted` of the compiler fails");
+        let mut changed: BTreeMap<String, Kernels> = BTreeMap::new();
+        for line in String::from_utf8_lossy(&out.stdout).lines() {
+            let [name, module, kernel, bytes] = line.split('\t').collect::<Vec<_>>()[..] else {
+                bail!("unexpected: {line}")
+            };
+            let module = self.modules.iter().find(|m| m.files.iter().any(|f| f == module));
+            if let Some(m) = module.filter(|m| !NO_BEHAVIOUR.contains(&m.name.as_str())) {
+                let kernels = changed.entry(name.into()).or_default().entry(m.name.clone()).or_default();
+                kernels.push((bytes.parse()?, kernel.into()));
+            }
+        }
+        changed.values_mut().flat_map(|of| of.values_mut()).for_each(|kernels| kernels.sort());
+        Ok(changed)
+    }
+
+    /// The test binary of a module, or what the compiler says.
+    fn build(&self, module: &str, variables: &[(&str, &str)]) -> Result<Result<PathBuf, String>> {
+        let mut c = self.cargo();
+        c.current_dir(&self.folder).args(["test", "--no-run", "--message-format", "short", "--test"]);
+        c.arg(format!("m_{module}")).envs(variables.iter().copied());
+        let out = c.output()?;
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        if !out.status.success() {
+            let why = text.lines().find(|l| l.contains("error") || l.contains("panicked")).unwrap_or("no message");
+            return Ok(Err(why.trim().chars().take(160).collect()));
+        }
+        // `Executable tests/m_x.rs (/path)`
+        let path = text.lines().rev().find_map(|l| l.trim().strip_prefix("Executable")?.split(['(', ')']).nth(1));
+        Ok(Ok(self.folder.join(path.context("cargo names no test binary")?)))
+    }
+
+    /// Runs a test binary until a test fails for another reason than that a kernel has no code.
+    fn test(&self, binary: &Path, variables: &[(&str, &str)]) -> Result<Option<String>> {
+        let log = self.target.join("mutant.log");
+        let file = File::create(&log)?;
+        let mut c = Command::new(binary);
+        c.args(["--test-threads", "1", "--nocapture"]).env_remove("TILE_PLANT").envs(variables.iter().copied());
+        // In one file the name of a test, what it prints and its result are in order.
+        let mut child = c
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot run {}", binary.display()))?;
+        let start = Instant::now();
+        loop {
+            let ended = child.try_wait()?;
+            let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+            let failed = failure(&text, ended.is_some_and(|s| s.code().is_none()));
+            let endless = start.elapsed() > LIMIT;
+            if failed.is_some() || endless || ended.is_some() {
+                if ended.is_none() {
+                    child.kill()?;
+                    child.wait()?;
+                }
+                return Ok(failed.or(endless.then(|| format!("no end after {} s", LIMIT.as_secs()))));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// All modules without a defect, whose tests must pass.
+    fn without_defects(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut out = vec![];
+        let folder = self.target.join("whole");
+        fs::create_dir_all(&folder)?;
+        for m in self.modules.iter().map(|m| &m.name).filter(|m| !NO_BEHAVIOUR.contains(&m.as_str())) {
+            let start = Instant::now();
+            let built = self.build(m, &[])?.map_err(|why| anyhow::anyhow!("{m} without a defect: {why}"))?;
+            let binary = folder.join(m);
+            fs::copy(&built, &binary)?;
+            let compiled = start.elapsed();
+            if let Some(why) = self.test(&binary, &[])? {
+                bail!("{m} fails without a defect: {why}");
+            }
+            let ran = start.elapsed() - compiled;
+            println!("{m:42} passes, {:.1} s to compile, {:.1} s", compiled.as_secs_f64(), ran.as_secs_f64());
+            out.push((ran, m.clone(), binary));
+        }
+        out.sort();
+        Ok(out.into_iter().map(|(_, m, binary)| (m, binary)).collect())
+    }
+
+    fn in_device_library(&self, defect: &Defect, whole: &[(String, PathBuf)]) -> Result<Outcome> {
+        for (_, binary) in whole {
+            if let Some(how) = self.test(binary, &[("TILE_PLANT", defect.name)])? {
+                return Ok(Outcome::Behaviour(how));
+            }
+        }
+        Ok(Outcome::Survived("no test fails".into()))
+    }
+
+    fn in_compiler(&self, defect: &Defect, changed: &Kernels) -> Result<Outcome> {
+        let mut refused = None;
+        for (module, kernels) in rounds(changed) {
+            let kernels = kernels.join(" ");
+            match self.build(module, &[("TILE_PLANT", defect.name), ("TILE_PLANT_KERNELS", &kernels)])? {
+                Err(why) => refused = refused.or(Some(format!("{module}: {why}"))),
+                Ok(binary) => {
+                    if let Some(how) = self.test(&binary, &[])? {
+                        return Ok(Outcome::Behaviour(how));
+                    }
+                }
+            }
+        }
+        if let Some(why) = refused {
+            return Ok(Outcome::Structure(why));
+        }
+        if let Some(how) = self.structure(defect)? {
+            return Ok(Outcome::Structure(how));
+        }
+        let modules: Vec<&str> = changed.keys().map(String::as_str).collect();
+        Ok(Outcome::Survived(match modules[..] {
+            [] => "no kernel changes".into(),
+            _ => format!("no test fails of {}", modules.join(", ")),
+        }))
+    }
+
+    /// The compiler's own tests, but for those that compare its output with a recorded one.
+    fn structure(&self, defect: &Defect) -> Result<Option<String>> {
+        let mut c = self.cargo();
+        c.current_dir(command::root()).args(["test", "--quiet", "--package", "tile-kernel-compiler"]);
+        c.args(["--features", "mutants", "--test", "phases", "--"]).env("TILE_PLANT", defect.name);
+        for t in RECORDED {
+            c.args(["--skip", t]);
+        }
+        let out = c.output()?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let failed =
+            text.lines().find_map(|l| Some(l.trim().strip_prefix("---- ")?.strip_suffix(" stdout ----")?.to_string()));
+        Ok((!out.status.success()).then(|| failed.unwrap_or_else(|| "the compiler's tests".into())))
+    }
+}
+
+/// The first test that fails in a log, and the first line of why. `crashed`: the process was ended by a signal.
+fn failure(log: &str, crashed: bool) -> Option<String> {
+    let mut tests = log.split("\ntest ").skip(1).peekable();
+    while let Some(test) = tests.next() {
+        let Some((name, rest)) = test.split_once(" ... ") else { continue };
+        let last = tests.peek().is_none();
+        // The result stands on the last line, or behind what was printed last.
+        let result = rest.split("\n\ntest result").next().unwrap_or(rest).trim_end();
+        let result = result.split("\n\nfailures:").next().unwrap_or(result).trim_end();
+        let failed = result.ends_with("FAILED") || last && crashed;
+        if failed && !WITHOUT_CODE.iter().any(|w| rest.contains(w)) {
+            let said = rest.lines().skip_while(|l| !l.contains("panicked at")).nth(1);
+            let why: String = said.unwrap_or("it does not end").trim().chars().take(170).collect();
+            return Some(format!("{name}: {why}"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failure;
+
+    #[test]
+    fn tests_that_fail_are_found_unless_a_kernel_has_no_code() {
+        let log = "\nrunning 3 tests\ntest a::b ... ok\ntest a::c ... \nthread 'a::c' panicked at x.rs:1:2:\nthe crate was checked and not compiled\nFAILED\n";
+        assert_eq!(failure(log, false), None);
+        let more = "test a::d ... \nthread 'a::d' panicked at x.rs:1:2:\nelement 3 is 1, not 2\nnote: run\nFAILED\n\nfailures:\n\nfailures:\n    a::d\n";
+        assert_eq!(failure(&format!("{log}{more}"), false).as_deref(), Some("a::d: element 3 is 1, not 2"));
+        assert_eq!(failure("\ntest a::b ... ok\ntest a::c ... ", true).as_deref(), Some("a::c: it does not end"));
+    }
+}

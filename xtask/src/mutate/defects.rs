@@ -1,0 +1,364 @@
+//! The planted defects: a site `planted!("name")` for each, in the file that is named here. A test compares both.
+
+/// Sources of the compiler.
+const COMPILER: &str = "kernel-compiler/src";
+/// Sources of the device library. Its defects are planted as kernels run: nothing is compiled anew for them.
+const DEVICE: &str = "kernel-core/src/device";
+
+pub struct Defect {
+    pub name: &'static str,
+    pub file: String,
+    /// What it breaks.
+    pub what: &'static str,
+    pub in_device_library: bool,
+}
+
+/// By file: names, and what they break.
+const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
+    (
+        "passes/induction.rs",
+        &[
+            ("induction-begins-at-one", "the number that a loop moves a tile by begins at 1"),
+            ("induction-forgets-after-the-loop", "after the loop the tile is where it was before"),
+        ],
+    ),
+    (
+        "passes/copy_prop.rs",
+        &[
+            ("copy-prop-keeps-loop-carried", "an iteration reads what a variable held before the loop"),
+            ("copy-prop-keeps-after-branch", "after a branch a variable is read as it was before"),
+            ("copy-prop-drops-before-break", "an assignment goes although a `break` follows it"),
+        ],
+    ),
+    (
+        "passes/cluster.rs",
+        &[
+            ("cluster-part-too-short", "a block's rows begin one row early for each block before it"),
+            ("cluster-window-without-rank", "every block of a cluster copies and stores the first block's rows"),
+            ("cluster-multicast-of-different-tiles", "operands that differ between blocks are multicast"),
+        ],
+    ),
+    (
+        "passes/pipeline_dots.rs",
+        &[
+            ("pipeline-dots-drops-the-last-product", "the last iteration's second product is left out"),
+            ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
+        ],
+    ),
+    (
+        "passes/block_pointers/find.rs",
+        &[
+            (
+                "block-pointer-slice-length-not-asked",
+                "the launcher does not check that a masked matrix lies in its slice",
+            ),
+            ("block-pointer-extents-swapped", "rows are limited by the columns' extent, and columns by the rows'"),
+            ("block-pointer-begins-below-zero", "a window may begin at a negative row or column"),
+            ("block-pointer-mask-of-another-index", "a mask of any index gives the extent of a window"),
+        ],
+    ),
+    (
+        "passes/block_pointers/origins.rs",
+        &[
+            ("block-pointer-wrap-not-asked", "an index wraps around at an extent that is no multiple of the tile"),
+            ("block-pointer-sign-not-asked", "arguments with a sign may be negative"),
+        ],
+    ),
+    (
+        "analysis/axis_info.rs",
+        &[
+            ("axis-info-ignores-alignment", "a vector begins at any element"),
+            ("axis-info-forgets-the-step", "a loop's variable is as divisible as where the loop begins"),
+            ("axis-info-lowest-of-descending", "the highest element of a descending run is taken for the lowest"),
+            ("axis-info-rem-of-shifted", "runs stay whole under `%` wherever they begin"),
+            ("axis-info-first-assignment-only", "a variable is what its first assignment says"),
+        ],
+    ),
+    ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
+    (
+        "analysis/polynomial.rs",
+        &[
+            ("polynomial-sub-adds", "a difference of indices is taken for their sum"),
+            ("polynomial-counts-from-zero", "a loop that begins at `lo` is taken for one that begins at 0"),
+        ],
+    ),
+    (
+        "plan/tma_pipeline.rs",
+        &[
+            ("tma-stride-not-asked", "tensor maps are made of rows that are no multiple of 16 bytes apart"),
+            ("tma-store-extent-not-asked", "rows of any length are stored by tensor maps, which clip at 16 bytes"),
+            ("tma-rings-shared-while-in-use", "operands that are in use together share a circular buffer"),
+            ("tma-release-while-threads-read", "a buffer that threads read is given back by one that has read"),
+            (
+                "wgmma-chain-over-release",
+                "a product goes on in the next one although its buffer is given back between them",
+            ),
+        ],
+    ),
+    (
+        "plan/cp_async_pipeline.rs",
+        &[
+            ("cp-async-late-stage-overwritten", "a stage is filled while the product before still reads it"),
+            ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
+            ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
+        ],
+    ),
+    (
+        "plan/wgmma_waits.rs",
+        &[
+            ("wgmma-wait-for-one-too-few", "a wait lets one more product go on"),
+            ("wgmma-release-before-wait", "a buffer is given back while its product goes on"),
+            ("wgmma-wait-after-use", "a product is waited for behind the statement that takes it"),
+        ],
+    ),
+    ("plan/deferred_wait.rs", &[("deferred-wait-with-one-buffer", "the only buffer is given back one iteration late")]),
+    ("plan/pdl.rs", &[("pdl-waits-one-statement-late", "what the launch before has written is read early")]),
+    ("plan/epilogue.rs", &[("epilogue-of-written-array", "a tile that the store overwrites is copied ahead")]),
+    ("plan/operands.rs", &[("tma-of-written-array", "an array that the kernel writes is copied by TMA")]),
+    ("layout/swizzled_smem.rs", &[("swizzle-by-wrong-rows", "elements are written elsewhere than `wgmma` reads them")]),
+    (
+        "layout/linear/convert.rs",
+        &[("shuffle-without-last-exchange", "registers stay in the order in which shuffles gave them")],
+    ),
+    (
+        "layout/linear/swizzle.rs",
+        &[("exchange-stored-by-all-copies", "threads with copies of an element all store it in an exchange")],
+    ),
+    (
+        "codegen/pdl.rs",
+        &[("pdl-roles-do-not-wait", "the roles of a specialized program do not wait for the launch before")],
+    ),
+    ("codegen/mod.rs", &[("launch-guards-not-told", "the launcher checks nothing of what vectors assume")]),
+    (
+        "codegen/reduce.rs",
+        &[
+            ("reduce-skips-a-lane-bit", "half of a warp's lanes are left out"),
+            ("reduce-padding-is-zero", "padding is 0 whatever the reduction"),
+            ("reduce-counts-padding", "padding is reduced as if it were elements"),
+            ("argmax-takes-the-last", "of equal elements the last one's index is given"),
+        ],
+    ),
+    (
+        "codegen/gmem.rs",
+        &[
+            ("scalar-store-by-all-threads", "every thread stores a scalar"),
+            ("slice-bound-dropped", "accesses go beyond the end of a slice"),
+            ("mask-dropped", "masks of loads, stores and atomics are ignored"),
+            ("all-copies-store", "threads with copies of an element all store it, and all make its atomic"),
+            ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
+            ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
+            ("atomic-is-relaxed", "atomics neither acquire nor release"),
+        ],
+    ),
+    (
+        "codegen/tma_store.rs",
+        &[
+            ("release-without-barrier", "an atomic announces what other threads have not stored yet"),
+            ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
+            ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
+            ("tma-store-without-proxy-fence", "a chunk is copied out before the copy sees it"),
+            ("tile-store-beyond-extent", "a tile is stored beyond its window's extents"),
+        ],
+    ),
+    (
+        "codegen/barriers.rs",
+        &[
+            ("exchange-overwrites-while-read", "an exchange stores where the one before is still being read"),
+            ("exchange-without-barrier", "an exchange is read before all have stored"),
+            ("accesses-without-barrier", "loads and stores of one array are in no order"),
+            ("barriers-forget-the-last-round", "what an iteration leaves behind is unknown to the next one"),
+            ("barriers-forget-a-branch", "what `else` leaves behind is unknown after it"),
+        ],
+    ),
+    (
+        "codegen/predicates.rs",
+        &[
+            ("mask-less-or-equal-is-less", "`<=` is `<`"),
+            ("mask-of-wrapped-index", "an index below 0 is compared as if it counted up"),
+            ("mask-joined-by-larger-limit", "of mask and bound the larger limit counts"),
+        ],
+    ),
+    (
+        "codegen/indices.rs",
+        &[
+            ("index-sub-adds-constants", "registers differ by the wrong sign in a difference of indices"),
+            ("index-product-in-32-bits", "a product of indices wraps at 2^32"),
+        ],
+    ),
+    (
+        "codegen/cp_async.rs",
+        &[
+            ("cp-async-mask-dropped", "copies ahead ignore their mask"),
+            ("cp-async-beyond-the-loop", "copies go on for iterations that there are not"),
+            ("cp-async-wait-for-one-too-few", "a stage is read before its copies have arrived"),
+            ("cp-async-without-proxy-fence", "`wgmma` does not see what was copied"),
+            (
+                "cp-async-without-barrier",
+                "a stage is read before all threads' copies have arrived, and filled while it is read",
+            ),
+            ("cp-async-ring-left-without-barrier", "what follows a loop overwrites stages that are still read"),
+            ("cp-async-left-in-flight", "copies go on after the loop"),
+            ("cp-async-late-without-wait", "a product's stage is filled while it reads"),
+            ("cp-async-by-all-copies", "threads with copies of an element all copy it ahead"),
+        ],
+    ),
+    (
+        "codegen/unroll.rs",
+        &[
+            ("unroll-drops-the-rest", "iterations that fill no round are left out"),
+            ("unroll-one-iteration-too-many", "a round begins with one iteration too few left"),
+            ("unroll-goes-on-after-break", "the next copy of a body runs after `break`"),
+            ("unroll-copies-share-keys", "accesses of two copies are taken for the same elements"),
+        ],
+    ),
+    (
+        "codegen/dot.rs",
+        &[
+            ("wgmma-without-fence", "`wgmma` begins before its registers are written"),
+            ("wgmma-without-wait", "sums are read while the product goes on"),
+            ("written-operand-overwritten", "a computed operand is written while the product before reads"),
+            ("written-operand-without-fence", "`wgmma` does not see the operand that threads have written"),
+            ("wgmma-adds-to-unset", "a product adds to what was in the registers"),
+            ("wgmma-descriptor-stride", "rows of an operand are taken as half as far apart"),
+        ],
+    ),
+    (
+        "codegen/warp_specialize.rs",
+        &[
+            ("mbarrier-arrivals-of-one-block", "a stage is free when one block of the cluster has read it"),
+            ("mbarrier-expects-a-tile-less", "a stage is full before its first tile is there"),
+            ("mbarrier-wrong-phase", "the producer waits for the phase before"),
+            ("mbarrier-phase-not-flipped", "waits of the second round are those of the first"),
+            ("release-without-proxy-fence", "a copy overwrites what loads have not read yet"),
+            ("release-without-meeting", "a stage is given back while some of the warpgroup wait for it"),
+            ("cluster-block-ends-early", "a block ends while others reach into its shared memory"),
+            ("mbarriers-not-ready", "copies do not see the initialized barriers"),
+            ("tma-store-source-ends-early", "a program ends while its chunks are copied out"),
+            ("tma-operand-not-waited", "a tile is used before it has arrived"),
+        ],
+    ),
+    ("codegen/elementwise.rs", &[("padding-is-valid", "padding is stored, and takes part in reductions")]),
+    (
+        "codegen/deferred_wait.rs",
+        &[("deferred-release-of-current-stage", "the stage that is being read is given back")],
+    ),
+    ("emit/grid.rs", &[("grid-rounds-down", "`cdiv` in a grid leaves the last program out")]),
+];
+
+const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
+    (
+        "access.rs",
+        &[
+            ("device-load-group-unmasked", "vectors are loaded whether they are allowed or not"),
+            ("device-store-group-unmasked", "vectors are stored whether they are allowed or not"),
+            ("device-divided-group-as-whole", "a vector that is allowed in part goes by its first element"),
+            ("device-descending-as-ascending", "a descending vector is not turned around"),
+            ("device-cp-async-unmasked", "a copy of several bytes ignores its mask"),
+            ("device-cp-async-mask-of-first", "a copy that is allowed in part goes by its first element"),
+        ],
+    ),
+    (
+        "fold.rs",
+        &[
+            ("device-limit-one-more", "one index too many is inside of a limit"),
+            ("device-limit-wraps", "limits beyond 2^32 wrap"),
+        ],
+    ),
+    (
+        "tensor.rs",
+        &[
+            ("device-coordinates-wrap", "coordinates of a tensor map beyond 2^31 wrap"),
+            ("device-wgmma-without-fence", "`wgmma` begins before its registers are written"),
+            ("device-wgmma-without-commit", "a wait does not cover the product"),
+            ("device-wgmma-forgets-steps", "a product that begins with zeros has only its last step"),
+        ],
+    ),
+    (
+        "product.rs",
+        &[
+            ("device-tf32x3-is-tf32", "the parts that tf32 loses are not multiplied"),
+            ("device-tf32-truncated", "f32 is cut off to tf32 instead of rounded"),
+        ],
+    ),
+    (
+        "atomics.rs",
+        &[
+            ("device-atomic-unmasked", "atomics ignore their mask"),
+            ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
+        ],
+    ),
+    (
+        "mod.rs",
+        &[
+            ("device-shuffle-of-low-half", "a shuffle of 64 bits moves the low half twice"),
+            ("device-cast-pair-swapped", "two neighbours change places in a conversion"),
+        ],
+    ),
+];
+
+/// Defects that no test sees yet, and why.
+pub const SURVIVES: &[(&str, &str)] = &[
+    (
+        "wgmma-chain-over-release",
+        "no kernel gives a buffer back between chained products and has few enough stages that a copy overwrites it",
+    ),
+    (
+        "epilogue-of-written-array",
+        "open: `stored_twice` of dot/exceptions.rs loads its tile before the store, and the emulated SM does not report it",
+    ),
+];
+
+pub fn all() -> Vec<Defect> {
+    let of = |folder: &'static str, files: &'static [(&str, &[(&'static str, &'static str)])]| {
+        files.iter().flat_map(move |(file, defects)| {
+            defects.iter().map(move |&(name, what)| Defect {
+                name,
+                file: format!("{folder}/{file}"),
+                what,
+                in_device_library: folder == DEVICE,
+            })
+        })
+    };
+    of(COMPILER, OF_COMPILER).chain(of(DEVICE, OF_DEVICE_LIBRARY)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMPILER, DEVICE, SURVIVES, all};
+    use crate::command::root;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    fn sites(folder: &Path, out: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                sites(&path, out);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a readable file");
+            let file = path.strip_prefix(root()).expect("in the workspace").display().to_string();
+            let names = text.split("planted!(\"").skip(1).filter_map(|t| t.split('"').next());
+            out.extend(names.map(|n| (n.to_string(), file.clone())));
+        }
+    }
+
+    #[test]
+    fn every_defect_has_one_site_where_it_says() {
+        let mut found = vec![];
+        [COMPILER, DEVICE].iter().for_each(|folder| sites(&root().join(folder), &mut found));
+        found.retain(|(_, file)| !file.ends_with("planted.rs"));
+        let names: BTreeSet<&String> = found.iter().map(|(n, _)| n).collect();
+        assert_eq!(names.len(), found.len(), "a defect has two sites");
+        let wanted: BTreeSet<(String, String)> = all().into_iter().map(|d| (d.name.into(), d.file)).collect();
+        assert_eq!(wanted, found.into_iter().collect());
+        assert!(wanted.len() >= 40);
+    }
+
+    #[test]
+    fn those_that_survive_are_defects() {
+        for (name, why) in SURVIVES {
+            assert!(all().iter().any(|d| d.name == *name) && !why.is_empty(), "{name}");
+        }
+    }
+}
