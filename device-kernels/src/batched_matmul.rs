@@ -4,11 +4,33 @@ use kernel_macros::tile_module;
 
 #[tile_module]
 pub mod batched {
-    /// Batches one after another, each in the order of a single product.
-    fn product<T, const BM: usize, const BN: usize, const BK: usize, const GROUP: usize>(
+    /// Sums are accumulated in f32. Programs take the batches one after another, and the tiles of a batch in the order of a
+    /// single product.
+    #[tile_kernel(
+        /// Of f16 and bf16.
+        kernel(batched_matmul, T = [f16, bf16]),
+        /// Of f32, by fused multiply-adds.
+        kernel(batched_matmul_f32, T = [f32]),
+        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul]),
+        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [batched_matmul]),
+        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80], kernels = [batched_matmul]),
+        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul]),
+        tune(BM = [128], BN = [192], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul]),
+        tune(BM = [128], BN = [128], BK = [8], GROUP = [8], PER_SM = [2], warps = [8], arch = [80], kernels = [batched_matmul_f32]),
+        tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
+        grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
+    )]
+    pub fn batches<
+        T: Float,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const PER_SM: usize,
+    >(
         a: View<T, 3>,
         b: View<T, 3>,
-        c: ViewMut<T, 3>,
+        mut c: ViewMut<T, 3>,
     ) {
         let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
         let each = tiles.0 * tiles.1;
@@ -23,52 +45,5 @@ pub mod batched {
             }
             c.store([batch, i * BM, j * BN], reshape(acc.to::<T>(), [1, BM, BN]));
         }
-    }
-
-    /// f16 and bf16, accumulated in f32.
-    #[tile_kernel(
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [192], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
-        grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
-    )]
-    pub fn batched_matmul<
-        T: Float,
-        const BM: usize,
-        const BN: usize,
-        const BK: usize,
-        const GROUP: usize,
-        const PER_SM: usize,
-    >(
-        a: View<T, 3>,
-        b: View<T, 3>,
-        mut c: ViewMut<T, 3>,
-    ) {
-        product::<T, BM, BN, BK, GROUP>(a, b, c);
-    }
-
-    /// f32, in its own arithmetic.
-    #[tile_kernel(
-        types(T = [f32]),
-        tune(BM = [128], BN = [128], BK = [8], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
-    )]
-    pub fn batched_matmul_f32<
-        T: Float,
-        const BM: usize,
-        const BN: usize,
-        const BK: usize,
-        const GROUP: usize,
-        const PER_SM: usize,
-    >(
-        a: View<T, 3>,
-        b: View<T, 3>,
-        mut c: ViewMut<T, 3>,
-    ) {
-        product::<T, BM, BN, BK, GROUP>(a, b, c);
     }
 }

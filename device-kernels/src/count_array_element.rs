@@ -1,46 +1,34 @@
 //! How many elements equal `k`, in one launch (as `reduction`).
 
-use kernel_macros::tile_kernel;
+use kernel_macros::tile_module;
 
-#[tile_kernel(
-    tune(BLOCK = [4096], PER_SM = [8, 4], ONCE = [0], warps = [8]),
-    tune(BLOCK = [8192], PER_SM = [2], ONCE = [0, 1], warps = [16]),
-    tune(BLOCK = [1024], PER_SM = [16], ONCE = [1], warps = [4]),
-    grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), partials.len()))],
-)]
-pub fn count_array_element<const BLOCK: usize, const PER_SM: usize, const ONCE: usize>(
-    x: &[i32],
-    partials: &mut [u64],
-    ticket: &mut [u32],
-    y: &mut [i32],
-    k: i32,
-) {
-    let order = atomic_add(ticket, 0, 1).relaxed();
-    let mut acc = zeros::<i32>([BLOCK]);
-    for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
-        let i = start + arange(BLOCK);
-        // The mask is for k = 0: past the end a load gives 0 as well.
-        let v = if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
-        acc += ((v == k) & (i < x.len())).to::<i32>();
-    }
-    atomic_store(partials, program_id(0), (1u64 << 32) | (bitcast::<u32>(sum(acc)) as u64)).relaxed();
-    if order == num_programs(0) as u32 - 1 {
-        let mut total = zeros::<i32>([1024]);
-        let n = min(num_programs(0), partials.len());
-        for start in range(0, n, 1024) {
-            let i = start + arange(1024);
-            // Who has an earlier ticket has begun, and ends whatever this program waits for.
-            let mut part = zeros::<u64>([1024]);
-            loop {
-                part = atomic_load(partials, i).mask(i < n).relaxed();
-                if min(where_(i < n, (part >> 32).to::<u32>(), 1)) == 1 {
-                    break;
-                }
-            }
-            total += bitcast::<i32>(part.to::<u32>());
-            atomic_store(partials, i, 0).mask(i < n).relaxed();
+pub use programs::*;
+
+#[tile_module(use crate::library::partials)]
+pub mod programs {
+    #[tile_kernel(
+        tune(BLOCK = [4096], PER_SM = [8, 4], ONCE = [0], warps = [8]),
+        tune(BLOCK = [8192], PER_SM = [2], ONCE = [0, 1], warps = [16]),
+        tune(BLOCK = [1024], PER_SM = [16], ONCE = [1], warps = [4]),
+        grid = [max(1, min(min(cdiv(x.len(), BLOCK), num_sms() * PER_SM), workspace.len()))],
+    )]
+    pub fn count_array_element<const BLOCK: usize, const PER_SM: usize, const ONCE: usize>(
+        x: &[i32],
+        workspace: &mut [u64],
+        semaphore: &mut [u32],
+        y: &mut [i32],
+        k: i32,
+    ) {
+        let order = begin(semaphore);
+        let mut acc = zeros::<i32>([BLOCK]);
+        for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
+            let i = start + arange(BLOCK);
+            // The mask is for k = 0: past the end a load gives 0 as well.
+            let v = if ONCE == 1 { load(x, i).streaming() } else { load(x, i) };
+            acc += ((v == k) & (i < x.len())).to::<i32>();
         }
-        store(y, 0, sum(total));
-        store(ticket, 0, 0);
+        sum_of_programs::<i32>(workspace, semaphore, order, sum(acc), |total| {
+            store(y, 0, total);
+        });
     }
 }

@@ -52,6 +52,53 @@ pub mod tiles {
     }
 }
 
+/// Sums across programs, in one launch: a partial sum of each program becomes one result. The partial sums are added in
+/// the order of the programs, so the result does not depend on the order in which programs end.
+#[tile_library]
+pub mod partials {
+    /// A tile that a program waits for, in one step of the last program.
+    const LANES: usize = 1024;
+
+    /// The program's place in the order in which programs begin. A program calls it before it loads anything.
+    fn begin(semaphore: &mut [u32]) -> u32 {
+        atomic_add(semaphore, 0, 1).relaxed()
+    }
+
+    /// Hands `total` to `done` in the program that began last: the sum of `partial` over all programs.
+    ///
+    /// `workspace` has a zero for each program, `semaphore` one zero; both hold zeros again after the launch. A word
+    /// of the workspace is a partial sum of 32 bits and a flag, so that it takes one trip to the L2 cache to publish
+    /// and one to read it. A partial sum that the semaphore announced would take three.
+    fn sum_of_programs<S>(
+        workspace: &mut [u64],
+        semaphore: &mut [u32],
+        order: u32,
+        partial: S,
+        done: impl Fn(S),
+    ) {
+        atomic_store(workspace, program_id(0), (1u64 << 32) | (bitcast::<u32>(partial) as u64)).relaxed();
+        if order == num_programs(0) as u32 - 1 {
+            let mut total = zeros::<S>([LANES]);
+            let n = min(num_programs(0), workspace.len());
+            for start in range(0, n, LANES) {
+                let i = start + arange(LANES);
+                // A program that began earlier runs, and ends whatever this program waits for.
+                let mut part = zeros::<u64>([LANES]);
+                loop {
+                    part = atomic_load(workspace, i).mask(i < n).relaxed();
+                    if min(where_(i < n, (part >> 32).to::<u32>(), 1)) == 1 {
+                        break;
+                    }
+                }
+                total += bitcast::<S>(part.to::<u32>());
+                atomic_store(workspace, i, 0).mask(i < n).relaxed();
+            }
+            done(sum(total));
+            store(semaphore, 0, 0);
+        }
+    }
+}
+
 /// How programs that have a part of a task each share what is left to do once all parts are there: adding up rows. Each adds up some,
 /// always in the order of the parts: who comes when changes nothing. Only who sees that all others have begun waits for them; if it does
 /// not, as where the device has no room for all programs at a time, it leaves its rows to the last to come.

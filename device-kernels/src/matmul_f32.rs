@@ -105,30 +105,33 @@ pub mod f32_products {
         }
     }
 
-    fn part(x: Tile<f32>, high: ViewMut<f32, 2>, low: ViewMut<f32, 2>, r: usize, c: usize) {
-        let h = tf32(x);
-        high.store([r, c], h);
-        low.store([r, c], low_part(x, h));
-    }
-
     /// `x = high + low` to 21 bits, both of them tf32.
-    #[tile_kernel(tune(ROWS = [16], COLS = [128], warps = [8]), grid = [cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS)])]
-    pub fn split<const ROWS: usize, const COLS: usize>(
+    #[tile_kernel(
+        /// Of `x`.
+        kernel(split, TRANSPOSED = 0),
+        /// Of the transpose of `x`.
+        kernel(split_transposed, TRANSPOSED = 1),
+        tune(ROWS = [16], COLS = [128], warps = [8], kernels = [split]),
+        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [split_transposed]),
+        grid = [cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS)],
+    )]
+    pub fn tf32_decompose<const TRANSPOSED: usize, const ROWS: usize, const COLS: usize>(
         x: View<f32, 2>,
         mut high: ViewMut<f32, 2>,
         mut low: ViewMut<f32, 2>,
     ) {
         let across = cdiv(x.dim(1), COLS);
         let (r, c) = (program_id(0) / across * ROWS, program_id(0) % across * COLS);
-        part(x.tile([r, c], [ROWS, COLS]), high, low, r, c);
-    }
-
-    /// As [`split`], of the transpose of `x`.
-    #[tile_kernel(tune(TILE = [64], warps = [8]), grid = [cdiv(x.dim(0), TILE) * cdiv(x.dim(1), TILE)])]
-    pub fn split_transposed<const TILE: usize>(x: View<f32, 2>, mut high: ViewMut<f32, 2>, mut low: ViewMut<f32, 2>) {
-        let across = cdiv(x.dim(1), TILE);
-        let (r, c) = (program_id(0) / across * TILE, program_id(0) % across * TILE);
-        part(trans(x.tile([r, c], [TILE, TILE])), high, low, c, r);
+        let tile = x.tile([r, c], [ROWS, COLS]);
+        if TRANSPOSED == 1 {
+            let h = tf32(trans(tile));
+            high.store([c, r], h);
+            low.store([c, r], low_part(trans(tile), h));
+        } else {
+            let h = tf32(tile);
+            high.store([r, c], h);
+            low.store([r, c], low_part(tile, h));
+        }
     }
 
     /// Of operands rounded to tf32, or cut off to it where they come by tensor maps. What lies across goes to warpgroups by way of registers, where

@@ -36,13 +36,28 @@ pub mod shared_tiles {
         }
     }
 
-    /// Of one row each, by multiply-adds: every element of B is taken once, where it was loaded, and what became of them is joined in the end.
-    fn row<const TB: usize, const BN: usize, const BK: usize>(
+    /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the
+    /// program sums its products over the depth once, at the end.
+    #[tile_kernel(
+        /// A B of f32, of one row or a few.
+        kernel(matmul_row_nn, TB = 0),
+        /// A Bᵀ of f32, of one row or a few.
+        kernel(matmul_row_nt, TB = 1),
+        tune(BN = [32], BK = [256, 512], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [64], BK = [128], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [16], BK = [512, 1024], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [4], BK = [1024, 2048], warps = [4], kernels = [matmul_row_nt]),
+        tune(BN = [8], BK = [512], warps = [4, 8], kernels = [matmul_row_nt]),
+        tune(BN = [8], BK = [1024], warps = [8], kernels = [matmul_row_nt]),
+        tune(BN = [16], BK = [256], warps = [4], kernels = [matmul_row_nt]),
+        grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
+    )]
+    pub fn matmul_row<const TB: usize, const BN: usize, const BK: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
-        parts: ViewMut<f32, 3>,
+        mut parts: ViewMut<f32, 3>,
         tickets: &mut [u32],
-        c: ViewMut<f32, 2>,
+        mut c: ViewMut<f32, 2>,
         below: f32,
     ) {
         let (r, s) = (program_id(0), program_id(1) * BN);
@@ -62,43 +77,6 @@ pub mod shared_tiles {
         } else {
             add_up::<f32, 1, BN>(sums, parts, tickets, c, below);
         }
-    }
-
-    /// A B of f32, of a row or a few.
-    #[tile_kernel(
-        tune(BN = [32], BK = [256, 512], warps = [8]),
-        tune(BN = [64], BK = [128], warps = [8]),
-        tune(BN = [16], BK = [512, 1024], warps = [8]),
-        grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
-    )]
-    pub fn matmul_row_nn<const BN: usize, const BK: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        row::<0, BN, BK>(a, b, parts, tickets, c, below);
-    }
-
-    /// A Bᵀ of f32, of a row or a few.
-    #[tile_kernel(
-        tune(BN = [4], BK = [1024, 2048], warps = [4]),
-        tune(BN = [8], BK = [512], warps = [4, 8]),
-        tune(BN = [8], BK = [1024], warps = [8]),
-        tune(BN = [16], BK = [256], warps = [4]),
-        grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
-    )]
-    pub fn matmul_row_nt<const BN: usize, const BK: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
-        mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
-        mut c: ViewMut<f32, 2>,
-        below: f32,
-    ) {
-        row::<1, BN, BK>(a, b, parts, tickets, c, below);
     }
 
     /// What a step of the depth adds to the transpose of the result: `left` of B, which is taken apart here, times the transpose of A's rows from `r`.

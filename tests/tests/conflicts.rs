@@ -1,8 +1,8 @@
 //! Operations whose tiles change layout on their way do it without bank conflicts of shared memory.
 
+use crate::rows;
 use kernel_core::emulator;
-use tile_host::Runtime;
-use tile_host::conformance::{self, Options, Row, Scope};
+use tile_host::{Runtime, conformance};
 
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[
@@ -16,23 +16,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "i8",
         "bytes of an MN-major B are stored K-major, four rows a word: two lanes meet in a bank",
     ),
-    ("auto", "i8", "the automatic choice is matmul_shared_i8"),
 ];
 
-fn rows(operation: &str) -> Vec<Row> {
-    let options = emulator::Options { seed: 1, forbid_bank_conflicts: true, ..Default::default() };
-    conformance::run(
-        &Runtime::emulator_with(options),
-        &Options { operation: Some(operation.into()), seed: 1, scope: Scope::Few },
-        |_| {},
-    )
-    .expect("there is one")
-}
-
+/// The configurations of an operation that have every feature of its code between them.
 fn free_of_conflicts(operations: &[&str]) {
+    let options = emulator::Options { seed: 1, forbid_bank_conflicts: true, ..Default::default() };
+    let rt = Runtime::emulator_with(options);
     let mut wrong = vec![];
     for operation in operations {
-        let rows = rows(operation);
+        let subjects = conformance::subjects(&rt, Some(operation)).expect("there is one");
+        let chosen: Vec<_> = rows::covering(&subjects).into_iter().map(|i| subjects[i]).collect();
+        let rows = rows::checked(&chosen, 1, |_| &rt);
         assert!(rows.iter().any(|r| r.cases > 0), "{operation} was not run");
         for r in rows.into_iter().filter(|r| !r.pass) {
             match KNOWN.iter().find(|k| r.config.starts_with(k.0) && r.dtype == k.1) {

@@ -2,9 +2,8 @@
 //! covers all features of the kernels' code. `tile check --all` runs everything there is.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
+use crate::rows;
 use kernel_compiler::features::cover;
 use kernel_core::{DType, emulator};
 use tile_host::Runtime;
@@ -113,34 +112,18 @@ impl Emulated {
         Emulated { seed, runtimes: [4, 132].map(with) }
     }
 
-    /// The rows of some subjects, in their order, on all processors. Operations take the runtimes in turn.
+    /// The rows of some subjects, in their order. Operations take the runtimes in turn.
     fn run(&self, subjects: &[Subject]) -> Vec<Row> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut rows = vec![];
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(subject) = subjects.get(i) else { return rows };
-                let op = OPERATIONS.iter().position(|o| o.name == subject.operation.name).expect("it is one");
-                let rt = &self.runtimes[(op + self.seed as usize) % 2];
-                rows.extend(conformance::check(rt, subject, self.seed, Scope::Few).map(|row| (i, row)));
-            }
-        };
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut rows: Vec<(usize, Row)> = thread::scope(|s| {
-            let started: Vec<_> = (0..threads).map(|_| s.spawn(work)).collect();
-            started.into_iter().flat_map(|t| t.join().expect("no row panics")).collect()
-        });
-        rows.sort_by_key(|(i, _)| *i);
-        rows.into_iter().map(|(_, row)| row).collect()
+        rows::checked(subjects, self.seed, |s| {
+            let op = OPERATIONS.iter().position(|o| o.name == s.operation.name).expect("it is one");
+            &self.runtimes[(op + self.seed as usize) % 2]
+        })
     }
 }
 
 /// Rows that have every feature of all rows between them, and every operation as users call it, in one dtype.
 fn covering(subjects: &[Subject], seed: u64) -> Vec<usize> {
-    let candidates: Vec<_> =
-        subjects.iter().map(|s| (s.features().into_iter().collect::<Vec<_>>(), s.cost())).collect();
-    let mut chosen: BTreeSet<usize> = cover(&candidates).into_iter().collect();
+    let mut chosen: BTreeSet<usize> = rows::covering(subjects).into_iter().collect();
     for (i, op) in OPERATIONS.iter().enumerate() {
         let dtype = op.dtypes[(i + seed as usize) % op.dtypes.len()];
         let as_called = |s: &Subject| s.operation.name == op.name && s.dtype == dtype && s.config.is_none();

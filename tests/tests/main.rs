@@ -7,3 +7,4 @@ mod conformance;
 mod docs;
 mod ptx;
 mod routes;
+mod rows;

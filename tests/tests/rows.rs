@@ -1,0 +1,35 @@
+//! Rows of the conformance suite that tests choose, and how they run.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use kernel_compiler::features::cover;
+use tile_host::Runtime;
+use tile_host::conformance::{self, Row, Scope, Subject};
+
+/// Configurations, by their index, that have every feature of all configurations between them.
+pub fn covering(subjects: &[Subject]) -> Vec<usize> {
+    let candidates: Vec<_> =
+        subjects.iter().map(|s| (s.features().into_iter().collect::<Vec<_>>(), s.cost())).collect();
+    cover(&candidates)
+}
+
+/// The rows of some subjects, in their order, on all processors. A subject runs on the runtime that `on` gives it.
+pub fn checked<'a>(subjects: &[Subject], seed: u64, on: impl Fn(&Subject) -> &'a Runtime + Sync) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut rows = vec![];
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(subject) = subjects.get(i) else { return rows };
+            rows.extend(conformance::check(on(subject), subject, seed, Scope::Few).map(|row| (i, row)));
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut rows: Vec<(usize, Row)> = thread::scope(|s| {
+        let started: Vec<_> = (0..threads).map(|_| s.spawn(work)).collect();
+        started.into_iter().flat_map(|t| t.join().expect("no row panics")).collect()
+    });
+    rows.sort_by_key(|(i, _)| *i);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
