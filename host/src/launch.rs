@@ -13,7 +13,7 @@ use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
-use kernel_core::{Call, ConfigDesc, GridCtx, KernelDesc, MAX_SLOTS, Place, cpu};
+use kernel_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -242,7 +242,7 @@ impl Runtime {
 
     #[inline]
     pub(crate) fn grid(&self, config: &ConfigDesc, slots: &[u64]) -> [u64; 3] {
-        (config.grid)(&GridCtx { slots, num_sms: u64::from(self.0.device.num_sms) })
+        (config.grid)(&self.0.grid_ctx(slots))
     }
 
     /// Whether a configuration can run these arguments; loads its code.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::runtime::{Backend, Inner};
 use kernel_core::bundle::Arch;
-use kernel_core::{ConfigDesc, KernelDesc, ParamKind, Require, Test, VariantDesc};
+use kernel_core::{ConfigDesc, GridCtx, KernelDesc, ParamKind, Require, Test, VariantDesc};
 
 /// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,11 +26,20 @@ impl Inner {
     /// The variant of a configuration that these arguments take; `None` where it cannot run them here.
     #[inline]
     pub(crate) fn variant(&self, config: &ConfigDesc, slots: &[u64]) -> Option<usize> {
+        if !config.admits(&self.grid_ctx(slots)) {
+            return None;
+        }
         match self.backend {
             // Its one function takes all arguments; which variant a device would run still tells them apart.
             Backend::Cpu => Some(config.variant(slots, |_| true).unwrap_or(0)),
             _ => config.variant(slots, |v| self.runs(v)),
         }
+    }
+
+    /// What grids and conditions of configurations may depend on.
+    #[inline]
+    pub(crate) fn grid_ctx<'a>(&self, slots: &'a [u64]) -> GridCtx<'a> {
+        GridCtx { slots, num_sms: u64::from(self.device.num_sms) }
     }
 
     #[inline]
@@ -64,6 +73,15 @@ impl Inner {
     /// Why a configuration has no variant for these arguments here.
     #[cold]
     pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Error {
+        let refused = |why| Error::CannotLaunch {
+            kernel: desc.name,
+            config: config.id,
+            device: self.device.name.clone(),
+            why,
+        };
+        if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(slots))) {
+            return refused(format!("it requires `{}`", c.text));
+        }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
         let why = match general.and_then(|v| v.requires.iter().find(|r| !r.holds(slots))) {
@@ -77,7 +95,7 @@ impl Inner {
                 format!("it needs {}", targets.join(" or "))
             }
         };
-        Error::CannotLaunch { kernel: desc.name, config: config.id, device: self.device.name.clone(), why }
+        refused(why)
     }
 }
 

@@ -285,6 +285,8 @@ pub struct ConfigDesc {
     pub consts: &'static [(&'static str, i64)],
     /// 32-thread warps a program runs on.
     pub warps: u32,
+    /// What the configuration asks of arguments on every backend, beside what its variants ask.
+    pub requires: Option<Condition>,
     /// Programs along x, y, z; a zero means that there is nothing to do.
     pub grid: fn(&GridCtx) -> [u64; 3],
     pub cpu: CpuCode,
@@ -292,7 +294,15 @@ pub struct ConfigDesc {
     pub variants: &'static [VariantDesc],
 }
 
-/// What a grid expression may depend on.
+/// A condition on arguments that a kernel's attribute states.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    pub holds: fn(&GridCtx) -> bool,
+    /// As it is written.
+    pub text: &'static str,
+}
+
+/// What a grid expression or a condition may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct GridCtx<'a> {
     pub slots: &'a [u64],
@@ -416,6 +426,12 @@ pub struct Emulated {
 }
 
 impl ConfigDesc {
+    /// Whether the arguments are as the configuration asks; its variants may ask for more.
+    #[inline]
+    pub fn admits(&self, call: &GridCtx) -> bool {
+        self.requires.is_none_or(|c| (c.holds)(call))
+    }
+
     /// The variant to launch for these arguments, of those that `runs` says can run here; none if no such one admits them.
     pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
         self.variants.iter().position(|v| runs(v) && v.admits(slots))

@@ -36,7 +36,7 @@ pub use args::{
 pub use call::{BindError, BufferUse, Call, MAX_BUFFERS, MAX_SLOTS};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use desc::{
-    ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, KernelDesc, KernelParts, MapDesc, MapDim, Number,
+    Condition, ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, KernelDesc, KernelParts, MapDesc, MapDim, Number,
     ParamDesc, ParamKind, ParamType, Require, Test, VariantDesc, cdiv,
 };
 #[cfg(not(target_arch = "nvptx64"))]

@@ -25,6 +25,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     id: "boxes",
     consts: &[],
     warps: 8,
+    requires: None,
     grid,
     cpu: CpuCode::alone(on_cpu),
     variants: &[VariantDesc {
