@@ -8,7 +8,7 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module(use crate::library::tiles, use crate::library::shares)]
+#[tile_module(use crate::library::tiles, use crate::library::partials)]
 pub mod heads {
     /// The score of a key that does not count. A query with none above half of it sees no key.
     const NEVER: f32 = -3e38;
@@ -167,10 +167,10 @@ pub mod heads {
         }
     }
 
-    /// Rows from `h` on of what all parts have left in their slots: as `scan` gives them for all keys. In no slot but those of parts, nor beyond the rows that are
+    /// Rows from `h` on of what all parts have left in their workspace: as `scan` gives them for all keys. In no slot but those of parts, nor beyond the rows that are
     /// filled, is anything to be read.
     fn together<const BM: usize, const D: usize, const H: usize>(
-        slots: &mut [f32],
+        workspace: &mut [f32],
         base: usize,
         h: usize,
         filled: usize,
@@ -182,17 +182,17 @@ pub mod heads {
         let (row, of) = (h + arange(H), arange(64));
         let place = base + of.expand(0) * size + BM * D + row.expand(1);
         let there = (of < parts).expand(0) & (row < filled).expand(1);
-        let tops = load(slots, place).mask(there).other(NEVER).unchecked();
+        let tops = load(workspace, place).mask(there).other(NEVER).unchecked();
         let top = max(tops, 1);
-        let all = sum(load(slots, place + BM).mask(there).unchecked() * exp2((tops - top.expand(1)) * x), 1);
+        let all = sum(load(workspace, place + BM).mask(there).unchecked() * exp2((tops - top.expand(1)) * x), 1);
         // Of several parts at a time, for the loads take long.
         let mut acc = zeros::<f32>([{ 8 / H }, H, D]);
         for r in range(0, parts, { 8 / H }).unroll(4) {
             let of = r + arange({ 8 / H });
             let there = (of < parts).expand(1) & (row < filled).expand(0);
             let place = base + of.expand(1) * size;
-            let tops = load(slots, place + BM * D + row.expand(0)).mask(there).other(NEVER).unchecked();
-            let sums = load(slots, (place + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0))
+            let tops = load(workspace, place + BM * D + row.expand(0)).mask(there).other(NEVER).unchecked();
+            let sums = load(workspace, (place + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0))
                 .mask(there.expand(2))
                 .unchecked();
             acc += sums * exp2((tops - top.expand(0)) * x).expand(2);
@@ -201,12 +201,12 @@ pub mod heads {
     }
 
     /// The same for few queries: as many programs as the device has room for share the keys of a block of them, a part each, of which each
-    /// leaves its sums in a slot, and add these up ([shares](crate::library::shares)).
+    /// leaves its sums in a slot, and add these up ([partial sums](crate::library::partials)).
     ///
     /// Rows of `q` and `o` are `queries` of a head, or of several that share keys, one after another.
     ///
     /// # Safety
-    /// `slots` has room for BM rows of D + 2 elements of PER_SM programs for each multiprocessor, and `tickets` four zeros, which the kernel leaves as zeros.
+    /// `workspace` has room for BM rows of D + 2 elements of PER_SM programs for each multiprocessor, and `semaphores` four zeros, which the kernel leaves as zeros.
     #[tile_kernel(
         /// Heads of up to 64 elements.
         kernel(attention_few_64, D = 64),
@@ -233,8 +233,8 @@ pub mod heads {
         q: View<T, 3>,
         k: View<T, 3>,
         v: View<T, 3>,
-        slots: &mut [f32],
-        tickets: &mut [u64],
+        workspace: &mut [f32],
+        semaphores: &mut [u64],
         mut o: ViewMut<T, 3>,
         queries: usize,
         scale: f32,
@@ -258,7 +258,7 @@ pub mod heads {
         if part < parts {
             let word = (head * blocks + block) * WORDS;
             if parts > 1 {
-                enter(tickets, word);
+                begin_part(semaphores, word);
             }
             let (begin, end) = ((part * deep) as usize * BN, min((part * deep + deep) as usize * BN, last));
             let whole = min(sight(low, (queries, keys), causal) / BN * BN, end);
@@ -276,14 +276,14 @@ pub mod heads {
                 let row = arange(BM);
                 // Who sees none of these keys has anything for sums; where all scores are NaN, NaN.
                 let any = any(top, all);
-                store(slots, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0))
+                store(workspace, matrix::<BM, D>(mine), where_(any.expand(1), acc, 0.0))
                     .mask((row < filled).expand(1))
                     .unchecked();
-                store(slots, mine + BM * D + row, top).mask(row < filled).unchecked();
-                store(slots, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();
-                share(tickets, word, part, parts, |p| {
+                store(workspace, mine + BM * D + row, top).mask(row < filled).unchecked();
+                store(workspace, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();
+                end_part(semaphores, word, part, parts, |p| {
                     for h in range(p as usize * H, filled, parts as usize * H) {
-                        let (acc, top, all) = together::<BM, D, H>(slots, base, h, filled, parts as usize, x);
+                        let (acc, top, all) = together::<BM, D, H>(workspace, base, h, filled, parts as usize, x);
                         o.store([head as usize, first + h, 0], reshape(averages::<T>(acc, top, all), [1, H, D]));
                     }
                 });

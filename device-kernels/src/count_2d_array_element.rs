@@ -18,7 +18,7 @@ pub mod programs {
         y: &mut [i32],
         k: i32,
     ) {
-        let order = begin(semaphore);
+        let order = begin_order(semaphore);
         let across = cdiv(x.dim(1), COLS);
         let tiles = cdiv(x.dim(0), ROWS) * across;
         let mut acc = zeros::<i32>([ROWS, COLS]);

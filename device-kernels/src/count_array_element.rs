@@ -19,7 +19,7 @@ pub mod programs {
         y: &mut [i32],
         k: i32,
     ) {
-        let order = begin(semaphore);
+        let order = begin_order(semaphore);
         let mut acc = zeros::<i32>([BLOCK]);
         for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
             let i = start + arange(BLOCK);

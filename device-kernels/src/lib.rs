@@ -15,10 +15,8 @@ pub mod gemm;
 pub mod leaky_relu;
 pub mod library;
 pub mod matmul;
-pub mod matmul_8bit;
 pub mod matmul_f32;
 pub mod matmul_int8;
-pub mod matmul_shared;
 pub mod matmul_split;
 pub mod matrix_copy;
 pub mod matrix_transpose;
@@ -42,7 +40,7 @@ pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");
 
 /// Descriptors of every kernel, in alphabetical order of their files.
 pub fn all() -> Vec<&'static KernelDesc> {
-    let kernels: [&[&'static KernelDesc]; 65] = [
+    let kernels: [&[&'static KernelDesc]; 55] = [
         attention::heads::attention_64::DESCS,
         attention::heads::attention_128::DESCS,
         attention::heads::attention_few_64::DESCS,
@@ -63,32 +61,21 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul::products::matmul_nt::DESCS,
         matmul::products::matmul_tn::DESCS,
         matmul::products::matmul_tt::DESCS,
-        matmul_8bit::bytes::matmul_i8::DESCS,
-        matmul_8bit::bytes::matmul_f8::DESCS,
+        matmul::products::matmul_tf32::DESCS,
+        matmul::products::matmul_tf32_nn::DESCS,
+        matmul::products::matmul_tf32_tt::DESCS,
+        matmul::products::matmul_i8::DESCS,
+        matmul::products::matmul_f8::DESCS,
+        matmul::products::matmul_f16_i8::DESCS,
+        matmul::products::matmul_f16_f8::DESCS,
         matmul_f32::f32_products::matmul_f32::DESCS,
         matmul_f32::f32_products::matmul_f32_nn::DESCS,
         matmul_f32::f32_products::matmul_f32_parts::DESCS,
         matmul_f32::f32_products::split::DESCS,
         matmul_f32::f32_products::split_transposed::DESCS,
-        matmul_f32::f32_products::matmul_tf32::DESCS,
-        matmul_f32::f32_products::matmul_tf32_nn::DESCS,
-        matmul_f32::f32_products::matmul_tf32_tt::DESCS,
         matmul_int8::quantised::int8_row_sums::DESCS,
         matmul_int8::quantised::matmul_int8::DESCS,
         matmul_int8::quantised::quantise::DESCS,
-        matmul_shared::shared::matmul_shared_nn::DESCS,
-        matmul_shared::shared::matmul_shared_nt::DESCS,
-        matmul_shared::shared::matmul_shared_tn::DESCS,
-        matmul_shared::shared::matmul_shared_tt::DESCS,
-        matmul_shared::shared::matmul_shared_tf32_nn::DESCS,
-        matmul_shared::shared::matmul_shared_tf32_nt::DESCS,
-        matmul_shared::shared::matmul_shared_tf32_tt::DESCS,
-        matmul_shared::shared::gemm_shared::DESCS,
-        matmul_shared::shared::matmul_shared_i8::DESCS,
-        matmul_shared::shared::matmul_shared_f8::DESCS,
-        matmul_shared::shared::widen::DESCS,
-        matmul_shared::shared::matmul_wide_i8::DESCS,
-        matmul_shared::shared::matmul_wide_f8::DESCS,
         matmul_split::shared_tiles::matmul_f32_mixed_nn::DESCS,
         matmul_split::shared_tiles::matmul_f32_mixed_nt::DESCS,
         matmul_split::shared_tiles::matmul_row_nn::DESCS,
@@ -99,8 +86,9 @@ pub fn all() -> Vec<&'static KernelDesc> {
         rainbow_table::rainbow::rainbow_table::DESCS,
         reduction::reduction::DESCS,
         relu::relu::DESCS,
-        repack::repack::DESCS,
-        repack::repack_transposed::DESCS,
+        repack::copies::repack::DESCS,
+        repack::copies::repack_transposed::DESCS,
+        repack::copies::widen::DESCS,
         reverse_array::reverse_array::DESCS,
         softmax_1d::softmax_1d_partial::DESCS,
         softmax_1d::softmax_1d_apply::DESCS,

@@ -4,16 +4,16 @@ use kernel_macros::tile_library;
 
 #[tile_library]
 pub mod tiles {
-    /// `[R, C]` of `v` at row `r` and column `c`; with T of 1, of its transpose. With ONCE of 1 nobody else reads it.
-    fn operand<E, const T: usize, const R: usize, const C: usize, const ONCE: usize>(
+    /// `[R, C]` of `v` at row `r` and column `c`, or of its transpose.
+    fn operand<E, const TRANSPOSED: bool, const R: usize, const C: usize, const EVICT_FIRST: bool>(
         v: View<E, 2>,
         r: usize,
         c: usize,
     ) -> Tile<E> {
-        if ONCE == 1 {
-            if T == 1 { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
+        if EVICT_FIRST {
+            if TRANSPOSED { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
         } else {
-            if T == 1 { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
+            if TRANSPOSED { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
         }
     }
 
@@ -22,21 +22,21 @@ pub mod tiles {
         at + (arange(R).expand(1) * C + arange(C).expand(0))
     }
 
-    /// Non-negative sums as they are, negative ones `below` times: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
-    fn activated(sums: Tile<f32>, below: f32) -> Tile<f32> {
+    /// Sums that are not negative as they are, negative ones times the slope: 1 for a plain product, 0 for ReLU.
+    fn activated(sums: Tile<f32>, negative_slope: f32) -> Tile<f32> {
         // Zero times an infinity is no zero.
-        if below == 0.0 {
+        if negative_slope == 0.0 {
             where_(sums <= 0.0, 0.0, sums)
-        } else if below != 1.0 {
-            where_(sums < 0.0, below * sums, sums)
+        } else if negative_slope != 1.0 {
+            where_(sums < 0.0, negative_slope * sums, sums)
         } else {
             sums
         }
     }
 
     /// The same of integers, which have ReLU alone.
-    fn activated_integers(sums: Tile<i32>, below: f32) -> Tile<i32> {
-        if below == 0.0 { where_(sums < 0, 0, sums) } else { sums }
+    fn activated_integers(sums: Tile<i32>, negative_slope: f32) -> Tile<i32> {
+        if negative_slope == 0.0 { where_(sums < 0, 0, sums) } else { sums }
     }
 
     /// The nearest tf32; of the largest numbers the one below, which is finite.
@@ -52,15 +52,15 @@ pub mod tiles {
     }
 }
 
-/// Sums across programs, in one launch: a partial sum of each program becomes one result. The partial sums are added in
-/// the order of the programs, so the result does not depend on the order in which programs end.
+/// Partial sums across programs, in one launch. They are added in the order of the programs or of the parts, so a result
+/// does not depend on the order in which programs end.
 #[tile_library]
 pub mod partials {
     /// A tile that a program waits for, in one step of the last program.
     const LANES: usize = 1024;
 
     /// The program's place in the order in which programs begin. A program calls it before it loads anything.
-    fn begin(semaphore: &mut [u32]) -> u32 {
+    fn begin_order(semaphore: &mut [u32]) -> u32 {
         atomic_add(semaphore, 0, 1).relaxed()
     }
 
@@ -97,39 +97,37 @@ pub mod partials {
             store(semaphore, 0, 0);
         }
     }
-}
 
-/// How programs that have a part of a task each share what is left to do once all parts are there: adding up rows. Each adds up some,
-/// always in the order of the parts: who comes when changes nothing. Only who sees that all others have begun waits for them; if it does
-/// not, as where the device has no room for all programs at a time, it leaves its rows to the last to come.
-///
-/// A task has WORDS zeros from `word` on, which are zeros again afterwards: who has begun, who has left, as bits, who has come, whose rows are added up.
-#[tile_library]
-pub mod shares {
-    /// Programs that share a task, at most: bits of a word.
-    const MOST: u32 = 64;
+    /// Programs that share a task, at most: the bits of a word.
+    const MAX_PARTS: u32 = 64;
+    /// Semaphores of a task: parts that have begun, parts whose program has left (a bit each), parts that are stored,
+    /// parts whose rows are added. They are zeros before the launch and after it.
     const WORDS: u32 = 4;
 
-    /// As early as can be.
-    fn enter(tickets: &mut [u64], word: u32) {
-        atomic_add(tickets, word as usize, 1).relaxed();
+    /// The first step of a program that computes a part of the task whose semaphores begin at `word`.
+    fn begin_part(semaphores: &mut [u64], word: u32) {
+        atomic_add(semaphores, word as usize, 1).relaxed();
     }
 
-    /// When a part has been stored: `add_up`, once all parts are there, for each of those whose rows are this program's to add up.
-    fn share(tickets: &mut [u64], word: u32, part: u32, parts: u32, add_up: impl Fn(u32)) {
-        let (begun, left, come, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
-        let stays = atomic_load(tickets, begun).relaxed() as u32 == parts;
+    /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each part `p`, once all
+    /// parts are stored: each program reduces a part of the rows.
+    ///
+    /// A program waits for the others only if all of them have begun. If they have not, as on a device that has no room
+    /// for all programs at a time, it leaves its rows to the program that stores the last part.
+    fn end_part(semaphores: &mut [u64], word: u32, part: u32, parts: u32, reduce: impl Fn(u32)) {
+        let (begun, left, stored, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
+        let stays = atomic_load(semaphores, begun).relaxed() as u32 == parts;
         if !stays {
-            atomic_or(tickets, left, 1u64 << part as u64).relaxed();
+            atomic_or(semaphores, left, 1u64 << part as u64).relaxed();
         }
-        let last = atomic_add(tickets, come, 1) as u32 == parts - 1;
+        let last = atomic_add(semaphores, stored, 1) as u32 == parts - 1;
         if stays || last {
             let mut mine = 1u64 << part as u64;
             if last {
-                mine = mine | atomic_load(tickets, left).relaxed();
+                mine = mine | atomic_load(semaphores, left).relaxed();
             }
             loop {
-                if last || atomic_load(tickets, come) as u32 == parts {
+                if last || atomic_load(semaphores, stored) as u32 == parts {
                     break;
                 }
             }
@@ -137,13 +135,107 @@ pub mod shares {
             for p in range(0, parts, 1) {
                 if (mine >> p as u64) & 1 == 1 {
                     count += 1;
-                    add_up(p);
+                    reduce(p);
                 }
             }
-            if atomic_add(tickets, done, count).relaxed() + count == parts as u64 {
+            if atomic_add(semaphores, done, count).relaxed() + count == parts as u64 {
                 for w in range(begun, begun + WORDS as usize, 1) {
-                    atomic_store(tickets, w, 0).relaxed();
+                    atomic_store(semaphores, w, 0).relaxed();
                 }
+            }
+        }
+    }
+}
+
+/// Tile schedulers: which program computes which output tiles of a product, and which part of their depth.
+#[tile_library]
+pub mod tile_scheduler {
+    enum Scheduler {
+        /// One output tile for each program of a grid of two dimensions.
+        Grid,
+        /// Each program computes every `num_programs(0)`-th output tile.
+        Persistent,
+        /// As many whole waves of output tiles as there are, as under `Persistent`. Programs share each tile of the last
+        /// wave: each sums a part of the depth.
+        StreamK,
+    }
+
+    /// Calls `tile` with the row and the column of each output tile of this program. Under `Persistent`, the tiles of
+    /// GROUP rows of tiles follow each other, so that they share operands in the L2 cache.
+    fn for_each_tile<const SCHEDULER: Scheduler, const GROUP: usize>(
+        tiles: (usize, usize),
+        tile: impl Fn(usize, usize),
+    ) {
+        if SCHEDULER == Scheduler::Grid {
+            tile(program_id(0), program_id(1));
+        } else {
+            for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
+                let (i, j) = swizzle2d(t, tiles, GROUP);
+                tile(i, j);
+            }
+        }
+    }
+
+    /// The output tiles of this program under `StreamK`.
+    ///
+    /// `main_loop(i, j, from, to)` gives the sums `[R, C]` of tile `(i, j)` over the depth from `from` to `to`.
+    /// `rows(i, j)` is the number of rows of these sums that the result has. `epilogue(sums, i, j, row, count)` stores
+    /// `[count, C]` sums that begin at a row of the tile: all R rows, or REDUCE_ROWS of a tile that programs share.
+    ///
+    /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the tiles
+    /// and the steps are fewer than 2^32. `workspace` has room for R x C sums of each program. `semaphores` has WORDS
+    /// zeros for each program and holds zeros again after the launch.
+    fn stream_k<
+        S,
+        const BK: usize,
+        const R: usize,
+        const C: usize,
+        const REDUCE_ROWS: usize,
+        const MIN_K_STEPS: usize,
+    >(
+        tiles: (usize, usize),
+        depth: usize,
+        workspace: &mut [S],
+        semaphores: &mut [u64],
+        main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
+        rows: impl Fn(usize, usize) -> usize,
+        epilogue: impl Fn(Tile<S>, usize, usize, usize, usize),
+    ) {
+        // Arithmetic of 32 bits takes half the registers of 64.
+        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(depth, BK), 1) as u32);
+        let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
+        let waves = all / programs;
+        let rest = max(all - waves * programs, 1);
+        let deep = cdiv(steps, clamp(min(programs / rest, steps / MIN_K_STEPS as u32), 1, MAX_PARTS));
+        let parts = cdiv(steps, deep);
+        let part = me / rest;
+        let word = me % rest * WORDS;
+        let more = if all > waves * programs && part < parts { 1u32 } else { 0u32 };
+        if more == 1 && parts > 1 {
+            begin_part(semaphores, word);
+        }
+        for item in range(0, waves + more, 1) {
+            let whole = item < waves;
+            let tile = item * programs + if whole { me } else { me % rest };
+            let begin = if whole { 0u32 } else { part * deep };
+            let end = if whole { steps } else { min(part * deep + deep, steps) };
+            let (i, j) = swizzle2d(tile as usize, tiles, 8);
+            let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, depth));
+            if end - begin == steps {
+                epilogue(sums, i, j, 0usize, R);
+            } else {
+                let slot = (me % rest * parts) as usize * (R * C);
+                store(workspace, matrix::<R, C>(slot + part as usize * (R * C)), sums).unchecked();
+                end_part(semaphores, word, part, parts, |p| {
+                    for h in range(p as usize * REDUCE_ROWS, rows(i, j), parts as usize * REDUCE_ROWS) {
+                        let mut sum = load(workspace, matrix::<REDUCE_ROWS, C>(slot + h * C)).unchecked();
+                        for q in range(1, parts, 1).unroll(4) {
+                            sum += load(workspace, matrix::<REDUCE_ROWS, C>(slot + q as usize * (R * C) + h * C))
+                                .unchecked();
+                        }
+                        epilogue(sum, i, j, h, REDUCE_ROWS);
+                    }
+                });
             }
         }
     }

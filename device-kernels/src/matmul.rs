@@ -1,97 +1,246 @@
-//! `C = f(op(A) op(B))` of f16 and bf16, where `op` transposes or not and `f` leaves non-negative sums alone and multiplies
-//! negative ones with `below`: 1 for a plain product, 0 for ReLU, any slope for a leaky one.
+//! `C = f(op(A) op(B))`, where `op` transposes or not. `f` leaves sums that are not negative as they are and multiplies
+//! negative ones by `negative_slope`: 1 for a plain product, 0 for ReLU, a slope for leaky ReLU.
 //!
-//! One function is written for four kernels, by what is transposed: n or t for A, then for B. Every program stays and takes one tile of `C` after
-//! another, in an order that keeps a group of rows of tiles in the L2 cache. For products of few rows, and for those whose
-//! last wave would be all but empty, there are the kernels of `matmul_shared`.
+//! One main loop and one epilogue serve all element types and all orders of the operands. A configuration chooses the
+//! [tile scheduler](crate::library::tile_scheduler).
 
 use kernel_macros::tile_module;
 
-#[tile_module(use crate::library::tiles)]
+#[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod products {
-    fn tile_of_product<
-        E,
-        const TA: usize,
-        const TB: usize,
-        const BM: usize,
-        const BN: usize,
-        const BK: usize,
-        const ONCE: usize,
-    >(
-        a: View<E, 2>,
-        b: View<E, 2>,
-        c: ViewMut<E, 2>,
-        below: f32,
-        i: usize,
-        j: usize,
-    ) {
-        let depth = if TA == 1 { a.dim(0) } else { a.dim(1) };
-        let mut acc = zeros::<f32>([BM, BN]);
-        for k in (0..depth).step_by(BK) {
-            acc = dot(
-                operand::<TA, BM, BK, { ONCE / 2 }>(a, i * BM, k),
-                operand::<TB, BK, BN, { ONCE % 2 }>(b, k, j * BN),
-                acc,
-            );
-        }
-        c.store([i * BM, j * BN], activated(acc, below).to::<E>());
+    /// How operands are multiplied and summed.
+    enum Math {
+        /// f16 and bf16, summed in f32.
+        Half,
+        /// f32 operands, rounded to tf32, or cut off to it where TMA copies them.
+        Tf32,
+        /// Floats of 8 bits, summed in f32. Warpgroups sum in their 8-bit mode, which keeps some 14 bits.
+        Float8,
+        /// i8, summed in i32, which wraps. `f` is the identity or ReLU.
+        Int8,
+        /// Floats of 8 bits by f16. B is converted in registers, and read once.
+        HalfByFloat8,
+        /// i8 by f16: sums over a depth of EXACT are exact in f32, and are summed in i32. B is converted in registers.
+        HalfByInt8,
     }
 
-    /// GROUP of 0 is for products of a few microseconds: programs in two dimensions, of which each knows its tile without a division.
-    /// ONCE of 1 is for few rows, where every element of B is read once, ONCE of 2 for few columns.
-    #[tile_kernel(
-        /// A B.
-        kernel(matmul_nn, TA = 0, TB = 0),
-        /// A Bᵀ.
-        kernel(matmul_nt, TA = 0, TB = 1),
-        /// Aᵀ B.
-        kernel(matmul_tn, TA = 1, TB = 0),
-        /// Aᵀ Bᵀ.
-        kernel(matmul_tt, TA = 1, TB = 1),
-        types(T = [f16, bf16]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [8, 16], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [4], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [64], BK = [128], GROUP = [8], PER_SM = [1], ONCE = [1, 2], warps = [4], arch = [90]),
-        tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], ONCE = [0], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [32], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80], kernels = [matmul_nn, matmul_nt]),
-        tune(BM = [256], BN = [256], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
-        tune(BM = [128], BN = [256], BK = [64], GROUP = [0], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
-        tune(BM = [128], BN = [192], BK = [64], GROUP = [0, 8], PER_SM = [1], ONCE = [0], warps = [8], arch = [90]),
-        tune(BM = [256], BN = [192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [8], ctas = [2], arch = [90]),
-        tune(BM = [128], BN = [128, 192], BK = [64], GROUP = [4], PER_SM = [1], ONCE = [0], warps = [4], ctas = [2], arch = [90]),
-        tune(BM = [32], BN = [32], BK = [128], GROUP = [8], PER_SM = [4], ONCE = [0], warps = [4], arch = [80]),
-        grid = [
-            if GROUP == 0 { cdiv(c.dim(0), BM) } else { min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM) },
-            if GROUP == 0 { cdiv(c.dim(1), BN) } else { 1 },
-        ],
-    )]
-    pub fn matmul<
-        T: Float,
-        const TA: usize,
-        const TB: usize,
+    /// The longest depth over which sums of products of bytes are exact in f32: they stay within 2^24.
+    const EXACT: usize = 1024;
+
+    /// The sums `[BM, BN]` of output tile `(i, j)` over the depth from `from` to `to`, or with SWAP their transpose:
+    /// `Cᵀ = op(B)ᵀ op(A)ᵀ`.
+    fn main_loop<
+        T,
+        U,
+        S,
+        const MATH: Math,
+        const TA: bool,
+        const TB: bool,
+        const SWAP: bool,
         const BM: usize,
         const BN: usize,
         const BK: usize,
-        const GROUP: usize,
-        const PER_SM: usize,
-        const ONCE: usize,
+        const EVICT_FIRST_A: bool,
+        const EVICT_FIRST_B: bool,
     >(
         a: View<T, 2>,
-        b: View<T, 2>,
-        mut c: ViewMut<T, 2>,
-        below: f32,
-    ) {
-        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-        if GROUP == 0 {
-            tile_of_product::<T, TA, TB, BM, BN, BK, ONCE>(a, b, c, below, program_id(0), program_id(1));
-        } else {
-            for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
-                let (i, j) = swizzle2d(t, tiles, GROUP);
-                tile_of_product::<T, TA, TB, BM, BN, BK, ONCE>(a, b, c, below, i, j);
+        b: View<U, 2>,
+        (r, s): (usize, usize),
+        (from, to): (usize, usize),
+    ) -> Tile<S> {
+        let mut acc = zeros::<S>([if SWAP { BN } else { BM }, if SWAP { BM } else { BN }]);
+        if MATH == Math::IntegerInF16 {
+            for first in range(from, to, EXACT) {
+                let mut part = zeros::<f32>([BN, BM]);
+                for k in range(first, min(first + EXACT, to), BK) {
+                    let x = operand::<U, { !TB }, BN, BK, EVICT_FIRST_B>(b, s, k).to::<T>();
+                    part = dot(x, operand::<T, { !TA }, BK, BM, EVICT_FIRST_A>(a, k, r), part);
+                }
+                acc += part.to::<S>();
             }
+        } else {
+            for k in range(from, to, BK) {
+                if SWAP {
+                    let x = operand::<U, { !TB }, BN, BK, EVICT_FIRST_B>(b, s, k).to::<T>();
+                    let y = operand::<T, { !TA }, BK, BM, EVICT_FIRST_A>(a, k, r);
+                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
+                } else {
+                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
+                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
+                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
+                }
+            }
+        }
+        acc
+    }
+
+    /// # Safety
+    /// Under `StreamK`, `workspace` and `semaphores` are as large as
+    /// [`stream_k`](crate::library::tile_scheduler) says.
+    #[tile_kernel(
+        /// A B of f16 and bf16.
+        kernel(matmul_nn, MATH = Half, T = [f16, bf16], U = T, S = f32, P = T, TA = false, TB = false),
+        /// A Bᵀ of f16 and bf16.
+        kernel(matmul_nt, MATH = Half, T = [f16, bf16], U = T, S = f32, P = T, TA = false, TB = true),
+        /// Aᵀ B of f16 and bf16.
+        kernel(matmul_tn, MATH = Half, T = [f16, bf16], U = T, S = f32, P = T, TA = true, TB = false),
+        /// Aᵀ Bᵀ of f16 and bf16.
+        kernel(matmul_tt, MATH = Half, T = [f16, bf16], U = T, S = f32, P = T, TA = true, TB = true),
+        /// A Bᵀ of f32 in tf32.
+        kernel(matmul_tf32, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = false, TB = true),
+        /// A B of f32 in tf32.
+        kernel(matmul_tf32_nn, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = false, TB = false),
+        /// Aᵀ Bᵀ of f32 in tf32.
+        kernel(matmul_tf32_tt, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = true, TB = true),
+        /// A Bᵀ of i8 into i32.
+        kernel(matmul_i8, MATH = Int8, T = i8, U = T, S = i32, P = i32, TA = false, TB = true),
+        /// A Bᵀ of floats of 8 bits into bf16.
+        kernel(matmul_f8, MATH = Float8, T = [f8e4m3, f8e5m2], U = T, S = f32, P = bf16, TA = false, TB = true),
+        /// A B of few rows of f16 and of i8, into i32.
+        kernel(matmul_f16_i8, MATH = HalfByInt8, T = f16, U = i8, S = i32, P = i32, TA = false, TB = false),
+        /// A B of few rows of f16 and of floats of 8 bits, into bf16.
+        kernel(matmul_f16_f8, MATH = HalfByFloat8, T = f16, U = [f8e4m3, f8e5m2], S = f32, P = bf16, TA = false, TB = false),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [64], GROUP = [8, 16], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [64], BN = [128], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Grid], BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [128], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [128], EVICT_FIRST_B = [true], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [128], EVICT_FIRST_A = [true], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [32], PER_SM = [2], warps = [8], arch = [80]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], PER_SM = [4], warps = [4], arch = [80], kernels = [matmul_nn, matmul_nt]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [256], BN = [256], BK = [64], GROUP = [4], warps = [8], ctas = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Grid], BM = [128], BN = [256], BK = [64], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Grid, Persistent], BM = [128], BN = [192], BK = [64], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [256], BN = [192], BK = [64], GROUP = [4], warps = [8], ctas = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [128, 192], BK = [64], GROUP = [4], warps = [4], ctas = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [32], BN = [32], BK = [128], PER_SM = [4], warps = [4], arch = [80]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [128], BN = [256], BK = [64], MIN_K_STEPS = [8], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [64], MIN_K_STEPS = [4, 8], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [256], BK = [64], MIN_K_STEPS = [6], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [128], BK = [64], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [128], REDUCE_ROWS = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [matmul_nn, matmul_nt]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [128], BN = [192], BK = [64], MIN_K_STEPS = [8], warps = [8], arch = [90]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [32], warps = [8], arch = [80], kernels = [matmul_tf32, matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32, matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [192], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [128], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [256], BN = [128], BK = [32], SWAP = [true], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [32], SWAP = [true], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], SWAP = [true], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], SWAP = [true], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [192], BN = [128], BK = [32], SWAP = [true], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], REDUCE_ROWS = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [128], warps = [8], arch = [90]),
+        tune(MATH = [Int8], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [64], warps = [8], arch = [80]),
+        tune(MATH = [Float8], SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [64], warps = [8], arch = [80]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [64], BN = [128, 64], BK = [128], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [128], BN = [192], BK = [128], warps = [8], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [256], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [128], MIN_K_STEPS = [4, 8], warps = [8], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [128], BK = [128], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [256], REDUCE_ROWS = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [256], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [256], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [192], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [64, 128], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8, 128], warps = [8], arch = [90]),
+        requires = [
+            if SCHEDULER == Scheduler::StreamK {
+                workspace.len() >= num_sms() * PER_SM * BM * BN
+            } else {
+                workspace.len() == 0
+            },
+        ],
+        grid = [
+            if SCHEDULER == Scheduler::Grid {
+                cdiv(c.dim(0), BM)
+            } else if SCHEDULER == Scheduler::Persistent {
+                min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)
+            } else {
+                min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA { a.dim(0) } else { a.dim(1) }, BK * MIN_K_STEPS)))
+            },
+            if SCHEDULER == Scheduler::Grid { cdiv(c.dim(1), BN) } else { 1 },
+        ],
+    )]
+    pub unsafe fn matmul<
+        T,
+        U,
+        S,
+        P,
+        const MATH: Math,
+        const TA: bool,
+        const TB: bool,
+        const SCHEDULER: Scheduler,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize = 8,
+        const PER_SM: usize = 1,
+        const EVICT_FIRST_A: bool = false,
+        const EVICT_FIRST_B: bool = false,
+        const SWAP: bool = false,
+        const REDUCE_ROWS: usize = 8,
+        const MIN_K_STEPS: usize = 1,
+    >(
+        a: View<T, 2>,
+        b: View<U, 2>,
+        workspace: &mut [S],
+        semaphores: &mut [u64],
+        mut c: ViewMut<P, 2>,
+        negative_slope: f32,
+    ) {
+        let depth = if TA { a.dim(0) } else { a.dim(1) };
+        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
+        let sums_of = |i: usize, j: usize, from: usize, to: usize| {
+            main_loop::<T, U, S, MATH, TA, TB, SWAP, BM, BN, BK, EVICT_FIRST_A, EVICT_FIRST_B>(
+                a,
+                b,
+                (i * BM, j * BN),
+                (from, to),
+            )
+        };
+        // `row` counts rows of the sums, which are columns of C with SWAP.
+        let epilogue = |sums: Tile<S>, i: usize, j: usize, row: usize, _count: usize| {
+            let done = if MATH == Math::Int8 || MATH == Math::HalfByInt8 {
+                activated_integers(sums, negative_slope)
+            } else {
+                activated(sums, negative_slope)
+            };
+            if SWAP {
+                c.store([i * BM, j * BN + row], trans(done).to::<P>());
+            } else {
+                c.store([i * BM + row, j * BN], done.to::<P>());
+            }
+        };
+        if SCHEDULER == Scheduler::StreamK {
+            let rows = |i: usize, j: usize| if SWAP { min(BN, c.dim(1) - j * BN) } else { min(BM, c.dim(0) - i * BM) };
+            stream_k::<S, BK, { if SWAP { BN } else { BM } }, { if SWAP { BM } else { BN } }, REDUCE_ROWS, MIN_K_STEPS>(
+                tiles, depth, workspace, semaphores, sums_of, rows, epilogue,
+            );
+        } else {
+            for_each_tile::<SCHEDULER, GROUP>(tiles, |i, j| epilogue(sums_of(i, j, 0usize, depth), i, j, 0usize, 0usize));
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use kernel_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod quantised {
     /// `[R, C]` of the result, at row `r` and column `s`, of the products' sums. A row or column sum that is not there counts as 0.
     fn quantised<const R: usize, const C: usize>(
@@ -110,8 +110,7 @@ pub mod quantised {
         zero_c: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-        for t in range(program_id(0), tiles.0 * tiles.1, num_programs(0)) {
-            let (i, j) = swizzle2d(t, tiles, GROUP);
+        for_each_tile::<{ Scheduler::Persistent }, GROUP>(tiles, |i, j| {
             let (r, s) = (i * BM, j * BN);
             let mut acc = zeros::<i32>([BM, BN]);
             for k in (0..a.dim(1)).step_by(BK) {
@@ -134,6 +133,6 @@ pub mod quantised {
                     zero_c,
                 ),
             );
-        }
+        });
     }
 }

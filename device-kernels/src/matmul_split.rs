@@ -2,7 +2,7 @@
 //! the depth.
 //!
 //! Such programs are in three dimensions: rows and columns of tiles, and parts of the depth, whose sums are left in `parts`, as large as `C`
-//! for each. Who takes a tile's last ticket, of `tickets`, a zero for every tile, adds them up, in their order, and puts the ticket back
+//! for each. Who takes a tile's last ticket, of `semaphores`, a zero for every tile, adds them up, in their order, and puts the ticket back
 //! to 0: who finishes when changes nothing. Activations are those of `matmul`.
 
 use kernel_macros::tile_module;
@@ -19,20 +19,20 @@ pub mod shared_tiles {
     fn add_up<E, const BM: usize, const BN: usize>(
         acc: Tile<f32>,
         parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
+        semaphores: &mut [u32],
         c: ViewMut<E, 2>,
-        below: f32,
+        negative_slope: f32,
     ) {
         let (r, s) = (program_id(0) * BM, program_id(1) * BN);
         let tile = program_id(0) * num_programs(1) + program_id(1);
         parts.store([program_id(2), r, s], reshape(acc, [1, BM, BN]));
-        if atomic_add(tickets, tile, 1) == parts.dim(0) as u32 - 1 {
+        if atomic_add(semaphores, tile, 1) == parts.dim(0) as u32 - 1 {
             let mut sums = zeros::<f32>([BM, BN]);
             for p in range(0, parts.dim(0), 1) {
                 sums += reshape(parts.tile([p, r, s], [1, BM, BN]), [BM, BN]);
             }
-            c.store([r, s], activated(sums, below).to::<E>());
-            store(tickets, tile, 0);
+            c.store([r, s], activated(sums, negative_slope).to::<E>());
+            store(semaphores, tile, 0);
         }
     }
 
@@ -40,9 +40,9 @@ pub mod shared_tiles {
     /// program sums its products over the depth once, at the end.
     #[tile_kernel(
         /// A B of f32, of one row or a few.
-        kernel(matmul_row_nn, TB = 0),
+        kernel(matmul_row_nn, TB = false),
         /// A Bᵀ of f32, of one row or a few.
-        kernel(matmul_row_nt, TB = 1),
+        kernel(matmul_row_nt, TB = true),
         tune(BN = [32], BK = [256, 512], warps = [8], kernels = [matmul_row_nn]),
         tune(BN = [64], BK = [128], warps = [8], kernels = [matmul_row_nn]),
         tune(BN = [16], BK = [512, 1024], warps = [8], kernels = [matmul_row_nn]),
@@ -52,30 +52,30 @@ pub mod shared_tiles {
         tune(BN = [16], BK = [256], warps = [4], kernels = [matmul_row_nt]),
         grid = [c.dim(0), cdiv(c.dim(1), BN), parts.dim(0)],
     )]
-    pub fn matmul_row<const TB: usize, const BN: usize, const BK: usize>(
+    pub fn matmul_row<const TB: bool, const BN: usize, const BK: usize>(
         a: View<f32, 2>,
         b: View<f32, 2>,
         mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
+        semaphores: &mut [u32],
         mut c: ViewMut<f32, 2>,
-        below: f32,
+        negative_slope: f32,
     ) {
         let (r, s) = (program_id(0), program_id(1) * BN);
         let (from, to) = share::<BK>(a.dim(1), parts);
-        let mut acc = if TB == 1 { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
+        let mut acc = if TB { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
         for k in range(from, to, BK) {
             let x = a.tile([r, k], [1, BK]);
-            if TB == 1 {
+            if TB {
                 acc = fma(b.tile([s, k], [BN, BK]), x.broadcast([BN, BK]), acc);
             } else {
                 acc = fma(b.tile([k, s], [BK, BN]), trans(x).broadcast([BK, BN]), acc);
             }
         }
-        let sums = sum(acc, TB).expand(0);
+        let sums = (if TB { sum(acc, 1) } else { sum(acc, 0) }).expand(0);
         if parts.dim(0) == 1 {
-            c.store([r, s], activated(sums, below));
+            c.store([r, s], activated(sums, negative_slope));
         } else {
-            add_up::<f32, 1, BN>(sums, parts, tickets, c, below);
+            add_up::<f32, 1, BN>(sums, parts, semaphores, c, negative_slope);
         }
     }
 
@@ -103,9 +103,9 @@ pub mod shared_tiles {
     /// of the depth adds up in the tensor cores, which cut off what they add, is added in f32.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_f32_mixed_nn, TB = 0),
+        kernel(matmul_f32_mixed_nn, TB = false),
         /// A Bᵀ.
-        kernel(matmul_f32_mixed_nt, TB = 1),
+        kernel(matmul_f32_mixed_nt, TB = true),
         tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -113,24 +113,24 @@ pub mod shared_tiles {
         grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
         early = [b],
     )]
-    pub fn matmul_f32_mixed<const TB: usize, const BM: usize, const BN: usize, const BK: usize>(
+    pub fn matmul_f32_mixed<const TB: bool, const BM: usize, const BN: usize, const BK: usize>(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
         b: View<f32, 2>,
         mut parts: ViewMut<f32, 3>,
-        tickets: &mut [u32],
+        semaphores: &mut [u32],
         mut c: ViewMut<f32, 2>,
-        below: f32,
+        negative_slope: f32,
     ) {
         let (r, s) = (program_id(0) * BM, program_id(1) * BN);
         let (from, to) = share::<BK>(a_high.dim(1), parts);
         let mut acc = zeros::<f32>([BN, BM]);
         for k in range(from, to, BK) {
-            let left = if TB == 1 { b.tile([s, k], [BN, BK]) } else { trans(b.tile([k, s], [BK, BN])) };
+            let left = if TB { b.tile([s, k], [BN, BK]) } else { trans(b.tile([k, s], [BK, BN])) };
             let part = step::<BM, BN, BK>(left, a_high, a_low, r, k);
             acc += part;
         }
-        add_up::<f32, BM, BN>(trans(acc), parts, tickets, c, below);
+        add_up::<f32, BM, BN>(trans(acc), parts, semaphores, c, negative_slope);
     }
 
     /// `C[i] = A[i] B[i]` of f32, for every `i` of a batch, with A in two parts, whose matrices stand one below the other, `below` rows apart:

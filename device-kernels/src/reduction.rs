@@ -20,7 +20,7 @@ pub mod programs {
         semaphore: &mut [u32],
         y: &mut [f32],
     ) {
-        let order = begin(semaphore);
+        let order = begin_order(semaphore);
         let mut acc = zeros::<f32>([BLOCK]);
         for start in range(program_id(0) * BLOCK, x.len(), num_programs(0) * BLOCK) {
             let i = start + arange(BLOCK);

@@ -12,7 +12,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "words of an MN-major B are read across the rows of its tile: two lanes meet in a bank",
     ),
     (
-        "matmul_shared_i8[",
+        "matmul_i8[",
         "i8",
         "bytes of an MN-major B are stored K-major, four rows a word: two lanes meet in a bank",
     ),

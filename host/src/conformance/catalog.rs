@@ -221,17 +221,14 @@ pub const OPERATIONS: &[Operation] = &[
         FACTORS,
         &[
             "matmul_nn",
-            "matmul_shared_nn",
             "matmul_f32",
             "matmul_f32_nn",
             "matmul_f32_mixed_nn",
             "matmul_row_nn",
             "matmul_i8",
-            "matmul_shared_i8",
-            "matmul_wide_i8",
+            "matmul_f16_i8",
             "matmul_f8",
-            "matmul_shared_f8",
-            "matmul_wide_f8",
+            "matmul_f16_f8",
             "widen",
         ],
         matmul::matmul::<false, false>,
@@ -242,14 +239,11 @@ pub const OPERATIONS: &[Operation] = &[
         FACTORS,
         &[
             "matmul_nt",
-            "matmul_shared_nt",
             "matmul_f32",
             "matmul_f32_mixed_nt",
             "matmul_row_nt",
             "matmul_i8",
-            "matmul_shared_i8",
             "matmul_f8",
-            "matmul_shared_f8",
         ],
         matmul::matmul::<false, true>,
     ),
@@ -259,12 +253,9 @@ pub const OPERATIONS: &[Operation] = &[
         FACTORS,
         &[
             "matmul_tn",
-            "matmul_shared_tn",
             "matmul_f32",
             "matmul_i8",
-            "matmul_shared_i8",
             "matmul_f8",
-            "matmul_shared_f8",
         ],
         matmul::matmul::<true, false>,
     ),
@@ -274,12 +265,9 @@ pub const OPERATIONS: &[Operation] = &[
         FACTORS,
         &[
             "matmul_tt",
-            "matmul_shared_tt",
             "matmul_f32",
             "matmul_i8",
-            "matmul_shared_i8",
             "matmul_f8",
-            "matmul_shared_f8",
         ],
         matmul::matmul::<true, true>,
     ),
@@ -287,28 +275,28 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_tf32",
         "C = A B of operands rounded to tf32",
         F32,
-        &["matmul_tf32", "matmul_tf32_nn", "matmul_shared_tf32_nn"],
+        &["matmul_tf32", "matmul_tf32_nn"],
         matmul::tf32::<false, false>,
     ),
     product(
         "matmul_tf32_nt",
         "C = A Bt of operands rounded to tf32",
         F32,
-        &["matmul_tf32", "matmul_shared_tf32_nt"],
+        &["matmul_tf32"],
         matmul::tf32::<false, true>,
     ),
     product(
         "matmul_tf32_tn",
         "C = At B of operands rounded to tf32",
         F32,
-        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt", "matmul_shared_tf32_nn", "matmul_shared_tf32_tt"],
+        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt"],
         matmul::tf32::<true, false>,
     ),
     product(
         "matmul_tf32_tt",
         "C = At Bt of operands rounded to tf32",
         F32,
-        &["matmul_tf32_tt", "matmul_tf32", "matmul_shared_tf32_tt", "matmul_shared_tf32_nt"],
+        &["matmul_tf32_tt", "matmul_tf32"],
         matmul::tf32::<true, true>,
     ),
     product(
@@ -332,17 +320,14 @@ pub const OPERATIONS: &[Operation] = &[
         FACTORS,
         &[
             "matmul_nn",
-            "matmul_shared_nn",
             "matmul_f32",
             "matmul_f32_nn",
             "matmul_f32_mixed_nn",
             "matmul_row_nn",
             "matmul_i8",
-            "matmul_shared_i8",
-            "matmul_wide_i8",
+            "matmul_f16_i8",
             "matmul_f8",
-            "matmul_shared_f8",
-            "matmul_wide_f8",
+            "matmul_f16_f8",
             "widen",
         ],
         matmul::relu,
@@ -353,19 +338,17 @@ pub const OPERATIONS: &[Operation] = &[
         INEXACT,
         &[
             "matmul_nn",
-            "matmul_shared_nn",
             "matmul_f32",
             "matmul_f32_nn",
             "matmul_f32_mixed_nn",
             "matmul_row_nn",
             "matmul_f8",
-            "matmul_shared_f8",
-            "matmul_wide_f8",
+            "matmul_f16_f8",
             "widen",
         ],
         matmul::leaky_relu,
     ),
-    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm", "scaled_product", "gemm_shared"], gemm::gemm),
+    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm", "scaled_product"], gemm::gemm),
     Operation {
         name: "batched_matmul",
         about: "C[i] = A[i] B[i]",
@@ -380,7 +363,7 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_int8",
         "C = A B of quantised matrices, quantised",
         &[DType::I8],
-        &["matmul_int8", "matmul_shared_i8", "matmul_wide_i8", "widen", "quantise", "int8_row_sums"],
+        &["matmul_int8", "matmul_f16_i8", "widen", "quantise", "int8_row_sums"],
         gemm::matmul_int8,
     ),
     Operation {
@@ -493,9 +476,9 @@ mod tests {
     #[test]
     fn kernels_of_a_dtype() {
         let names = |dtype| Operation::find("matmul").unwrap().descs(dtype).iter().map(|d| d.name).collect::<Vec<_>>();
-        assert_eq!(names(DType::F16), ["matmul_nn", "matmul_shared_nn"]);
+        assert_eq!(names(DType::F16), ["matmul_nn"]);
         // Its left operand comes as f16.
-        assert_eq!(names(DType::I8), ["matmul_i8", "matmul_shared_i8", "widen", "matmul_wide_i8"]);
+        assert_eq!(names(DType::I8), ["matmul_i8", "widen", "matmul_f16_i8"]);
         assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));
     }
 }

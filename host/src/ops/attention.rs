@@ -3,7 +3,7 @@
 use super::Launch;
 use super::product::apart;
 use super::scratch_matrix::if_room;
-use super::shared::Room;
+use super::stream_k::Workspace;
 use crate::error::{Error, Result};
 use device_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
 use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
@@ -16,7 +16,7 @@ pub trait Attend: Element {
     fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool)
     -> Call<'a>;
 
-    /// With a [`Room`] for the sums of programs.
+    /// With a [`Workspace`] for the sums of programs.
     #[doc(hidden)]
     fn few_call<'a>(
         wide: bool,
@@ -131,7 +131,7 @@ pub fn attention<'a, T: Attend>(
         Some((kernel, _)) => core::ptr::eq(kernel, T::few_desc(wide)),
         None => shape.is_few(on.num_sms()),
     };
-    let room = if few { if_room(Room::new(on))? } else { None };
+    let room = if few { if_room(Workspace::new(on))? } else { None };
     match room {
         Some(mut room) => {
             let stacked = shape.stacked();
@@ -174,7 +174,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::shared::const_of;
+    use crate::ops::stream_k::const_of;
     use crate::{Buffer, Runtime};
     use kernel_core::{AsSlice, AsSliceMut};
 
@@ -192,7 +192,7 @@ mod tests {
     fn there_is_room_for_the_sums_of_all_programs() {
         for (desc, d) in [(f16::few_desc(false), 64), (f16::few_desc(true), 128)] {
             for config in desc.configs {
-                assert!(Room::<f32>::holds(config, const_of(config, "BM") * (d + 2)), "{}", config.id);
+                assert!(Workspace::<f32>::holds(config, const_of(config, "BM") * (d + 2)), "{}", config.id);
             }
         }
     }

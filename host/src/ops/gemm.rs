@@ -3,7 +3,7 @@
 use super::product::{Extents, Operand, Transpose, is_work};
 use super::repack::{Packed, memory_of, with_copies};
 use super::route::{self, LEAST, LEAST_OF_BATCHES, Least};
-use super::shared::{self, Shared};
+use super::stream_k::{self, Workspace};
 use super::{Launch, Multiply, split};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
@@ -26,7 +26,6 @@ pub fn gemm<'a>(
     beta: f32,
 ) -> Result<()> {
     use k::gemm::scaled::{gemm as scaled, scaled_product};
-    use k::matmul_shared::shared::gemm_shared;
     const WHAT: &str = "gemm";
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
     let mut e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
@@ -43,26 +42,20 @@ pub fn gemm<'a>(
     let (a, b) = (as_is(a), as_is(b));
     let copies = route::copies(LEAST, on, e, (&a, &b), Transpose::NONE, desc);
     with_copies::<f16, u16>(on, copies, (a, b), |a, b| {
-        let kernel = Shared {
-            desc: gemm_shared::DESCS[0],
-            beside: None,
-            name: if beta == 0.0 { shared::SCALED_PRODUCT } else { shared::GEMM },
-            transpose: Transpose::NONE,
-        };
-        let whole = |c: ViewMutArg<f16, 2>| {
-            if beta == 0.0 {
-                return on.launch(scaled_product(a.view, b.view, c, alpha));
-            }
+        let name = if beta == 0.0 { stream_k::SCALED_PRODUCT } else { stream_k::GEMM };
+        let kernel = stream_k::Kernel { desc: desc(Transpose::NONE), after: None, name, transpose: Transpose::NONE };
+        stream_k::multiply(on, e, kernel, (a, b), c, |workspace: &mut Workspace<f32>, c| {
             // SAFETY: each program reads the tile that it writes then.
             let old = unsafe { c.aliased() };
-            on.launch_as(
-                scaled(a.view, b.view, old, c, alpha, beta),
-                LaunchOptions { allow_exact_alias: true, ..Default::default() },
-            )
-        };
-        shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
-            // SAFETY: they are as large as any configuration needs.
-            on.launch(unsafe { gemm_shared(a.view, b.view, slots, tickets, c, alpha, beta) })
+            let (sums, semaphores) = workspace.parts();
+            // SAFETY: the launcher takes no configuration that needs a larger workspace.
+            let call = unsafe {
+                match beta == 0.0 {
+                    true => scaled_product(a.view, b.view, old, sums, semaphores, c, alpha, beta),
+                    false => scaled(a.view, b.view, old, sums, semaphores, c, alpha, beta),
+                }
+            };
+            on.launch_as(call, LaunchOptions { allow_exact_alias: true, ..Default::default() })
         })
     })
 }

@@ -5,8 +5,8 @@ use super::product::{Extents, Operand, Transpose, is_work};
 use super::repack::{Bits, with_copies};
 use super::route::{self, Route, Split, Turned};
 use super::scratch_matrix::{ScratchMatrix, if_room};
-use super::shared::{self, Shared};
 use super::split;
+use super::stream_k::{self, Workspace};
 use super::wide::Wide;
 use crate::error::{Error, Result};
 use device_kernels as k;
@@ -42,33 +42,22 @@ pub trait Multiply: Element {
     fn has(way: Way) -> bool {
         way.transpose == Transpose::OF_B
     }
+    /// `workspace` is for configurations with stream-K alone.
     #[doc(hidden)]
     fn call<'a>(
         way: Way,
         a: ViewArg<'a, Self, 2>,
         b: ViewArg<'a, Self, 2>,
+        workspace: (SliceMutArg<'a, Self::Sum>, SliceMutArg<'a, u64>),
         c: ViewMutArg<'a, Self::Product, 2>,
-        below: f32,
+        negative_slope: f32,
     ) -> Call<'a>;
     #[doc(hidden)]
     fn desc(way: Way) -> &'static KernelDesc;
-    /// The kernel whose programs share the tiles of the last wave, if there is one.
+    /// Whether the kernel has configurations with stream-K.
     #[doc(hidden)]
-    fn shared_desc(_: Way) -> Option<&'static KernelDesc> {
-        None
-    }
-    #[doc(hidden)]
-    #[allow(clippy::too_many_arguments)]
-    fn shared_call<'a>(
-        _: Way,
-        _a: ViewArg<'a, Self, 2>,
-        _b: ViewArg<'a, Self, 2>,
-        _slots: SliceMutArg<'a, Self::Sum>,
-        _tickets: SliceMutArg<'a, u64>,
-        _c: ViewMutArg<'a, Self::Product, 2>,
-        _below: f32,
-    ) -> Call<'a> {
-        unreachable!("for types that have one")
+    fn has_stream_k(way: Way) -> bool {
+        Self::has(way)
     }
     /// The kernel that takes few rows of A as f16, and B as it is, if there is one.
     #[doc(hidden)]
@@ -79,10 +68,9 @@ pub trait Multiply: Element {
     fn wide_call<'a>(
         _a: ViewArg<'a, f16, 2>,
         _b: ViewArg<'a, Self, 2>,
-        _slots: SliceMutArg<'a, Self::Sum>,
-        _tickets: SliceMutArg<'a, u64>,
+        _workspace: (SliceMutArg<'a, Self::Sum>, SliceMutArg<'a, u64>),
         _c: ViewMutArg<'a, Self::Product, 2>,
-        _below: f32,
+        _negative_slope: f32,
     ) -> Call<'a> {
         unreachable!("for types that have one")
     }
@@ -125,13 +113,23 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
     fn has(_: Way) -> bool {
         true
     }
-    fn call<'a>(way: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $t, 2>, below: f32) -> Call<'a> {
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, $t, 2>,
+        b: ViewArg<'a, $t, 2>,
+        (workspace, semaphores): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
+        c: ViewMutArg<'a, $t, 2>,
+        slope: f32,
+    ) -> Call<'a> {
         use k::matmul::products::*;
-        match (way.transpose.a, way.transpose.b) {
-            (false, false) => matmul_nn(a, b, c, below),
-            (false, true) => matmul_nt(a, b, c, below),
-            (true, false) => matmul_tn(a, b, c, below),
-            (true, true) => matmul_tt(a, b, c, below),
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe {
+            match (way.transpose.a, way.transpose.b) {
+                (false, false) => matmul_nn(a, b, workspace, semaphores, c, slope),
+                (false, true) => matmul_nt(a, b, workspace, semaphores, c, slope),
+                (true, false) => matmul_tn(a, b, workspace, semaphores, c, slope),
+                (true, true) => matmul_tt(a, b, workspace, semaphores, c, slope),
+            }
         }
     }
     fn desc(way: Way) -> &'static KernelDesc {
@@ -143,88 +141,50 @@ macro_rules! halves { ($($t:ty)*) => { $(impl Multiply for $t {
             (true, true) => <($t,) as matmul_tt::Types>::DESC,
         }
     }
-    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
-        use k::matmul_shared::shared::*;
-        Some(match (way.transpose.a, way.transpose.b) {
-            (false, false) => <($t,) as matmul_shared_nn::Types>::DESC,
-            (false, true) => <($t,) as matmul_shared_nt::Types>::DESC,
-            (true, false) => <($t,) as matmul_shared_tn::Types>::DESC,
-            (true, true) => <($t,) as matmul_shared_tt::Types>::DESC,
-        })
-    }
-    fn shared_call<'a>(
-        way: Way,
-        a: ViewArg<'a, $t, 2>,
-        b: ViewArg<'a, $t, 2>,
-        slots: SliceMutArg<'a, f32>,
-        tickets: SliceMutArg<'a, u64>,
-        c: ViewMutArg<'a, $t, 2>,
-        below: f32,
-    ) -> Call<'a> {
-        use k::matmul_shared::shared::*;
-        // SAFETY: `shared` makes both as large as any configuration needs.
-        unsafe {
-            match (way.transpose.a, way.transpose.b) {
-                (false, false) => matmul_shared_nn(a, b, slots, tickets, c, below),
-                (false, true) => matmul_shared_nt(a, b, slots, tickets, c, below),
-                (true, false) => matmul_shared_tn(a, b, slots, tickets, c, below),
-                (true, true) => matmul_shared_tt(a, b, slots, tickets, c, below),
-            }
-        }
-    }
 })* } }
 halves!(f16 bf16);
 
-macro_rules! bytes { ($($t:ty, $product:ty, $sum:ty, $kernel:ident, $desc:expr, $shared:ident, $shared_desc:expr, $wide:ident, $wide_desc:expr;)*) => { $(impl Multiply for $t {
+macro_rules! bytes { ($($t:ty, $product:ty, $sum:ty, $kernel:ident, $desc:expr, $wide:ident, $wide_desc:expr;)*) => { $(impl Multiply for $t {
     type Product = $product;
     type Bits = u8;
     type Sum = $sum;
-    fn call<'a>(_: Way, a: ViewArg<'a, $t, 2>, b: ViewArg<'a, $t, 2>, c: ViewMutArg<'a, $product, 2>, below: f32) -> Call<'a> {
-        k::matmul_8bit::bytes::$kernel(a, b, c, below)
-    }
-    fn desc(_: Way) -> &'static KernelDesc {
-        use k::matmul_8bit::bytes::*;
-        $desc
-    }
-    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
-        use k::matmul_shared::shared::*;
-        Self::has(way).then_some($shared_desc)
-    }
-    fn shared_call<'a>(
+    fn call<'a>(
         _: Way,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
-        slots: SliceMutArg<'a, $sum>,
-        tickets: SliceMutArg<'a, u64>,
+        (workspace, semaphores): (SliceMutArg<'a, $sum>, SliceMutArg<'a, u64>),
         c: ViewMutArg<'a, $product, 2>,
-        below: f32,
+        slope: f32,
     ) -> Call<'a> {
-        // SAFETY: `shared` makes both as large as any configuration needs.
-        unsafe { k::matmul_shared::shared::$shared(a, b, slots, tickets, c, below) }
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe { k::matmul::products::$kernel(a, b, workspace, semaphores, c, slope) }
+    }
+    fn desc(_: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
+        $desc
     }
     fn wide_desc() -> Option<&'static KernelDesc> {
-        use k::matmul_shared::shared::*;
+        use k::matmul::products::*;
         Some($wide_desc)
     }
     fn wide_call<'a>(
         a: ViewArg<'a, f16, 2>,
         b: ViewArg<'a, $t, 2>,
-        slots: SliceMutArg<'a, $sum>,
-        tickets: SliceMutArg<'a, u64>,
+        (workspace, semaphores): (SliceMutArg<'a, $sum>, SliceMutArg<'a, u64>),
         c: ViewMutArg<'a, $product, 2>,
-        below: f32,
+        slope: f32,
     ) -> Call<'a> {
         // SAFETY: as above.
-        unsafe { k::matmul_shared::shared::$wide(a, b, slots, tickets, c, below) }
+        unsafe { k::matmul::products::$wide(a, b, workspace, semaphores, c, slope) }
     }
     fn widen_call<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
-        k::matmul_shared::shared::widen(x, y)
+        k::repack::copies::widen(x, y)
     }
 })* } }
 bytes! {
-    i8, i32, i32, matmul_i8, matmul_i8::DESCS[0], matmul_shared_i8, matmul_shared_i8::DESCS[0], matmul_wide_i8, matmul_wide_i8::DESCS[0];
-    f8e4m3, bf16, f32, matmul_f8, <(f8e4m3,) as matmul_f8::Types>::DESC, matmul_shared_f8, <(f8e4m3,) as matmul_shared_f8::Types>::DESC, matmul_wide_f8, <(f8e4m3,) as matmul_wide_f8::Types>::DESC;
-    f8e5m2, bf16, f32, matmul_f8, <(f8e5m2,) as matmul_f8::Types>::DESC, matmul_shared_f8, <(f8e5m2,) as matmul_shared_f8::Types>::DESC, matmul_wide_f8, <(f8e5m2,) as matmul_wide_f8::Types>::DESC;
+    i8, i32, i32, matmul_i8, matmul_i8::DESCS[0], matmul_f16_i8, matmul_f16_i8::DESCS[0];
+    f8e4m3, bf16, f32, matmul_f8, <(f8e4m3,) as matmul_f8::Types>::DESC, matmul_f16_f8, <(f8e4m3,) as matmul_f16_f8::Types>::DESC;
+    f8e5m2, bf16, f32, matmul_f8, <(f8e5m2,) as matmul_f8::Types>::DESC, matmul_f16_f8, <(f8e5m2,) as matmul_f16_f8::Types>::DESC;
 }
 
 impl Multiply for f32 {
@@ -238,19 +198,25 @@ impl Multiply for f32 {
         way: Way,
         a: ViewArg<'a, f32, 2>,
         b: ViewArg<'a, f32, 2>,
+        (workspace, semaphores): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         c: ViewMutArg<'a, f32, 2>,
-        below: f32,
+        slope: f32,
     ) -> Call<'a> {
+        use k::matmul::products::*;
         use k::matmul_f32::f32_products::*;
-        match (way.tf32, way.transpose.a, way.transpose.b) {
-            (true, true, true) => matmul_tf32_tt(a, b, c, below),
-            (true, false, false) => matmul_tf32_nn(a, b, c, below),
-            (true, ..) => matmul_tf32(a, b, c, below),
-            (false, false, false) => matmul_f32_nn(a, b, c, below),
-            (false, ..) => matmul_f32(a, b, c, below),
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe {
+            match (way.tf32, way.transpose.a, way.transpose.b) {
+                (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, slope),
+                (true, false, false) => matmul_tf32_nn(a, b, workspace, semaphores, c, slope),
+                (true, ..) => matmul_tf32(a, b, workspace, semaphores, c, slope),
+                (false, false, false) => matmul_f32_nn(a, b, c, slope),
+                (false, ..) => matmul_f32(a, b, c, slope),
+            }
         }
     }
     fn desc(way: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
         use k::matmul_f32::f32_products::*;
         match (way.tf32, way.transpose.a, way.transpose.b) {
             (true, true, true) => matmul_tf32_tt::DESCS[0],
@@ -260,37 +226,11 @@ impl Multiply for f32 {
             (false, ..) => matmul_f32::DESCS[0],
         }
     }
+    fn has_stream_k(way: Way) -> bool {
+        way.tf32 && Self::has(way)
+    }
     fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
         split::turn(on, x, y)
-    }
-    fn shared_desc(way: Way) -> Option<&'static KernelDesc> {
-        use k::matmul_shared::shared::*;
-        match (way.transpose.a, way.transpose.b) {
-            _ if !way.tf32 => None,
-            (false, false) => Some(matmul_shared_tf32_nn::DESCS[0]),
-            (false, true) => Some(matmul_shared_tf32_nt::DESCS[0]),
-            (true, true) => Some(matmul_shared_tf32_tt::DESCS[0]),
-            (true, false) => None,
-        }
-    }
-    fn shared_call<'a>(
-        way: Way,
-        a: ViewArg<'a, f32, 2>,
-        b: ViewArg<'a, f32, 2>,
-        slots: SliceMutArg<'a, f32>,
-        tickets: SliceMutArg<'a, u64>,
-        c: ViewMutArg<'a, f32, 2>,
-        below: f32,
-    ) -> Call<'a> {
-        use k::matmul_shared::shared::*;
-        // SAFETY: as above.
-        unsafe {
-            match (way.transpose.a, way.transpose.b) {
-                (true, _) => matmul_shared_tf32_tt(a, b, slots, tickets, c, below),
-                (_, true) => matmul_shared_tf32_nt(a, b, slots, tickets, c, below),
-                _ => matmul_shared_tf32_nn(a, b, slots, tickets, c, below),
-            }
-        }
     }
     fn multiply_parts(
         on: &impl Launch,
@@ -443,10 +383,13 @@ fn tiles<T: Multiply>(
     let given = Way { transpose: a.order(&b), tf32 };
     let (a, b) = if route::has_order::<T>(on, given) { (a, b) } else { (a.turned(false), b.turned(true)) };
     let way = Way { transpose: a.order(&b), tf32 };
-    let whole = |c: ViewMutArg<T::Product, 2>| on.launch(T::call(way, a.view, b.view, c, below));
-    let Some(desc) = T::shared_desc(way) else { return whole(c) };
-    let kernel = Shared { desc, beside: None, name: shared::MATMUL, transpose: way.transpose };
-    shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
-        on.launch(T::shared_call(way, a.view, b.view, slots, tickets, c, below))
-    })
+    let launch = |workspace: &mut Workspace<T::Sum>, c: ViewMutArg<T::Product, 2>| {
+        on.launch(T::call(way, a.view, b.view, workspace.parts(), c, below))
+    };
+    if !T::has_stream_k(way) {
+        return launch(&mut Workspace::none(on)?, c);
+    }
+    let kernel =
+        stream_k::Kernel { desc: T::desc(way), after: None, name: stream_k::MATMUL, transpose: way.transpose };
+    stream_k::multiply(on, e, kernel, (a, b), c, launch)
 }

@@ -26,10 +26,10 @@ mod reorder;
 mod repack;
 mod route;
 mod scratch_matrix;
-mod shared;
 mod softmax;
 mod split;
 mod split_k;
+mod stream_k;
 mod wide;
 
 pub use attention::{Attend, attention};
@@ -50,9 +50,9 @@ pub use softmax::{softmax_1d, softmax_rows};
 /// The choices that are measured beside those of configurations: what each is filed under, and what it is among.
 #[cfg(test)]
 pub(crate) const CHOICES: [(&str, &[&str]); 5] = [
-    (shared::MATMUL, &shared::CANDIDATES),
-    (shared::GEMM, &shared::CANDIDATES),
-    (shared::SCALED_PRODUCT, &shared::CANDIDATES),
-    (shared::QUANTISED, &shared::CANDIDATES),
+    (stream_k::MATMUL, &stream_k::CANDIDATES),
+    (stream_k::GEMM, &stream_k::CANDIDATES),
+    (stream_k::SCALED_PRODUCT, &stream_k::CANDIDATES),
+    (stream_k::QUANTISED, &stream_k::CANDIDATES),
     (softmax::ROWS, &softmax::KERNELS),
 ];

@@ -5,7 +5,7 @@ use super::product::{Extents, Operand, Transpose, is_work};
 use super::repack::{Packed, with_copies};
 use super::route::{self, LEAST_TO_TURN};
 use super::scratch_matrix::{ScratchMatrix, if_room};
-use super::shared::{self, Shared};
+use super::stream_k::{self, Workspace};
 use super::wide::Wide;
 use super::{Launch, Multiply};
 use crate::error::{Error, Result};
@@ -85,15 +85,19 @@ pub fn matmul_int8<'a>(
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let [sa, sb, inverse] = q.scales();
-        let whole = |c: ViewMutArg<i8, 2>| {
-            on.launch(quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc))
+        let desc = <i8 as Multiply>::desc(WAY);
+        let kernel = stream_k::Kernel {
+            desc,
+            after: Some(quantise::DESCS[0]),
+            name: stream_k::QUANTISED,
+            transpose: WAY.transpose,
         };
-        let desc = <i8 as Multiply>::shared_desc(WAY).expect("there is a kernel for it");
-        let kernel =
-            Shared { desc, beside: Some(quantise::DESCS[0]), name: shared::QUANTISED, transpose: WAY.transpose };
-        shared::multiply(on, e, kernel, (a, b), c, whole, |slots, tickets, c| {
+        stream_k::multiply(on, e, kernel, (a, b), c, |workspace: &mut Workspace<i32>, c| {
+            if workspace.is_none() {
+                return on.launch(quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc));
+            }
             let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
-            on.launch(<i8 as Multiply>::shared_call(WAY, a.view, b.view, slots, tickets, product.view_mut()?, 1.0))?;
+            on.launch(<i8 as Multiply>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0))?;
             finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
         })
     })

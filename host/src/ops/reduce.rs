@@ -9,8 +9,8 @@ use kernel_core::{AsSlice, AsSliceMut, AsView, f16};
 /// Partial results per multiprocessor: no kernel starts more programs than that.
 const PARTIALS_PER_SM: usize = 16;
 
-/// A word for the result of each program, with a mark, and a ticket.
-fn shared(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
+/// A word for the partial result of each program, and a semaphore.
+fn workspace_of(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
     let programs = PARTIALS_PER_SM * on.num_sms() as usize;
     Ok((on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?))
 }
@@ -23,8 +23,8 @@ fn shared(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
 pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("reduction", "y", y.len(), 1, "a sum")?;
-    let (mut partials, mut ticket) = shared(on)?;
-    on.launch(k::reduction::reduction(x, &mut partials, &mut ticket, y))
+    let (mut workspace, mut semaphore) = workspace_of(on)?;
+    on.launch(k::reduction::reduction(x, &mut workspace, &mut semaphore, y))
 }
 
 /// `y[0] = how many elements of x equal k`, modulo 2^32.
@@ -40,8 +40,8 @@ pub fn count_array_element<'a>(
 ) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("count_array_element", "y", y.len(), 1, "a count")?;
-    let (mut partials, mut ticket) = shared(on)?;
-    on.launch(k::count_array_element::count_array_element(x, &mut partials, &mut ticket, y, k))
+    let (mut workspace, mut semaphore) = workspace_of(on)?;
+    on.launch(k::count_array_element::count_array_element(x, &mut workspace, &mut semaphore, y, k))
 }
 
 /// [`count_array_element`] over a matrix with strides.
@@ -58,8 +58,8 @@ pub fn count_2d_array_element<'a>(
     if let Some(x) = x.as_contiguous() {
         return count_array_element(on, x, y, k);
     }
-    let (mut partials, mut ticket) = shared(on)?;
-    on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut partials, &mut ticket, y, k))
+    let (mut workspace, mut semaphore) = workspace_of(on)?;
+    on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut workspace, &mut semaphore, y, k))
 }
 
 /// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same bits
@@ -77,6 +77,6 @@ pub fn dot_product<'a>(
     let (a, b, y) = (a.as_slice_arg(), b.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("dot_product", &[("a", a.len()), ("b", b.len())])?;
     check::length("dot_product", "y", y.len(), 1, "a sum")?;
-    let (mut partials, mut ticket) = shared(on)?;
-    on.launch(k::dot_product::dot_product(a, b, &mut partials, &mut ticket, y))
+    let (mut workspace, mut semaphore) = workspace_of(on)?;
+    on.launch(k::dot_product::dot_product(a, b, &mut workspace, &mut semaphore, y))
 }

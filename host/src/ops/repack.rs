@@ -5,7 +5,7 @@ use super::product::{Operand, apart};
 use super::route::Copies;
 use super::scratch_matrix::{ScratchMatrix, if_room};
 use crate::error::{Error, Result};
-use device_kernels::repack as k;
+use device_kernels::repack::copies as k;
 use kernel_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.

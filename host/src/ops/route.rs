@@ -1,11 +1,11 @@
 //! Which way a product goes. What its sizes, its operands' strides and the device say about that is all here, and launches nothing; the files of the ways do
-//! what is said. What a kernel's own configurations are measured for is the tuner's, and so is a choice that is not clear ([`Sharing::Measured`]).
+//! what is said. What a kernel's own configurations are measured for is the tuner's, and so is a choice that is not clear ([`Schedule::Measured`]).
 //!
 //! A pinned kernel is taken wherever it can be: tests and benchmarks name it.
 
 use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose};
-use super::{Launch, Multiply, shared, split};
+use super::{Launch, Multiply, split, stream_k};
 use crate::runtime::BackendKind;
 use device_kernels::matmul_f32::f32_products::matmul_f32_parts;
 use device_kernels::matmul_split::shared_tiles::batched_matmul_f32_mixed;
@@ -29,7 +29,7 @@ pub(super) enum Route {
     Split(Split),
     /// Few rows of 8 bits by B as it lies (`wide.rs`).
     Wide,
-    /// Tile by tile, of operands that [`Copies`] says of, and by programs that share tiles or not, which [`Sharing`] says.
+    /// Tile by tile, of operands that [`Copies`] says of, and by programs that share tiles or not, which [`Schedule`] says.
     Tiles,
 }
 
@@ -228,9 +228,7 @@ pub(super) fn wanted_order<T: Multiply>(
     if let Some((kernel, _)) = on.pin() {
         let is_pinned = |&transpose: &Transpose| {
             let way = Way { transpose, tf32 };
-            T::has(way)
-                && (core::ptr::eq(kernel, T::desc(way))
-                    || T::shared_desc(way).is_some_and(|d| core::ptr::eq(kernel, d)))
+            T::has(way) && core::ptr::eq(kernel, T::desc(way))
         };
         let orders =
             [Transpose::OF_B, Transpose::NONE, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
@@ -244,8 +242,8 @@ pub(super) fn wanted_order<T: Multiply>(
     }
     // Few rows are soon copied where programs share tiles of rows alone.
     let rows = Transpose { a: false, ..given };
-    let shares = |transpose: Transpose| T::shared_desc(Way { transpose, tf32 }).is_some();
-    if given.a && soon_copied(e) && shares(rows) && !(shares(given) && a.maps()) {
+    let stream_k = |transpose: Transpose| T::has_stream_k(Way { transpose, tf32 });
+    if given.a && soon_copied(e) && stream_k(rows) && !(stream_k(given) && a.maps()) {
         return rows;
     }
     usual
@@ -310,16 +308,16 @@ pub(super) fn copies_of_product<T: Multiply>(
     copies(least, on, e, (a, b), wanted_order(on, e, a, b, tf32), |transpose| T::desc(Way { transpose, tf32 }))
 }
 
-// --- tile by tile: programs that share tiles ---
+// --- tile by tile: the tile scheduler ---
 
-/// Whether programs share the tiles of the last wave (`shared.rs`).
+/// The tile scheduler of a product (`stream_k.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sharing {
-    Never,
-    Always,
-    /// It is not clear: where nothing was measured by the one that is likely.
+pub(super) enum Schedule {
+    DataParallel,
+    StreamK,
+    /// The faster one is not clear. The one that this names is taken where nothing was measured.
     Measured {
-        likely: bool,
+        stream_k: bool,
     },
 }
 
@@ -329,26 +327,26 @@ const FEW_ROWS: u64 = 32;
 const MOST_WAVES: u64 = 4;
 const LEAST_SHARED: u64 = 1 << 24;
 
-/// By `desc`, or by a kernel that is only launched beside it; `taken`: whether tensor maps take the operands and the result.
-pub(super) fn sharing(
+/// Of `desc`; `after` is a kernel that is launched under stream-K alone. `taken`: tensor maps take the operands and the result.
+pub(super) fn schedule(
     on: &impl Launch,
     e: Extents,
     desc: &'static KernelDesc,
-    beside: Option<&'static KernelDesc>,
+    after: Option<&'static KernelDesc>,
     taken: bool,
-) -> Sharing {
+) -> Schedule {
     let taken = taken && on.runtime().0.takes_maps(desc);
-    let tiles = e.m.div_ceil(shared::TILE[0]).saturating_mul(e.n.div_ceil(shared::TILE[1]));
-    let always = |yes: bool| if yes { Sharing::Always } else { Sharing::Never };
+    let tiles = e.m.div_ceil(stream_k::TILE[0]).saturating_mul(e.n.div_ceil(stream_k::TILE[1]));
+    let stream_k_if = |yes: bool| if yes { Schedule::StreamK } else { Schedule::DataParallel };
     match on.pin() {
-        Some((kernel, _)) if beside.is_some_and(|d| core::ptr::eq(kernel, d)) => {
-            always(taken || on.runtime().kind() == BackendKind::Cpu)
+        Some((kernel, _)) if after.is_some_and(|d| core::ptr::eq(kernel, d)) => {
+            stream_k_if(taken || on.runtime().kind() == BackendKind::Cpu)
         }
-        Some((kernel, _)) => always(core::ptr::eq(kernel, desc)),
-        None if !taken => Sharing::Never,
-        None if e.m <= FEW_ROWS => Sharing::Always,
-        None if tiles > MOST_WAVES * on.num_sms() || e.product() < LEAST_SHARED => Sharing::Never,
-        None => Sharing::Measured { likely: likely(tiles, on.num_sms(), e.k) },
+        Some((kernel, config)) => stream_k_if(core::ptr::eq(kernel, desc) && stream_k::is_stream_k(config)),
+        None if !taken => Schedule::DataParallel,
+        None if e.m <= FEW_ROWS => Schedule::StreamK,
+        None if tiles > MOST_WAVES * on.num_sms() || e.product() < LEAST_SHARED => Schedule::DataParallel,
+        None => Schedule::Measured { stream_k: likely(tiles, on.num_sms(), e.k) },
     }
 }
 

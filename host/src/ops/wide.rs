@@ -3,7 +3,7 @@
 
 use super::product::Operand;
 use super::scratch_matrix::{ScratchMatrix, if_room};
-use super::shared::Room;
+use super::stream_k::Workspace;
 use super::{Launch, Multiply};
 use crate::error::Result;
 use kernel_core::{ViewMutArg, f16};
@@ -14,7 +14,7 @@ const PITCH: u64 = 64;
 /// A as f16, with ones below it, and room for the sums of programs.
 pub(super) struct Wide<S> {
     rows: ScratchMatrix<f16>,
-    room: Room<S>,
+    workspace: Workspace<S>,
 }
 
 impl<S: kernel_core::Element> Wide<S> {
@@ -23,10 +23,10 @@ impl<S: kernel_core::Element> Wide<S> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
         let memory =
-            || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Room::new(on)?)) };
-        let Some((mut rows, room)) = if_room(memory())? else { return Ok(None) };
+            || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Workspace::new(on)?)) };
+        let Some((mut rows, workspace)) = if_room(memory())? else { return Ok(None) };
         on.launch(T::widen_call(x, rows.view_mut()?))?;
-        Ok(Some(Wide { rows, room }))
+        Ok(Some(Wide { rows, workspace }))
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
@@ -37,8 +37,7 @@ impl<S: kernel_core::Element> Wide<S> {
         c: ViewMutArg<T::Product, 2>,
         below: f32,
     ) -> Result<()> {
-        let (slots, tickets) = self.room.parts();
-        on.launch(T::wide_call(self.rows.view()?, b.turned(false).view, slots, tickets, c, below))
+        on.launch(T::wide_call(self.rows.view()?, b.turned(false).view, self.workspace.parts(), c, below))
     }
 }
 

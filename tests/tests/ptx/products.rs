@@ -10,9 +10,6 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     let turned = number("SWAP") == Some(1)
         || e.specialised
             && [
-                "matmul_tf32_nn",
-                "matmul_shared_tf32_n",
-                "matmul_wide",
                 "matmul_f32_mixed",
                 "batched_matmul_f32_mixed",
             ]
