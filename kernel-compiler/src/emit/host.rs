@@ -379,7 +379,7 @@ fn instance(
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {
-        let v = *v as i64;
+        let v = v.number() as i64;
         quote! { (#n, #v) }
     });
     let warps = config.warps;
