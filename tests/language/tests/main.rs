@@ -15,6 +15,7 @@ mod language;
 mod ranges;
 mod reductions;
 mod rotated;
+mod schedulers;
 mod shapes;
 mod unroll;
 mod windows;
