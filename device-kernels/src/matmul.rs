@@ -49,7 +49,7 @@ pub mod products {
         (from, to): (usize, usize),
     ) -> Tile<S> {
         let mut acc = zeros::<S>([if SWAP { BN } else { BM }, if SWAP { BM } else { BN }]);
-        if MATH == Math::IntegerInF16 {
+        if MATH == Math::HalfByInt8 {
             for first in range(from, to, EXACT) {
                 let mut part = zeros::<f32>([BN, BM]);
                 for k in range(first, min(first + EXACT, to), BK) {

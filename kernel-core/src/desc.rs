@@ -280,8 +280,9 @@ impl ParamDesc {
 /// One point of a kernel's tuning space.
 #[derive(Debug)]
 pub struct ConfigDesc {
-    /// Stable: `BLOCK=1024,warps=4`.
+    /// Stable: `BLOCK=1024,SCHEDULER=Persistent,warps=4`.
     pub id: &'static str,
+    /// Numbers: 0 or 1 of a `bool`, of an enum the index of the variant, which [`name_of`](Self::name_of) names.
     pub consts: &'static [(&'static str, i64)],
     /// 32-thread warps a program runs on.
     pub warps: u32,
@@ -292,6 +293,15 @@ pub struct ConfigDesc {
     pub cpu: CpuCode,
     /// In order of preference: the first that runs on the device and whose requirements hold is launched.
     pub variants: &'static [VariantDesc],
+}
+
+impl ConfigDesc {
+    /// The value of a constant as the id has it: `1024`, `true`, `Persistent`. A constant that has its default value is
+    /// not in the id.
+    pub fn name_of(&self, constant: &str) -> Option<&'static str> {
+        let values = self.id.split(',').filter_map(|part| part.split_once('='));
+        values.take(self.consts.len()).find(|(name, _)| *name == constant).map(|(_, value)| value)
+    }
 }
 
 /// A condition on arguments that a kernel's attribute states.

@@ -1,7 +1,8 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
 use crate::diag::{Diagnostics, Result};
-use crate::front::ast::{BinaryOp, Block, Config, Expr, ExprKind, Kernel, ParamKind};
+use crate::front::ast::{BinaryOp, Block, Config, Const, Expr, ExprKind, Kernel, ParamKind, UnaryOp};
+use crate::front::constants::{compare, select, variant};
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
@@ -11,13 +12,53 @@ pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
     Ok(format!("[{}]", extents.join(", ")))
 }
 
+/// The body of `fn(&GridCtx) -> bool` for what a configuration requires of its arguments, and its text; none where it
+/// requires nothing.
+pub fn condition(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
+    let cx = Grid { k, config, d };
+    let (mut code, mut texts) = (vec![], vec![]);
+    for e in &k.requires {
+        let e = cx.taken(e)?;
+        match cx.condition(e)?.as_str() {
+            "true" => {}
+            of => {
+                code.push(format!("({of})"));
+                texts.push(text(e));
+            }
+        }
+    }
+    Ok((!code.is_empty()).then(|| (code.join(" && "), texts.join(" && "))))
+}
+
+/// An expression of a grid or a condition as it is written.
+fn text(e: &Expr) -> String {
+    match &e.kind {
+        ExprKind::Int(n, _) => n.to_string(),
+        ExprKind::Bool(b) => b.to_string(),
+        ExprKind::Name(n) => n.clone(),
+        ExprKind::Assoc(of, name) => format!("{}::{name}", of.name),
+        ExprKind::Cast(x, to) => format!("{} as {}", text(x), to.name),
+        ExprKind::Unary(UnaryOp::Not, x) => format!("!{}", text(x)),
+        ExprKind::Binary(op, a, b) => format!("{} {} {}", text(a), op.symbol(), text(b)),
+        ExprKind::And(a, b) => format!("{} && {}", text(a), text(b)),
+        ExprKind::Or(a, b) => format!("{} || {}", text(a), text(b)),
+        ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
+            (n @ ("len" | "dim"), [x, rest @ ..]) => {
+                format!("{}.{n}({})", text(x), rest.iter().map(text).collect::<Vec<_>>().join(", "))
+            }
+            (n, args) => format!("{n}({})", args.iter().map(text).collect::<Vec<_>>().join(", ")),
+        },
+        _ => "..".into(),
+    }
+}
+
 struct Grid<'a> {
     k: &'a Kernel,
     config: &'a Config,
     d: &'a Diagnostics,
 }
 
-const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms(), and `if` on comparisons of them";
+const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
 impl Grid<'_> {
     fn expr(&self, e: &Expr) -> Result<String> {
@@ -44,6 +85,13 @@ impl Grid<'_> {
                 format!("(if {} {{ {} }} else {{ {} }})", self.condition(cond)?, self.block(then)?, self.expr(other)?)
             }
             ExprKind::Block(b) => self.block(b)?,
+            ExprKind::Match { value, arms } => match self.constant(value)? {
+                Some(of) => {
+                    let pattern = |e: &Expr| Ok(self.constant(e)?.expect("patterns are constants"));
+                    self.expr(select(&of, arms, pattern, e.span, d)?)?
+                }
+                None => return Err(d.error(value.span, ALLOWED)),
+            },
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
@@ -67,13 +115,58 @@ impl Grid<'_> {
         })
     }
 
+    /// The branch of a condition that the constants of the configuration choose.
+    fn taken<'e>(&self, e: &'e Expr) -> Result<&'e Expr> {
+        match &e.kind {
+            ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)?.as_str() {
+                "true" => match (&then.stmts[..], &then.value) {
+                    ([], Some(value)) => self.taken(value),
+                    _ => Err(self.d.error(then.span, ALLOWED)),
+                },
+                "false" => self.taken(other),
+                _ => Ok(e),
+            },
+            ExprKind::Block(b) => match (&b.stmts[..], &b.value) {
+                ([], Some(value)) => self.taken(value),
+                _ => Ok(e),
+            },
+            _ => Ok(e),
+        }
+    }
+
     fn condition(&self, e: &Expr) -> Result<String> {
         match &e.kind {
-            ExprKind::Binary(op, a, b) if op.is_compare() => {
-                Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?))
-            }
-            _ => Err(self.d.error(e.span, ALLOWED)),
+            ExprKind::And(a, b) => Ok(format!("({} && {})", self.condition(a)?, self.condition(b)?)),
+            ExprKind::Or(a, b) => Ok(format!("({} || {})", self.condition(a)?, self.condition(b)?)),
+            ExprKind::Unary(UnaryOp::Not, a) => Ok(format!("!({})", self.condition(a)?)),
+            ExprKind::Binary(op, a, b) if op.is_compare() => match (self.constant(a)?, self.constant(b)?) {
+                (a @ Some(Const::Variant(..)), b) | (a, b @ Some(Const::Variant(..))) => {
+                    compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(|is| is.to_string())
+                }
+                _ => Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?)),
+            },
+            _ => match self.constant(e)? {
+                Some(Const::Bool(b)) => Ok(b.to_string()),
+                _ => Err(self.d.error(e.span, ALLOWED)),
+            },
         }
+    }
+
+    /// A literal, a variant or a const parameter.
+    fn constant(&self, e: &Expr) -> Result<Option<Const>> {
+        Ok(match &e.kind {
+            ExprKind::Int(n, _) => Some(Const::Int(*n)),
+            ExprKind::Bool(b) => Some(Const::Bool(*b)),
+            ExprKind::Assoc(of, name) => variant(of, name, e.span, &self.k.scope, self.d).transpose()?,
+            ExprKind::Name(n) => match self.config.consts.iter().find(|(c, _)| c == n) {
+                Some((_, v)) => Some(v.clone()),
+                None => match self.k.scope.consts.iter().find(|(c, _)| c == n) {
+                    Some((_, e)) => self.constant(e)?,
+                    None => None,
+                },
+            },
+            _ => None,
+        })
     }
 
     fn block(&self, b: &Block) -> Result<String> {
@@ -84,8 +177,10 @@ impl Grid<'_> {
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {
-        if let Some((_, v)) = self.config.consts.iter().find(|(c, _)| c == n) {
-            return Ok(format!("{v}u64"));
+        match self.config.consts.iter().find(|(c, _)| c == n) {
+            Some((_, Const::Int(v))) => return Ok(format!("{v}u64")),
+            Some(_) => return Err(self.d.error(e.span, ALLOWED)),
+            None => {}
         }
         if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
             return self.expr(v);

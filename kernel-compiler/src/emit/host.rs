@@ -310,6 +310,14 @@ fn instance(
     let grid_fn = format_ident!("grid_{t}_{c}");
     let extents = parse(&grid::body(&k.ast, config, d)?);
     code.items.push(quote! { fn #grid_fn(g: &__k::GridCtx) -> [u64; 3] { #extents } });
+    let requires = match grid::condition(&k.ast, config, d)? {
+        Some((holds, text)) => {
+            let (name, holds) = (format_ident!("requires_{t}_{c}"), parse(&holds));
+            code.items.push(quote! { fn #name(g: &__k::GridCtx) -> bool { #holds } });
+            quote! { ::core::option::Option::Some(__k::Condition { holds: #name, text: #text }) }
+        }
+        None => quote! { ::core::option::Option::None },
+    };
     let mut variants = vec![];
     for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
@@ -379,12 +387,12 @@ fn instance(
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {
-        let v = *v as i64;
+        let v = v.number() as i64;
         quote! { (#n, #v) }
     });
     let warps = config.warps;
     Ok(quote! {
-        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
+        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, requires: #requires, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
     })
 }
 

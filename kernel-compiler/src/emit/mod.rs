@@ -12,7 +12,8 @@ use crate::variant::Variant;
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
 pub fn config_id(c: &Config) -> String {
-    let mut parts: Vec<String> = c.consts.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    let named = c.consts.iter().filter(|(n, _)| !c.defaults.contains(n));
+    let mut parts: Vec<String> = named.map(|(n, v)| format!("{n}={v}")).collect();
     parts.push(format!("warps={}", c.warps));
     if c.blocks_per_sm > 0 {
         parts.push(format!("blocks_per_sm={}", c.blocks_per_sm));

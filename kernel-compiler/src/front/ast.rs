@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 pub use crate::ir::ParamKind;
 use proc_macro2::{Ident, Span};
+use std::fmt;
 use std::rc::Rc;
 
 /// A kernel before its type parameters and constants are chosen.
@@ -12,10 +13,12 @@ pub struct Kernel {
     pub name: Ident,
     pub params: Vec<Param>,
     pub type_params: Vec<TypeParam>,
-    pub consts: Vec<Ident>,
+    pub consts: Vec<ConstParam>,
     pub configs: Vec<Config>,
     /// One to three expressions; over parameters and constants.
     pub grid: Vec<Expr>,
+    /// Conditions on arguments, over parameters and constants.
+    pub requires: Vec<Expr>,
     /// Every configuration is emulated, not a few that have all features of the code.
     pub emulate_all: bool,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
@@ -31,10 +34,46 @@ pub struct TypeParam {
     pub types: Vec<DType>,
 }
 
+/// `const NAME: ty`, of a kernel or a helper.
+#[derive(Clone, Debug)]
+pub struct ConstParam {
+    pub name: Ident,
+    pub ty: ConstType,
+    /// Of a kernel's parameter: its value where a `tune(..)` gives none.
+    pub default: Option<Const>,
+}
+
+/// The type of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConstType {
+    /// Any integer type: a kernel's is `usize`.
+    Int,
+    Bool,
+    Enum(Rc<Enum>),
+}
+
+/// An enum of unit variants: a type of constants.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Enum {
+    pub name: Ident,
+    pub variants: Vec<Ident>,
+}
+
+/// The value of a const parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Const {
+    Int(i128),
+    Bool(bool),
+    /// An enum and the index of one of its variants.
+    Variant(Rc<Enum>, usize),
+}
+
 /// One point of the tuning space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    pub consts: Vec<(String, i128)>,
+    pub consts: Vec<(String, Const)>,
+    /// The constants among them that have their default value. Names of configurations leave them out.
+    pub defaults: Vec<String>,
     pub warps: u32,
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
@@ -62,6 +101,7 @@ pub struct TypeName {
 /// What a `#[tile_module]` defines for its kernels.
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
+    pub enums: Vec<Rc<Enum>>,
     pub helpers: Vec<Rc<Helper>>,
     pub consts: Vec<(String, Expr)>,
     pub aliases: Vec<(String, TypeName)>,
@@ -72,7 +112,7 @@ pub struct Scope {
 pub struct Helper {
     pub name: Ident,
     pub type_params: Vec<String>,
-    pub consts: Vec<String>,
+    pub consts: Vec<ConstParam>,
     pub params: Vec<HelperParam>,
     /// What it says that it returns, if it does.
     pub returns: Option<Said>,
@@ -90,8 +130,37 @@ pub enum Said {
 #[derive(Debug)]
 pub struct HelperParam {
     pub pattern: Pattern,
-    /// The element type it fixes, if it names one: `f32`, `&[T]`, `Tile<T>`.
-    pub elem: Option<TypeName>,
+    pub ty: ParamType,
+}
+
+/// What a helper's parameter says of its argument.
+#[derive(Clone, Debug)]
+pub enum ParamType {
+    Value(Said),
+    /// `impl Fn(A, B) -> R`
+    Closure(ClosureType),
+}
+
+/// The types of a closure's arguments and of its result, if it has one.
+#[derive(Clone, Debug)]
+pub struct ClosureType {
+    pub args: Vec<Said>,
+    pub returns: Option<Said>,
+}
+
+#[derive(Debug)]
+pub struct Closure {
+    pub params: Vec<ClosureParam>,
+    /// What it says that it returns, if it does.
+    pub returns: Said,
+    pub body: Expr,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClosureParam {
+    pub pattern: Pattern,
+    pub ty: Said,
+    pub span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -104,7 +173,18 @@ pub struct Block {
 
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    Let { pattern: Pattern, ty: Said, init: Option<Expr>, span: Span },
+    Let {
+        pattern: Pattern,
+        ty: Said,
+        init: Option<Expr>,
+        span: Span,
+    },
+    /// `const NAME: ty = value;`
+    Const {
+        name: Ident,
+        ty: Said,
+        value: Expr,
+    },
     Expr(Expr),
 }
 
@@ -129,7 +209,7 @@ pub enum ExprKind {
     Str(String),
     /// A variable, constant or parameter.
     Name(String),
-    /// `f32::INFINITY`, `T::MAX`.
+    /// `f32::INFINITY`, `T::MAX`, `Scheduler::Grid`.
     Assoc(TypeName, String),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -148,15 +228,16 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     Repeat(Box<Expr>, Box<Expr>),
     Range(Box<Expr>, Box<Expr>),
-    Closure {
-        params: Vec<Pattern>,
-        body: Box<Expr>,
-    },
+    Closure(Rc<Closure>),
     Block(Block),
     If {
         cond: Box<Expr>,
         then: Block,
         other: Option<Box<Expr>>,
+    },
+    Match {
+        value: Box<Expr>,
+        arms: Vec<Arm>,
     },
     For {
         pattern: Pattern,
@@ -175,6 +256,14 @@ pub enum ExprKind {
     Break,
     Continue,
     Return,
+}
+
+/// `A | B => body`
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// What it takes: one of these, which are constants; none: everything.
+    pub of: Option<Vec<Expr>>,
+    pub body: Expr,
 }
 
 #[derive(Clone, Debug)]
@@ -235,5 +324,72 @@ impl BinaryOp {
             Gt => ">",
             Ge => ">=",
         }
+    }
+}
+
+impl Enum {
+    /// The index of a variant.
+    pub fn position(&self, variant: &str) -> Option<usize> {
+        self.variants.iter().position(|v| v == variant)
+    }
+
+    /// Why a name is none of its variants.
+    pub fn no_variant(&self, name: &str) -> String {
+        format!("`{}` has no variant `{name}`: it has {}", self.name, self.list())
+    }
+
+    /// Its variants, for messages: `Scheduler::Grid`, `Scheduler::Persistent`.
+    pub fn list(&self) -> String {
+        self.variants.iter().map(|v| format!("`{}::{v}`", self.name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Const {
+    /// As a descriptor has it: an integer, 0 or 1, the index of a variant.
+    pub fn number(&self) -> i128 {
+        match self {
+            Const::Int(n) => *n,
+            Const::Bool(b) => i128::from(*b),
+            Const::Variant(_, i) => *i as i128,
+        }
+    }
+
+    /// The constant as an expression.
+    pub fn expr(&self, span: Span) -> Expr {
+        let kind = match self {
+            Const::Int(n) => ExprKind::Int(*n, Some(DType::U64)),
+            Const::Bool(b) => ExprKind::Bool(*b),
+            Const::Variant(of, i) => {
+                ExprKind::Assoc(TypeName { name: of.name.to_string(), span }, of.variants[*i].to_string())
+            }
+        };
+        Expr { kind, span }
+    }
+}
+
+/// As configurations are named: `128`, `true`, `Persistent`.
+impl fmt::Display for Const {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Const::Int(n) => write!(f, "{n}"),
+            Const::Bool(b) => write!(f, "{b}"),
+            Const::Variant(of, i) => write!(f, "{}", of.variants[*i]),
+        }
+    }
+}
+
+impl fmt::Display for ConstType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            ConstType::Int => f.write_str("an integer"),
+            ConstType::Bool => f.write_str("a `bool`: `true`, `false`"),
+            ConstType::Enum(of) => write!(f, "a `{}`: {}", of.name, of.list()),
+        }
+    }
+}
+
+impl Scope {
+    pub fn enumeration(&self, name: &str) -> Option<&Rc<Enum>> {
+        self.enums.iter().find(|e| e.name == name)
     }
 }

@@ -1,10 +1,11 @@
-//! `#[tile_library]`: functions, constants and type aliases for kernels of other modules of the package, which name it:
+//! `#[tile_library]`: functions, constants, enums and type aliases for kernels of other modules of the package, which name it:
 //! `#[tile_module(use crate::tiles::library)]`.
 //!
 //! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items, and the tokens of
 //! the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps its place in the user's source. The build script, which reads all
 //! files, finds a library by its path.
 
+use crate::front::parse::constants::enumeration;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -25,10 +26,16 @@ fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
             }
             syn::Item::Fn(syn::ItemFn { attrs, .. })
             | syn::Item::Const(syn::ItemConst { attrs, .. })
+            | syn::Item::Enum(syn::ItemEnum { attrs, .. })
             | syn::Item::Type(syn::ItemType { attrs, .. }) => attrs,
             // For the types of its constants.
             syn::Item::Use(_) => continue,
-            other => return Err(syn::Error::new_spanned(other, "a library has functions, constants and type aliases")),
+            other => {
+                return Err(syn::Error::new_spanned(
+                    other,
+                    "a library has functions, constants, enums and type aliases",
+                ));
+            }
         };
         if let Some(a) = attrs.iter().find(|a| ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c))) {
             return Err(syn::Error::new_spanned(
@@ -37,6 +44,9 @@ fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
             ));
         }
         attrs.clear();
+        if let syn::Item::Enum(e) = &i {
+            enumeration(e)?;
+        }
         out.push(i);
     }
     Ok(out)

@@ -37,7 +37,7 @@ impl Found {
 
 /// Whether kernels of its module may use an item.
 fn is_used(i: &syn::Item) -> bool {
-    matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Type(_))
+    matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Enum(_) | syn::Item::Type(_))
 }
 
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.

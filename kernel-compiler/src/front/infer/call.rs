@@ -2,14 +2,11 @@
 
 use crate::diag::Result;
 use crate::dtype::DType;
-use crate::front::ast::{Expr, ExprKind, Generic, Helper};
-use crate::front::infer::{Binding, Closure, Infer, Val, builtins};
+use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
+use crate::front::infer::{Binding, Infer, MAX_DEPTH, Val, builtins};
 use crate::ir::Hint;
 use proc_macro2::{Ident, Span};
 use std::collections::HashMap;
-
-/// Helpers may call helpers this deep; recursion cannot end at compile time.
-const MAX_DEPTH: usize = 32;
 
 impl Infer<'_> {
     pub(super) fn call(
@@ -23,12 +20,12 @@ impl Infer<'_> {
         if method && builtins::is_option(&name.to_string()) {
             return self.with_options(e);
         }
+        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&name.to_string()).cloned() {
+            let args = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
+            return self.closure(&c, args, e.span);
+        }
         if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
             return self.helper(&h, generics, args, e.span);
-        }
-        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&name.to_string()).cloned() {
-            let args = self.exprs(args)?;
-            return self.closure(&c, args, e.span);
         }
         self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
     }
@@ -130,49 +127,39 @@ impl Infer<'_> {
         }
         let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
         let outer_types = self.types.len();
+        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types));
+        self.types.truncate(outer_types);
+        result
+    }
+
+    /// Binds the type and const arguments that a call names.
+    fn generics(&mut self, h: &Helper, generics: &[Generic]) -> Result<HashMap<String, Binding>> {
         let mut scope = HashMap::new();
         let (mut types, mut consts) = (h.type_params.iter(), h.consts.iter());
         for g in generics {
-            let bound = match g {
-                // A const parameter may be passed by its name, which reads like a type.
-                Generic::Type(t) => match self.known_type(t).and_then(|dtype| Some((types.next()?, dtype))) {
-                    Some((name, dtype)) => {
-                        self.types.push((name.clone(), dtype));
-                        true
-                    }
-                    None => false,
-                },
-                Generic::Const(e) => match consts.next() {
-                    Some(name) => {
-                        let v = self.expr(e)?;
-                        scope.insert(name.clone(), Binding::Val(v));
-                        true
-                    }
-                    None => false,
-                },
+            let (span, known) = match g {
+                Generic::Type(t) => (t.span, self.known_type(t)),
+                Generic::Const(e) => (e.span, None),
             };
-            if !bound && let Generic::Type(t) = g {
-                let Some(name) = consts.next() else {
-                    return self.error(
-                        t.span,
-                        format!(
-                            "`{}` takes {} type and {} const parameters",
-                            h.name,
-                            h.type_params.len(),
-                            h.consts.len()
-                        ),
-                    );
-                };
-                let value = match self.lookup(&t.name) {
-                    Some(local) => local.clone(),
-                    None => Binding::Val(self.name(&t.name, t.span)?),
-                };
-                scope.insert(name.clone(), value);
+            if let Some(dtype) = known
+                && let Some(name) = types.next()
+            {
+                self.types.push((name.clone(), dtype));
+                continue;
             }
+            let Some(param) = consts.next() else {
+                let (t, c) = (h.type_params.len(), h.consts.len());
+                return self.error(span, format!("`{}` takes {t} type and {c} const parameters", h.name));
+            };
+            let v = match g {
+                // A const parameter may be passed by its name, which reads like a type.
+                Generic::Type(t) => self.name(&t.name, t.span)?,
+                Generic::Const(e) => self.expr(e)?,
+            };
+            let v = self.const_arg(h, param, v, span)?;
+            scope.insert(param.name.to_string(), Binding::Val(v));
         }
-        let result = self.inlined(h, scope, args, outer_types);
-        self.types.truncate(outer_types);
-        result
+        Ok(scope)
     }
 
     fn inlined(
@@ -184,7 +171,7 @@ impl Infer<'_> {
     ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
-            if let (Some(elem), Some(dtype)) = (&p.elem, self.elem_of(v))
+            if let (ParamType::Value(Said::Elem(elem)), Some(dtype)) = (&p.ty, self.elem_of(v))
                 && h.type_params.contains(&elem.name)
                 && !self.types[outer_types..].iter().any(|(n, _)| *n == elem.name)
             {
@@ -196,20 +183,9 @@ impl Infer<'_> {
         self.depth += 1;
         let run = || {
             for (p, (v, at)) in h.params.iter().zip(args) {
-                let v = match (&p.elem, v) {
-                    (Some(t), v @ (Val::Int(..) | Val::Float(..))) => {
-                        let t = self.dtype(t)?;
-                        self.checked_literal(v, t, at)?
-                    }
-                    (Some(t), v) => {
-                        let (want, found) = (self.dtype(t)?, self.elem_of(&v));
-                        if found.is_some_and(|f| f != want) {
-                            let found = self.describe(&v);
-                            return self.error(at, format!("`{}` expects {want} here, found {found}", h.name));
-                        }
-                        v
-                    }
-                    (None, v) => v,
+                let v = match &p.ty {
+                    ParamType::Value(said) => self.argument(&h.name.to_string(), v, said, at)?,
+                    ParamType::Closure(ty) => self.hand_over(h, (&p.pattern, ty), v, outer_types, at)?,
                 };
                 self.bind_pattern(&p.pattern, v, at)?;
             }
@@ -236,6 +212,33 @@ impl Infer<'_> {
         result
     }
 
+    /// An argument of the type that a helper or a closure says of it.
+    pub(super) fn argument(&self, of: &str, v: Val, said: &Said, at: Span) -> Result<Val> {
+        let (t, v) = match (said, v) {
+            (Said::Nothing, v) => return Ok(v),
+            (Said::Parts(parts), Val::Tuple(list)) if parts.len() == list.len() => {
+                let list = list.into_iter().zip(parts).map(|(v, said)| self.argument(of, v, said, at));
+                return list.collect::<Result<_>>().map(Val::Tuple);
+            }
+            (Said::Parts(parts), v) => {
+                let found = self.describe(&v);
+                return self.error(at, format!("`{of}` expects a tuple of {} here, found {found}", parts.len()));
+            }
+            (Said::Elem(t), v) => match self.as_enum(&v, &t.name, at) {
+                Some(is_one) => return is_one.map(|()| v),
+                None => (self.dtype(t)?, v),
+            },
+        };
+        match v {
+            Val::Int(..) | Val::Float(..) => self.checked_literal(v, t, at),
+            v if self.elem_of(&v) == Some(t) => Ok(v),
+            v => {
+                let found = self.describe(&v);
+                self.error(at, format!("`{of}` expects {t} here, found {found}"))
+            }
+        }
+    }
+
     /// A literal argument takes the dtype of its parameter and stays a compile-time value.
     fn checked_literal(&self, v: Val, t: DType, at: Span) -> Result<Val> {
         match self.typed(&v, t, at)? {
@@ -255,22 +258,5 @@ impl Infer<'_> {
             Val::Bool(_) => Some(DType::Bool),
             _ => None,
         }
-    }
-
-    pub(super) fn closure(&mut self, c: &Closure, args: Vec<Val>, span: Span) -> Result<Val> {
-        if args.len() != c.params.len() {
-            return self.error(span, format!("the closure takes {} arguments, found {}", c.params.len(), args.len()));
-        }
-        if self.depth >= MAX_DEPTH {
-            return self.error(span, format!("calls nest deeper than {MAX_DEPTH}"));
-        }
-        let caller = std::mem::replace(&mut self.scopes, c.scopes.clone());
-        self.scopes.push(HashMap::new());
-        self.depth += 1;
-        let bound = c.params.iter().zip(args).try_for_each(|(p, v)| self.bind_pattern(p, v, span));
-        let result = bound.and_then(|_| self.expr(&c.body));
-        self.depth -= 1;
-        self.scopes = caller;
-        result
     }
 }

@@ -25,6 +25,7 @@ impl Infer<'_> {
         for s in &b.stmts {
             let r = match s {
                 ast::Stmt::Let { pattern, ty, init, span } => self.let_stmt(pattern, ty, init.as_ref(), *span),
+                ast::Stmt::Const { name, ty, value } => self.const_item(name, ty, value),
                 ast::Stmt::Expr(e) => self.expr(e).map(|_| ()),
             };
             if let Err(r) = r {
@@ -62,6 +63,9 @@ impl Infer<'_> {
                 self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
             }
             (Said::Elem(t), v) => {
+                if let Some(is_one) = self.as_enum(&v, &t.name, span) {
+                    return is_one.map(|()| v);
+                }
                 let t = self.dtype(t)?;
                 if let Some(v) = self.typed(&v, t, span)? {
                     return Ok(v);
@@ -92,6 +96,11 @@ impl Infer<'_> {
                 if matches!(v, Val::Unit) {
                     return self.error(span, "this has no value: that of a block is its last expression, without a `;`, and an `if` has one with an `else`");
                 }
+                self.bind(&name.to_string(), Binding::Val(v));
+                Ok(())
+            }
+            // An `impl FnMut`: it changes what it captures.
+            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_)) => {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
@@ -263,6 +272,7 @@ impl Infer<'_> {
                 let (extra, y) = self.nested(|cx| Ok(cx.spread(y, &shape, span)));
                 other.extend(extra);
                 let var = self.new_var("choice", Type { dtype, shape });
+                self.choices.insert(var);
                 if open {
                     self.open_vars.insert(var, literal);
                 }

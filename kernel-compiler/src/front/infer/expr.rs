@@ -4,7 +4,8 @@ use crate::diag::{Reported, Result};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::front::infer::{Binding, Closure, Infer, Range, Val, builtins};
+use crate::front::constants;
+use crate::front::infer::{Binding, Infer, Range, Val, builtins};
 use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
 use proc_macro2::Span;
 use std::rc::Rc;
@@ -65,13 +66,10 @@ impl Infer<'_> {
                     options: LoopOptions::default(),
                 }))
             }
-            ExprKind::Closure { params, body } => Val::Closure(Rc::new(Closure {
-                params: params.clone(),
-                body: (**body).clone(),
-                scopes: self.scopes.clone(),
-            })),
+            ExprKind::Closure(c) => self.new_closure(c),
             ExprKind::Block(b) => self.block(b)?,
             ExprKind::If { cond, then, other } => self.if_else(cond, then, other.as_deref())?,
+            ExprKind::Match { value, arms } => self.match_constant(value, arms, span)?,
             ExprKind::For { pattern, over, body } => self.for_loop(pattern, over, body)?,
             ExprKind::While { cond, body } => self.while_loop(Some(cond), body)?,
             ExprKind::Loop { body } => self.while_loop(None, body)?,
@@ -117,14 +115,24 @@ impl Infer<'_> {
             None => {}
         }
         if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {
-            return Ok(Val::Int(*v, Some(DType::U64)));
+            return Ok(v.clone().into());
         }
-        if let Some((_, e)) = self.kernel.scope.consts.iter().find(|(c, _)| c == n) {
-            let e = e.clone();
-            return self.expr(&e);
+        let kernel = self.kernel;
+        if let Some((_, e)) = kernel.scope.consts.iter().find(|(c, _)| c == n) {
+            // It sees no locals.
+            let scopes = std::mem::take(&mut self.scopes);
+            let v = self.expr(e);
+            self.scopes = scopes;
+            return v;
+        }
+        if let Some(of) = kernel.scope.enums.iter().find(|e| e.position(n).is_some()) {
+            return self
+                .error(span, format!("unknown name `{n}`: a variant is named with its enum, `{}::{n}`", of.name));
         }
         let hint = if builtins::is_builtin(n) {
             ": it is an operation, call it"
+        } else if kernel.scope.helpers.iter().any(|h| h.name == n) {
+            ": it is a helper, call it, or hand on a closure that does"
         } else {
             ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
         };
@@ -132,6 +140,9 @@ impl Infer<'_> {
     }
 
     fn assoc(&mut self, t: &ast::TypeName, n: &str, span: Span) -> Result<Val> {
+        if let Some(v) = constants::variant(t, n, span, &self.kernel.scope, self.d) {
+            return v.map(Val::from);
+        }
         let d = self.dtype(t)?;
         let float = |v: f64| Ok(Val::Float(v, Some(d)));
         if d.is_float() {
@@ -237,6 +248,7 @@ impl Infer<'_> {
             Val::Int(n, _) if to.is_float() => Ok(Val::Float(n as f64, Some(to))),
             Val::Int(n, _) if to.holds(n) => Ok(Val::Int(n, Some(to))),
             Val::Float(x, _) if to.is_float() => Ok(Val::Float(x, Some(to))),
+            Val::Bool(b) if to.is_int() => Ok(Val::Int(i128::from(b), Some(to))),
             v => {
                 let v = self.run(v, span)?;
                 let ty = self.ty(v).clone();
@@ -401,6 +413,9 @@ impl Infer<'_> {
     /// Arithmetic on compile-time values.
     fn fold(&self, op: BinaryOp, a: &Val, b: &Val, span: Span) -> Result<Option<Val>> {
         use BinaryOp::*;
+        if let Some(v) = self.compare_variants(op, a, b, span)? {
+            return Ok(Some(v));
+        }
         Ok(Some(match (a, b) {
             (Val::Int(x, tx), Val::Int(y, ty)) => {
                 let shift = matches!(op, Shl | Shr);

@@ -5,6 +5,8 @@
 
 mod builtins;
 mod call;
+mod closure;
+mod constants;
 mod control;
 mod dot;
 mod expr;
@@ -19,16 +21,18 @@ pub use builtins::BUILTINS;
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
 use crate::front::ast;
-use crate::front::ast::{Config, Expr, Kernel, ParamKind};
+use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use proc_macro2::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Element count of the largest tile: beyond it registers cannot hold it.
 const MAX_TILE: usize = 1 << 17;
 /// Registers of one thread that one tile may take; there are 255 in all.
 const MAX_REGISTERS: usize = 256;
+/// Helpers may call helpers this deep; recursion cannot end at compile time.
+const MAX_DEPTH: usize = 32;
 
 /// Infers one instance.
 pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
@@ -70,6 +74,8 @@ enum Val {
     Int(i128, Option<DType>),
     Float(f64, Option<DType>),
     Bool(bool),
+    /// A constant of an enum.
+    Variant(Rc<Enum>, usize),
     Str(String),
     Unit,
     Tuple(Vec<Val>),
@@ -92,12 +98,21 @@ struct Range {
     options: LoopOptions,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Closure {
-    params: Vec<ast::Pattern>,
-    body: Expr,
-    /// What it sees: the scopes where it was written.
+    written: Rc<ast::Closure>,
+    /// What it sees: the scopes and the type names where it was written.
     scopes: Vec<HashMap<String, Binding>>,
+    types: Vec<(String, DType)>,
+    /// What the last helper that it was handed to says of it.
+    handed: Option<Handed>,
+}
+
+/// A parameter `name: impl Fn(..)` of a helper. Names of types are those of dtypes.
+#[derive(Clone, Debug)]
+struct Handed {
+    name: String,
+    ty: ast::ClosureType,
 }
 
 #[derive(Clone, Debug)]
@@ -111,13 +126,15 @@ enum Binding {
 struct Infer<'a> {
     d: &'a Diagnostics,
     kernel: &'a Kernel,
-    consts: &'a [(String, i128)],
+    consts: &'a [(String, Const)],
     warps: u32,
     /// Type names in reach, innermost last.
     types: Vec<(String, DType)>,
     params: Vec<Param>,
     values: Vec<ValueInfo>,
     vars: Vec<VarInfo>,
+    /// Those that hold the value of an `if`.
+    choices: HashSet<Var>,
     /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets another.
     /// (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
     open_vars: HashMap<Var, usize>,
@@ -149,6 +166,7 @@ impl<'a> Infer<'a> {
             params: vec![],
             values: vec![],
             vars: vec![],
+            choices: HashSet::new(),
             open_vars: HashMap::new(),
             literals: 0,
             literal_types,
@@ -339,9 +357,10 @@ impl<'a> Infer<'a> {
     }
 
     fn const_int(&self, v: &Val, span: Span, what: &str) -> Result<i128> {
+        self.known(v, span, what)?;
         match v {
             Val::Int(n, _) => Ok(*n),
-            other => self.error(span, format!("{what} must be known at compile time (a literal, a const parameter, or arithmetic on them), found {}", self.describe(other))),
+            other => self.error(span, format!("{what} is an integer, found {}", self.describe(other))),
         }
     }
 
@@ -390,6 +409,7 @@ impl<'a> Infer<'a> {
             Val::Int(n, Some(t)) => format!("the {t} constant {n}"),
             Val::Float(x, _) => format!("the float {x}"),
             Val::Bool(_) => "a bool".into(),
+            Val::Variant(of, i) => format!("`{}::{}`", of.name, of.variants[*i]),
             Val::Str(_) => "a string".into(),
             Val::Unit => "nothing".into(),
             Val::Tuple(vs) => format!("a tuple of {}", vs.len()),

@@ -137,16 +137,16 @@ impl Infer<'_> {
 
     /// A user's reducer: scalar arithmetic on two elements.
     fn combine(&mut self, f: &Closure, dtype: DType, span: Span) -> Result<Combine> {
-        let scalar = Type::scalar(dtype);
+        let (scalar, at) = (Type::scalar(dtype), f.written.body.span);
         let a = self.define(Op::LoopVar, scalar.clone(), span);
         let b = self.define(Op::LoopVar, scalar, span);
         let (stmts, result) = self.nested(|cx| {
-            let r = cx.closure(f, vec![Val::Run(a), Val::Run(b)], span)?;
-            cx.run_as(r, dtype, f.body.span)
+            let r = cx.closure(f, vec![(Val::Run(a), span), (Val::Run(b), span)], span)?;
+            cx.run_as(r, dtype, at)
         });
         let result = result?;
         if !self.ty(result).is_scalar() {
-            return self.error(f.body.span, "a reducer combines two scalars into one");
+            return self.error(at, "a reducer combines two scalars into one");
         }
         let mut body = vec![];
         for s in stmts {
@@ -159,7 +159,7 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => return self.error(f.body.span, "a reducer may only do arithmetic on its two arguments"),
+                _ => return self.error(at, "a reducer may only do arithmetic on its two arguments"),
             }
         }
         Ok(Combine::Closure { a, b, body, result })

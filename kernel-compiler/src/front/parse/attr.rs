@@ -2,7 +2,8 @@
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
-use crate::front::ast::{Config, Expr, TypeParam};
+use crate::front::ast::{Config, Const, ConstParam, Expr, TypeParam};
+use crate::front::parse::constants::Value;
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -20,23 +21,63 @@ pub struct Attr {
     /// Every configuration is emulated.
     pub emulate_all: bool,
     pub early: Option<Vec<Ident>>,
+    pub requires: Vec<Expr>,
+    /// The configuration of a kernel without `tune(..)`.
+    default: Config,
 }
 
-/// `kernel(name, C = 1, T = f16, U = [f16, bf16])`: a kernel with some of the function's parameters given.
+/// `kernel(name, C = 1, D = Variant, T = f16, U = [f16, bf16])`: a kernel with some of the function's parameters given.
 pub struct Named {
     pub docs: Vec<syn::Attribute>,
     pub name: Ident,
-    pub consts: Vec<(Ident, syn::LitInt)>,
-    pub types: Vec<(Ident, Vec<Ident>)>,
+    pub given: Vec<(Ident, Given)>,
+}
+
+/// What kernel(..) gives a parameter.
+pub enum Given {
+    /// Of a const parameter, or the only one of a type parameter.
+    One(Value),
+    /// The types that callers choose from.
+    List(Vec<Value>),
 }
 
 impl Named {
     pub fn gives(&self, name: &Ident) -> bool {
-        self.given().any(|n| n == name)
+        self.given.iter().any(|(n, _)| n == name)
     }
 
-    fn given(&self) -> impl Iterator<Item = &Ident> {
-        self.consts.iter().map(|(n, _)| n).chain(self.types.iter().map(|(n, _)| n))
+    /// Whether a type parameter is given one type, so that callers choose none.
+    pub fn fixes(&self, name: &Ident) -> bool {
+        self.types(name).is_some_and(|types| types.len() == 1)
+    }
+
+    /// The types that a type parameter is given.
+    pub fn types(&self, name: &Ident) -> Option<Vec<Ident>> {
+        let values = match &self.given.iter().find(|(n, _)| n == name)?.1 {
+            Given::One(value) => std::slice::from_ref(value),
+            Given::List(list) => &list[..],
+        };
+        let of = |v: &Value| if let Value::Name { name, .. } = v { Some(name.clone()) } else { None };
+        values.iter().map(of).collect()
+    }
+
+    /// The type parameter whose type a type parameter is given: `U = T`.
+    pub fn same_as(&self, name: &Ident, types: &[Ident]) -> Option<Ident> {
+        self.types(name).filter(|list| list.len() == 1 && types.contains(&list[0])).map(|mut list| list.remove(0))
+    }
+
+    /// The values of the const parameters that are given one.
+    pub fn consts(&self, consts: &[ConstParam], d: &Diagnostics) -> Result<Vec<(Ident, Const, Span)>> {
+        let of = |(name, given): &(Ident, Given)| {
+            let param = consts.iter().find(|c| c.name == *name)?;
+            Some(match given {
+                Given::One(v) => v.constant(param, d).map(|c| (name.clone(), c, v.span())),
+                Given::List(_) => {
+                    Err(d.error(name.span(), format!("`{name}` is a const parameter: give it one value")))
+                }
+            })
+        };
+        self.given.iter().filter_map(of).collect()
     }
 }
 
@@ -48,23 +89,27 @@ pub struct Tuned {
     kernels: Option<Vec<Ident>>,
 }
 
-/// `tune(C = [1, 2], warps = [4], kernels = [name])`
+/// `tune(C = [1, 2], D = [Variant], warps = [4], kernels = [name])`
 struct Tune {
     span: Span,
-    lists: Vec<(Ident, Vec<syn::LitInt>)>,
+    lists: Vec<(Ident, Vec<Value>)>,
     kernels: Option<Vec<Ident>>,
 }
 
 /// An instance costs build time: a product of long lists is a mistake.
 const MAX_CONFIGS: usize = 64;
-const DEFAULT: Config = Config { consts: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: 0 };
+const DEFAULT: Config =
+    Config { consts: vec![], defaults: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: 0 };
 const WARPS: [i128; 6] = [1, 2, 4, 8, 16, 32];
+/// What tune(..) takes beside const parameters.
+const SETTINGS: [&str; 5] = ["warps", "blocks_per_sm", "stages", "ctas", "arch"];
 
 enum Item {
     Kernel(Named),
     Types(Vec<(Ident, Vec<Ident>)>),
     Tune(Tune),
     Grid(Span, Vec<syn::Expr>),
+    Requires(Vec<syn::Expr>),
     EmulateAll,
     Early(Vec<Ident>),
 }
@@ -107,22 +152,18 @@ fn bracketed_list<T: Parse>(input: ParseStream) -> syn::Result<Vec<T>> {
 
 /// What is in the parentheses of `kernel(..)`.
 fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
-    let mut out = Named { docs, name: input.parse()?, consts: vec![], types: vec![] };
+    let mut out = Named { docs, name: input.parse()?, given: vec![] };
     while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
         if out.gives(&name) {
             return Err(syn::Error::new(name.span(), format!("`{name}` is given twice")));
-        } else if input.peek(syn::LitInt) {
-            out.consts.push((name, input.parse()?));
-        } else if input.peek(syn::token::Bracket) {
-            out.types.push((name, bracketed_list(input)?));
-        } else if input.peek(Ident::peek_any) {
-            out.types.push((name, vec![input.parse()?]));
-        } else {
-            return Err(input
-                .error("a const parameter is given an integer, a type parameter an element type or a list of them"));
         }
+        let given = match input.peek(syn::token::Bracket) {
+            true => Given::List(bracketed_list(input)?),
+            false => Given::One(input.parse()?),
+        };
+        out.given.push((name, given));
     }
     Ok(out)
 }
@@ -152,6 +193,10 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Grid(key.span(), bracketed_list(input)?))
             }
+            "requires" => {
+                input.parse::<Token![=]>()?;
+                Ok(Item::Requires(bracketed_list(input)?))
+            }
             "emulate" => {
                 input.parse::<Token![=]>()?;
                 let at = input.span();
@@ -170,7 +215,7 @@ impl Parse for Item {
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], emulate = all and early = [..]"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all and early = [..]"
                 ),
             )),
         }
@@ -194,14 +239,20 @@ pub fn kernels(attr: TokenStream) -> Vec<Named> {
 }
 
 /// `types` and `consts` are the function's parameters.
-pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ident], d: &Diagnostics) -> Result<Attr> {
+pub fn parse(
+    attr: TokenStream,
+    function: &Ident,
+    types: &[Ident],
+    consts: &[ConstParam],
+    d: &Diagnostics,
+) -> Result<Attr> {
     let (kernels, items) = items(attr).map_err(|e| d.syn(e))?;
     check(&kernels, types, consts, d)?;
-    let left = |names: &[Ident]| -> Vec<Ident> {
-        names.iter().filter(|n| !kernels.first().is_some_and(|k| k.gives(n))).cloned().collect()
-    };
-    let (types, consts) = (&left(types)[..], &left(consts)[..]);
-    let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate_all: false, early: None };
+    let is_left = |name: &Ident| !kernels.first().is_some_and(|k| k.gives(name));
+    let types: Vec<Ident> = types.iter().filter(|t| is_left(t)).cloned().collect();
+    let all_consts = consts;
+    let consts: Vec<ConstParam> = consts.iter().filter(|c| is_left(&c.name)).cloned().collect();
+    let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate_all: false, early: None, requires: vec![], default: DEFAULT };
     for item in items {
         match item {
             Item::Kernel(_) => unreachable!("kernels are set apart"),
@@ -214,18 +265,21 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
                     out.types.push(type_param(&name, &dtypes, d)?);
                 }
             }
-            Item::Tune(t) => {
-                t.lists.iter().try_for_each(|(name, _)| not_given(&out.kernels, name, d))?;
+            Item::Tune(mut t) => {
                 if let Some(k) = t.kernels.iter().flatten().find(|k| !out.kernels.iter().any(|n| n.name == **k)) {
                     return Err(d.error(k.span(), format!("no kernel(..) of this function is called `{k}`")));
                 }
-                out.tunes.push(product(t, consts, d)?);
+                chosen(&mut t, &out.kernels, &all_consts, d)?;
+                out.tunes.push(product(t, &consts, d)?);
             }
             Item::Grid(span, exprs) => {
                 if !(1..=3).contains(&exprs.len()) {
                     return Err(d.error(span, "a grid has one to three extents: grid = [x], [x, y] or [x, y, z]"));
                 }
                 out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
+            }
+            Item::Requires(exprs) => {
+                out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
             }
             Item::Early(list) => out.early = Some(list),
             Item::EmulateAll => out.emulate_all = true,
@@ -237,8 +291,13 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
             format!("type parameter `{t}` has no list of types: add types({t} = [f32, ..]) to the attribute"),
         ));
     }
-    if let Some(c) = consts.first().filter(|_| out.tunes.is_empty()) {
+    let without_value = consts.iter().find(|c| c.default.is_none());
+    if let Some(c) = without_value.map(|c| &c.name).filter(|_| out.tunes.is_empty()) {
         return Err(d.error(c.span(), format!("const `{c}` has no values: add tune({c} = [..]) to the attribute")));
+    }
+    if out.tunes.is_empty() {
+        let all = Tune { span: function.span(), lists: vec![], kernels: None };
+        out.default = product(all, &consts, d)?.configs.remove(0);
     }
     if out.grid.is_empty() {
         return Err(d.error(function.span(), "no grid: add grid = [cdiv(x.len(), BLOCK)] or the like to the attribute"));
@@ -247,26 +306,28 @@ pub fn parse(attr: TokenStream, function: &Ident, types: &[Ident], consts: &[Ide
 }
 
 /// Kernels of one function have names of their own and the same parameters left.
-fn check(kernels: &[Named], types: &[Ident], consts: &[Ident], d: &Diagnostics) -> Result<()> {
+fn check(kernels: &[Named], types: &[Ident], consts: &[ConstParam], d: &Diagnostics) -> Result<()> {
+    let names = |k: &Named| k.given.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
     for (i, k) in kernels.iter().enumerate() {
         if kernels[..i].iter().any(|other| other.name == k.name) {
             return Err(d.error(k.name.span(), format!("there are two kernels `{}`", k.name)));
         }
-        if let Some(n) = k.given().find(|n| !consts.contains(n) && !types.contains(n)) {
+        if let Some(n) = names(k).iter().find(|n| !consts.iter().any(|c| c.name == **n) && !types.contains(n)) {
             return Err(d.error(n.span(), format!("the function has no type or const parameter `{n}`")));
         }
-        if let Some((n, _)) = k.consts.iter().find(|(n, _)| !consts.contains(n)) {
+        if let Some(n) = names(k).iter().find(|n| types.contains(n) && k.types(n).is_none()) {
             return Err(
                 d.error(n.span(), format!("`{n}` is a type parameter: give it an element type, or a list of them"))
             );
         }
-        if let Some((n, _)) = k.types.iter().find(|(n, _)| !types.contains(n)) {
-            return Err(d.error(n.span(), format!("`{n}` is a const parameter: give it an integer")));
+        for n in names(k) {
+            let same = k.same_as(&n, types);
+            if let Some(of) = same.filter(|of| *of == n || k.same_as(of, types).is_some()) {
+                return Err(d.error(of.span(), format!("`{n}` is given `{of}`, which is given no element type itself")));
+            }
         }
-        if let Some((_, v)) = k.consts.iter().find(|(_, v)| !["", "usize"].contains(&v.suffix())) {
-            return Err(d.error(v.span(), "a const parameter of a kernel is a `usize`"));
-        }
-        if let Some(n) = kernels.iter().flat_map(Named::given).find(|n| !k.gives(n)) {
+        k.consts(consts, d)?;
+        if let Some(n) = kernels.iter().flat_map(names).find(|n| !k.gives(n)) {
             return Err(d.error(k.name.span(), format!("`{}` is not given `{n}`, as another kernel(..) is: all kernels of a function are given the same parameters", k.name)));
         }
     }
@@ -278,6 +339,36 @@ fn not_given(kernels: &[Named], name: &Ident, d: &Diagnostics) -> Result<()> {
         true => Err(d.error(name.span(), format!("`{name}` is given by kernel(..) already"))),
         false => Ok(()),
     }
+}
+
+/// A list of values for a const parameter that kernel(..) gives says which kernels the configurations are for.
+fn chosen(t: &mut Tune, kernels: &[Named], consts: &[ConstParam], d: &Diagnostics) -> Result<()> {
+    let given = |name: &Ident| kernels.first().is_some_and(|k| k.gives(name));
+    let lists = std::mem::take(&mut t.lists);
+    for (name, values) in lists {
+        let Some(param) = consts.iter().find(|c| c.name == name).filter(|_| given(&name)) else {
+            not_given(kernels, &name, d)?;
+            t.lists.push((name, values));
+            continue;
+        };
+        let values = values.iter().map(|v| v.constant(param, d).map(|c| (c, v.span()))).collect::<Result<Vec<_>>>()?;
+        let of = |k: &Named| -> Result<Option<Const>> {
+            Ok(k.consts(consts, d)?.into_iter().find(|(n, ..)| *n == name).map(|(_, c, _)| c))
+        };
+        let mut wanted = vec![];
+        for k in kernels {
+            if let Some(c) = of(k)? {
+                wanted.push((k.name.clone(), c));
+            }
+        }
+        if let Some((v, span)) = values.iter().find(|(v, _)| !wanted.iter().any(|(_, c)| c == v)) {
+            return Err(d.error(*span, format!("no kernel(..) of this function is given {name} = {v}")));
+        }
+        let is_wanted = |k: &Ident| wanted.iter().any(|(n, c)| n == k && values.iter().any(|(v, _)| v == c));
+        let before = t.kernels.take().unwrap_or_else(|| kernels.iter().map(|k| k.name.clone()).collect());
+        t.kernels = Some(before.into_iter().filter(is_wanted).collect());
+    }
+    Ok(())
 }
 
 pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<TypeParam> {
@@ -321,19 +412,18 @@ impl Attr {
             if !self.tunes.is_empty() {
                 return Err(d.error(kernel.span(), format!("no tune(..) is for `{kernel}`")));
             }
-            out.push(DEFAULT);
+            out.push(self.default.clone());
         }
         Ok(out)
     }
 }
 
 /// The product of the lists.
-fn product(Tune { span, lists, kernels }: Tune, consts: &[Ident], d: &Diagnostics) -> Result<Tuned> {
+fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagnostics) -> Result<Tuned> {
     let mut product = vec![DEFAULT];
     for (name, values) in &lists {
-        let is_setting =
-            name == "warps" || name == "blocks_per_sm" || name == "stages" || name == "ctas" || name == "arch";
-        if !is_setting && !consts.contains(name) {
+        let param = consts.iter().find(|c| c.name == *name);
+        if param.is_none() && !SETTINGS.iter().any(|s| name == s) {
             return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
         }
         if values.is_empty() {
@@ -342,38 +432,19 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[Ident], d: &Diagnostic
         let mut next = vec![];
         for config in &product {
             for v in values {
-                let n: i128 = v.base10_parse().map_err(|e| d.syn(e))?;
-                if name == "warps" && !WARPS.contains(&n) {
-                    return Err(d.error(v.span(), "warps is 1, 2, 4, 8, 16 or 32"));
-                }
-                if name == "blocks_per_sm" && !(1..=32).contains(&n) {
-                    return Err(d.error(v.span(), "blocks_per_sm is 1 to 32"));
-                }
-                if name == "stages" && !(1..=16).contains(&n) {
-                    return Err(d.error(v.span(), "stages is 1 to 16"));
-                }
-                if name == "ctas" && ![1, 2, 4, 8].contains(&n) {
-                    return Err(d.error(v.span(), "ctas is 1, 2, 4 or 8: the thread blocks of a cluster"));
-                }
-                if name == "arch" && ![75, 80, 90].contains(&n) {
-                    return Err(d.error(v.span(), "arch is 75, 80 or 90: the first compute capability whose instructions the configuration is for"));
-                }
                 let mut c = config.clone();
-                match name.to_string().as_str() {
-                    "warps" => c.warps = n as u32,
-                    "blocks_per_sm" => c.blocks_per_sm = n as u32,
-                    "stages" => c.stages = n as u32,
-                    "ctas" => c.ctas = n as u32,
-                    "arch" => c.arch = n as u32,
-                    n_ => c.consts.push((n_.to_string(), n)),
+                match param {
+                    Some(p) => c.consts.push((name.to_string(), v.constant(p, d)?)),
+                    None => set(&mut c, name, v, d)?,
                 }
                 next.push(c);
             }
         }
         product = next;
     }
-    if let Some(c) = consts.iter().find(|c| !lists.iter().any(|(n, _)| n == *c)) {
-        return Err(missing_const(c, span, d));
+    for c in consts.iter().filter(|c| !lists.iter().any(|(n, _)| *n == c.name)) {
+        let Some(default) = &c.default else { return Err(missing_const(&c.name, span, d)) };
+        product.iter_mut().for_each(|of| of.consts.push((c.name.to_string(), default.clone())));
     }
     if let Some((name, _)) =
         lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90))
@@ -384,9 +455,34 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[Ident], d: &Diagnostic
         ));
     }
     for c in &mut product {
-        c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c == n));
+        c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c.name == n));
+        let is_default = |(n, v): &&(String, Const)| {
+            consts.iter().any(|p| p.name == n && p.default.as_ref() == Some(v))
+        };
+        c.defaults = c.consts.iter().filter(is_default).map(|(n, _)| n.clone()).collect();
     }
     Ok(Tuned { span, configs: product, kernels })
+}
+
+/// Gives a setting its value.
+fn set(c: &mut Config, name: &Ident, value: &Value, d: &Diagnostics) -> Result<()> {
+    let n = value.int(d)?;
+    let (to, is_allowed, allowed) = match name.to_string().as_str() {
+        "warps" => (&mut c.warps, WARPS.contains(&n), "warps is 1, 2, 4, 8, 16 or 32"),
+        "blocks_per_sm" => (&mut c.blocks_per_sm, (1..=32).contains(&n), "blocks_per_sm is 1 to 32"),
+        "stages" => (&mut c.stages, (1..=16).contains(&n), "stages is 1 to 16"),
+        "ctas" => (&mut c.ctas, [1, 2, 4, 8].contains(&n), "ctas is 1, 2, 4 or 8: the thread blocks of a cluster"),
+        _ => {
+            const ARCH: &str =
+                "arch is 75, 80 or 90: the first compute capability whose instructions the configuration is for";
+            (&mut c.arch, [75, 80, 90].contains(&n), ARCH)
+        }
+    };
+    if !is_allowed {
+        return Err(d.error(value.span(), allowed));
+    }
+    *to = n as u32;
+    Ok(())
 }
 
 fn missing_const(c: &Ident, span: Span, d: &Diagnostics) -> Reported {

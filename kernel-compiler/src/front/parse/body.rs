@@ -2,9 +2,12 @@
 
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
-use crate::front::ast::{BinaryOp, Block, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp};
+use crate::front::ast::{
+    Arm, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp,
+};
 use crate::front::parse::types::{said, type_name};
 use proc_macro2::Ident;
+use std::rc::Rc;
 use syn::spanned::Spanned;
 
 pub fn block(b: &syn::Block, d: &Diagnostics) -> Result<Block> {
@@ -51,10 +54,14 @@ fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Opt
             let parsed = macro_call(&m.mac, d)?;
             (Some(Stmt::Expr(parsed)), None)
         }
+        syn::Stmt::Item(syn::Item::Const(c)) => {
+            let (ty, value) = (local_type(&c.ty, d)?, expr(&c.expr, d)?);
+            (Some(Stmt::Const { name: c.ident.clone(), ty, value }), None)
+        }
         syn::Stmt::Item(i) => {
             return Err(d.error(
                 i.span(),
-                "no items inside a kernel: put helpers and constants beside it, in a `#[tile_module]`",
+                "no items but constants inside a kernel: put helpers and enums beside it, in a `#[tile_module]`",
             ));
         }
     })
@@ -154,10 +161,7 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             };
             ExprKind::Range(boxed(lo, d)?, boxed(hi, d)?)
         }
-        syn::Expr::Closure(c) => ExprKind::Closure {
-            params: c.inputs.iter().map(|p| pattern(p, d)).collect::<Result<_>>()?,
-            body: boxed(&c.body, d)?,
-        },
+        syn::Expr::Closure(c) => ExprKind::Closure(Rc::new(closure(c, d)?)),
         syn::Expr::If(i) => {
             if let syn::Expr::Let(l) = &*i.cond {
                 return Err(d.error(l.span(), "`if let` is not part of the tile language"));
@@ -190,18 +194,57 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             i.span(),
             "no indexing: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `.0` takes a tuple's field",
         )),
-        syn::Expr::Match(m) => {
-            return Err(d.error(
-                m.match_token.span,
-                "`match` is not part of the tile language: use `if`, or `where_` on tiles",
-            ));
-        }
+        syn::Expr::Match(m) => ExprKind::Match {
+            value: boxed(&m.expr, d)?,
+            arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()?,
+        },
         syn::Expr::Try(t) => {
             return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail"));
         }
         _ => return Err(d.error(span, "this syntax is not part of the tile language (docs/language.md)")),
     };
     Ok(Expr { kind, span })
+}
+
+fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
+    let param = |p: &syn::Pat| {
+        let ty = match p {
+            syn::Pat::Type(t) => said(&t.ty, d),
+            _ => Said::Nothing,
+        };
+        Ok(ClosureParam { pattern: pattern(p, d)?, ty, span: p.span() })
+    };
+    let returns = match &c.output {
+        syn::ReturnType::Default => Said::Nothing,
+        syn::ReturnType::Type(_, ty) => said(ty, d),
+    };
+    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d)? })
+}
+
+fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
+    if let Some((token, _)) = &a.guard {
+        return Err(d.error(token.span(), "an arm of a `match` has no `if`: write an `if` in its body"));
+    }
+    Ok(Arm { of: arm_pattern(&a.pat, d)?, body: expr(&a.body, d)? })
+}
+
+/// The constants that an arm takes; none for `_`.
+fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Option<Vec<Expr>>> {
+    let one = |kind| Ok(Some(vec![Expr { kind, span: p.span() }]));
+    match p {
+        syn::Pat::Wild(_) => Ok(None),
+        syn::Pat::Paren(p) => arm_pattern(&p.pat, d),
+        syn::Pat::Path(p) if p.path.segments.len() > 1 => one(path(&p.path, d)?),
+        syn::Pat::Lit(l) if matches!(l.lit, syn::Lit::Int(_) | syn::Lit::Bool(_)) => one(literal(&l.lit, d)?),
+        syn::Pat::Or(or) => {
+            let cases = or.cases.iter().map(|p| arm_pattern(p, d)).collect::<Result<Option<Vec<_>>>>()?;
+            Ok(cases.map(|list| list.into_iter().flatten().collect()))
+        }
+        _ => Err(d.error(
+            p.span(),
+            "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, or `_`",
+        )),
+    }
 }
 
 fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {

@@ -2,12 +2,14 @@
 
 mod attr;
 mod body;
+pub mod constants;
 pub mod types;
 
 use crate::diag::{Diagnostics, Result};
-use crate::front::ast::{Helper, HelperParam, Kernel, Param, Scope, TypeName};
+use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Scope, TypeName};
 use crate::front::parse::attr::{Attr, Named};
-use crate::front::parse::types::{helper_elem, resolve, said, type_name, unknown_type};
+use crate::front::parse::constants::{const_param, enumeration};
+use crate::front::parse::types::{param_type, resolve, said, type_name, unknown_type};
 use crate::ir::ParamKind;
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
@@ -48,15 +50,7 @@ pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> 
     if kernels.is_empty() {
         return vec![(item.sig.ident.clone(), types)];
     }
-    kernels
-        .iter()
-        .map(|k| {
-            (
-                k.name.clone(),
-                types.iter().filter(|t| !k.types.iter().any(|(n, list)| n == *t && list.len() == 1)).cloned().collect(),
-            )
-        })
-        .collect()
+    kernels.iter().map(|k| (k.name.clone(), types.iter().filter(|t| !k.fixes(t)).cloned().collect())).collect()
 }
 
 /// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
@@ -66,11 +60,11 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     no_cfg.visit_signature(sig);
     no_cfg.visit_block(&item.block);
     no_cfg.done()?;
-    let (types, consts) = signature(sig, d)?;
+    let (types, consts) = signature(sig, &scope, d)?;
     let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
     let named = match std::mem::take(&mut attr.kernels) {
         none if none.is_empty() => {
-            vec![Named { docs: vec![], name: sig.ident.clone(), consts: vec![], types: vec![] }]
+            vec![Named { docs: vec![], name: sig.ident.clone(), given: vec![] }]
         }
         some => some,
     };
@@ -80,24 +74,32 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     early(&attr, &params, d)?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
+        let left = consts.iter().filter(|c| !k.gives(&c.name)).cloned().collect();
         // Before those of the module that have the same names.
-        for (name, list) in &k.types {
+        let mut params = params.clone();
+        for name in &types {
+            let Some(list) = k.types(name) else { continue };
+            if let Some(of) = k.same_as(name, &types) {
+                let of = TypeName { name: of.to_string(), span: of.span() };
+                params.iter_mut().filter(|p| p.elem.name == name.to_string()).for_each(|p| p.elem.name = of.name.clone());
+                scope.aliases.insert(0, (name.to_string(), of));
+                continue;
+            }
             match &list[..] {
                 [one] => scope.aliases.insert(
                     0,
                     (
                         name.to_string(),
-                        TypeName { name: attr::type_param(name, list, d)?.types[0].name().into(), span: one.span() },
+                        TypeName { name: attr::type_param(name, &list, d)?.types[0].name().into(), span: one.span() },
                     ),
                 ),
-                _ => type_params.push(attr::type_param(name, list, d)?),
+                _ => type_params.push(attr::type_param(name, &list, d)?),
             }
         }
         // Bound in the order in which the function declares them.
         type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
-        for (name, value) in &k.consts {
-            let value = syn::LitInt::new(&format!("{}usize", value.base10_digits()), value.span());
-            scope.consts.insert(0, (name.to_string(), body::expr(&syn::parse_quote!(#value), d)?));
+        for (name, value, span) in k.consts(&consts, d)? {
+            scope.consts.insert(0, (name.to_string(), value.expr(span)));
         }
         for p in &params {
             if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
@@ -113,12 +115,13 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         Ok(Kernel {
             is_unsafe: sig.unsafety.is_some(),
             item,
-            consts: consts.iter().filter(|c| !k.consts.iter().any(|(n, _)| n == *c)).cloned().collect(),
+            consts: left,
             name: k.name,
-            params: params.clone(),
+            params,
             type_params,
             configs,
             grid: attr.grid.clone(),
+            requires: attr.requires.clone(),
             emulate_all: attr.emulate_all,
             early: attr.early.clone(),
             body: body.clone(),
@@ -129,7 +132,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
 }
 
 /// The type and const parameters of a kernel's function.
-fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<Ident>)> {
+fn signature(sig: &syn::Signature, scope: &Scope, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<ConstParam>)> {
     for (there, what) in [
         (sig.asyncness.map(|t| t.span()), "async"),
         (sig.constness.map(|t| t.span()), "const"),
@@ -151,10 +154,7 @@ fn signature(sig: &syn::Signature, d: &Diagnostics) -> Result<(Vec<Ident>, Vec<I
     for g in &sig.generics.params {
         match g {
             syn::GenericParam::Type(t) => types.push(t.ident.clone()),
-            syn::GenericParam::Const(c) => match &c.ty {
-                syn::Type::Path(p) if p.path.is_ident("usize") => consts.push(c.ident.clone()),
-                ty => return Err(d.error(ty.span(), "a const parameter of a kernel is a `usize`")),
-            },
+            syn::GenericParam::Const(c) => consts.push(const_param(c, true, scope, d)?),
             syn::GenericParam::Lifetime(l) => {
                 return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch"));
             }
@@ -212,24 +212,31 @@ fn early(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
 
 /// Parses what a `#[tile_module]` defines beside its kernels.
 pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) -> Result<Scope> {
+    let items: Vec<&syn::Item> = items.collect();
     let mut scope = Scope::default();
+    // Functions name enums that stand below them.
+    for item in &items {
+        if let syn::Item::Enum(e) = item {
+            scope.enums.push(Rc::new(enumeration(e).map_err(|e| d.syn(e))?));
+        }
+    }
     for item in items {
         match item {
             syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d)?)),
             syn::Item::Type(t) => scope.aliases.push((t.ident.to_string(), type_name(&t.ty, d)?)),
-            syn::Item::Fn(f) => scope.helpers.push(Rc::new(helper(f, d)?)),
+            syn::Item::Fn(f) => scope.helpers.push(Rc::new(helper(f, &scope, d)?)),
             _ => {}
         }
     }
     Ok(scope)
 }
 
-fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
+fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
     let (mut type_params, mut consts) = (vec![], vec![]);
     for g in &f.sig.generics.params {
         match g {
-            syn::GenericParam::Type(t) => type_params.push(t.ident.to_string()),
-            syn::GenericParam::Const(c) => consts.push(c.ident.to_string()),
+            syn::GenericParam::Type(t) => type_params.push(types::helper_type_param(t, d)?),
+            syn::GenericParam::Const(c) => consts.push(const_param(c, false, scope, d)?),
             syn::GenericParam::Lifetime(_) => {}
         }
     }
@@ -238,7 +245,7 @@ fn helper(f: &syn::ItemFn, d: &Diagnostics) -> Result<Helper> {
         let syn::FnArg::Typed(p) = input else {
             return Err(d.error(input.span(), "a helper is a plain function: no `self`"));
         };
-        params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, elem: helper_elem(&p.ty, d) });
+        params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, ty: param_type(&p.ty, d)? });
     }
     let returns = match &f.sig.output {
         syn::ReturnType::Default => None,

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
-use crate::front::ast::{Said, Scope, TypeName};
+use crate::front::ast::{ClosureType, ParamType, Said, Scope, TypeName};
 use syn::spanned::Spanned;
 
 /// What a type says of a value.
@@ -13,8 +13,48 @@ pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     }
 }
 
-/// The element type that a helper's parameter names: `T`, `&[T]`, `Tile<T, ..>`; closures and tuples name none.
-pub fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
+/// What the type of a helper's parameter says of its argument.
+pub fn param_type(ty: &syn::Type, d: &Diagnostics) -> Result<ParamType> {
+    let bounds = match ty {
+        syn::Type::Reference(r) if !matches!(&*r.elem, syn::Type::Slice(_)) => return param_type(&r.elem, d),
+        syn::Type::Paren(t) => return param_type(&t.elem, d),
+        syn::Type::ImplTrait(t) => &t.bounds,
+        syn::Type::TraitObject(t) => &t.bounds,
+        ty => return Ok(ParamType::Value(said(ty, d))),
+    };
+    match bounds.iter().find_map(closure_type) {
+        Some((args, output)) => Ok(ParamType::Closure(ClosureType {
+            args: args.inputs.iter().map(|t| said(t, d)).collect(),
+            returns: output.map(|t| said(t, d)),
+        })),
+        None => Err(d.error(ty.span(), CLOSURE)),
+    }
+}
+
+const CLOSURE: &str = "a closure is a parameter `f: impl Fn(Tile<f32>, usize)` or `f: impl Fn(Tile<f32>) -> Tile<f32>`";
+
+/// The arguments of `Fn(A, B) -> R` and its result.
+fn closure_type(bound: &syn::TypeParamBound) -> Option<(&syn::ParenthesizedGenericArguments, Option<&syn::Type>)> {
+    let syn::TypeParamBound::Trait(t) = bound else { return None };
+    let last = t.path.segments.last()?;
+    let syn::PathArguments::Parenthesized(args) = &last.arguments else { return None };
+    let output = match &args.output {
+        syn::ReturnType::Type(_, ty) if !matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()) => Some(&**ty),
+        _ => None,
+    };
+    ["Fn", "FnMut", "FnOnce"].iter().any(|f| last.ident == f).then_some((args, output))
+}
+
+/// The name of a helper's type parameter, which stands for an element type.
+pub fn helper_type_param(t: &syn::TypeParam, d: &Diagnostics) -> Result<String> {
+    match t.bounds.iter().find_map(closure_type) {
+        Some(_) => Err(d.error(t.span(), format!("a type parameter of a helper is an element type; {CLOSURE}"))),
+        None => Ok(t.ident.to_string()),
+    }
+}
+
+/// The element type that a helper's parameter names: `T`, `&[T]`, `Tile<T, ..>`; tuples name none.
+fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
     match ty {
         syn::Type::Reference(r) => match &*r.elem {
             syn::Type::Slice(s) => type_name(&s.elem, d).ok(),

@@ -1,0 +1,99 @@
+//! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
+
+use crate::diag::{Diagnostics, Result};
+use crate::front::ast::{Arm, BinaryOp, Const, ConstType, Expr, Scope, TypeName};
+use proc_macro2::Span;
+
+/// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
+pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnostics) -> Option<Result<Const>> {
+    let of = scope.enumeration(&of.name)?;
+    Some(match of.position(name) {
+        Some(i) => Ok(Const::Variant(of.clone(), i)),
+        None => Err(d.error(span, of.no_variant(name))),
+    })
+}
+
+impl Const {
+    pub fn ty(&self) -> ConstType {
+        match self {
+            Const::Int(_) => ConstType::Int,
+            Const::Bool(_) => ConstType::Bool,
+            Const::Variant(of, _) => ConstType::Enum(of.clone()),
+        }
+    }
+
+    /// As messages call it.
+    pub fn describe(&self) -> String {
+        match self {
+            Const::Int(n) => format!("the integer {n}"),
+            Const::Bool(b) => format!("`{b}`"),
+            Const::Variant(of, i) => format!("`{}::{}`", of.name, of.variants[*i]),
+        }
+    }
+}
+
+/// `a op b`, where a variant is on one side at least: only `==` and `!=` of one enum.
+pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d: &Diagnostics) -> Result<bool> {
+    let (of, other) = match (a, b) {
+        (Some(a @ Const::Variant(..)), b) => (a, b),
+        (_, Some(b)) => (b, a),
+        (_, None) => unreachable!("a variant is on one side"),
+    };
+    if !matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+        return Err(d.error(
+            span,
+            format!("`{}` of {}: variants are compared by `==` and `!=`, or matched", op.symbol(), of.describe()),
+        ));
+    }
+    match other {
+        Some(other) if other.ty() == of.ty() => Ok((other == of) == (op == BinaryOp::Eq)),
+        Some(other) => Err(d.error(
+            span,
+            format!(
+                "{} and {} are of different types: a variant is compared with one of its enum",
+                of.describe(),
+                other.describe()
+            ),
+        )),
+        None => Err(d.error(span, format!("{} is compared with a constant of its enum alone", of.describe()))),
+    }
+}
+
+/// The arm of a `match` that a constant takes. The arms together take all constants of the type.
+pub fn select<'a>(
+    value: &Const,
+    arms: &'a [Arm],
+    mut constant: impl FnMut(&Expr) -> Result<Const>,
+    span: Span,
+    d: &Diagnostics,
+) -> Result<&'a Expr> {
+    let ty = value.ty();
+    let (mut taken, mut seen, mut is_complete) = (None, vec![], false);
+    for arm in arms {
+        let mut takes = arm.of.is_none();
+        is_complete |= takes;
+        for pattern in arm.of.iter().flatten() {
+            let of = constant(pattern)?;
+            if of.ty() != ty {
+                let why = format!("{} is no value of this `match`, which is on {ty}", of.describe());
+                return Err(d.error(pattern.span, why));
+            }
+            takes |= of == *value;
+            seen.push(of);
+        }
+        if takes && taken.is_none() {
+            taken = Some(&arm.body);
+        }
+    }
+    let all: Vec<Const> = match &ty {
+        ConstType::Int => vec![],
+        ConstType::Bool => [true, false].map(Const::Bool).into(),
+        ConstType::Enum(of) => (0..of.variants.len()).map(|i| Const::Variant(of.clone(), i)).collect(),
+    };
+    let missing: Vec<String> = all.iter().filter(|c| !seen.contains(c)).map(Const::describe).collect();
+    match taken {
+        Some(body) if is_complete || missing.is_empty() && !all.is_empty() => Ok(body),
+        _ if all.is_empty() => Err(d.error(span, "a `match` on an integer ends with an arm `_`")),
+        _ => Err(d.error(span, format!("this `match` has no arm for {}: add one, or `_`", missing.join(", ")))),
+    }
+}

@@ -1,0 +1,135 @@
+//! Constants: variants, `match`, `const` items, the const arguments of helpers.
+
+use crate::diag::Result;
+use crate::dtype::DType;
+use crate::front::ast::{Arm, BinaryOp, Const, ConstParam, ConstType, Expr, Helper, Said};
+use crate::front::constants::{compare, select};
+use crate::front::infer::{Binding, Infer, Val};
+use crate::ir::{Op, Value};
+use proc_macro2::{Ident, Span};
+use std::collections::HashSet;
+
+impl From<Const> for Val {
+    fn from(c: Const) -> Val {
+        match c {
+            Const::Int(n) => Val::Int(n, Some(DType::U64)),
+            Const::Bool(b) => Val::Bool(b),
+            Const::Variant(of, i) => Val::Variant(of, i),
+        }
+    }
+}
+
+impl Val {
+    fn as_const(&self) -> Option<Const> {
+        match self {
+            Val::Int(n, _) => Some(Const::Int(*n)),
+            Val::Bool(b) => Some(Const::Bool(*b)),
+            Val::Variant(of, i) => Some(Const::Variant(of.clone(), *i)),
+            _ => None,
+        }
+    }
+}
+
+impl Infer<'_> {
+    /// `match value { .. }`: the arms that are not taken are not looked at.
+    pub(super) fn match_constant(&mut self, value: &Expr, arms: &[Arm], span: Span) -> Result<Val> {
+        let v = self.expr(value)?;
+        let Some(v) = v.as_const() else {
+            let found = self.describe(&v);
+            return self.error(
+                value.span,
+                format!(
+                    "`match` takes a constant, an enum, a bool or an integer that is known at compile time; found \
+                     {found}: use `if` on scalars, `where_` on tiles"
+                ),
+            );
+        };
+        let d = self.d;
+        let constant = |e: &Expr| Ok(self.expr(e)?.as_const().expect("patterns are constants"));
+        let body = select(&v, arms, constant, span, d)?;
+        self.expr(body)
+    }
+
+    /// `a op b` where one is a variant.
+    pub(super) fn compare_variants(&self, op: BinaryOp, a: &Val, b: &Val, span: Span) -> Result<Option<Val>> {
+        if !matches!(a, Val::Variant(..)) && !matches!(b, Val::Variant(..)) {
+            return Ok(None);
+        }
+        compare(op, a.as_const().as_ref(), b.as_const().as_ref(), span, self.d).map(|is| Some(Val::Bool(is)))
+    }
+
+    /// A value where the name of an enum stands for its type; none: the name is not one of an enum.
+    pub(super) fn as_enum(&self, v: &Val, ty: &str, span: Span) -> Option<Result<()>> {
+        let of = self.kernel.scope.enumeration(ty)?;
+        Some(match v {
+            Val::Variant(found, _) if found == of => Ok(()),
+            other => {
+                self.error(span, format!("expected {}, found {}", ConstType::Enum(of.clone()), self.describe(other)))
+            }
+        })
+    }
+
+    /// `const NAME: ty = value;`
+    pub(super) fn const_item(&mut self, name: &Ident, ty: &Said, value: &Expr) -> Result<()> {
+        let v = self.expr(value)?;
+        self.known(&v, value.span, &format!("the constant `{name}`"))?;
+        let v = self.as_said(v, ty, value.span)?;
+        self.bind(&name.to_string(), Binding::Val(v));
+        Ok(())
+    }
+
+    /// A const argument of a helper.
+    pub(super) fn const_arg(&self, of: &Helper, param: &ConstParam, v: Val, span: Span) -> Result<Val> {
+        self.known(&v, span, &format!("the const argument `{}` of `{}`", param.name, of.name))?;
+        match v.as_const() {
+            Some(c) if c.ty() == param.ty => Ok(v),
+            _ => {
+                let found = self.describe(&v);
+                self.error(
+                    span,
+                    format!("the const parameter `{}` of `{}` is {}; found {found}", param.name, of.name, param.ty),
+                )
+            }
+        }
+    }
+
+    /// Reports a value that is known only when the kernel runs: at the condition of the `if` that makes it so, if any.
+    pub(super) fn known(&self, v: &Val, span: Span, what: &str) -> Result<()> {
+        match v {
+            Val::Run(v) => match self.run_time_choice(*v) {
+                Some(cond) => self.error(
+                    cond,
+                    format!(
+                        "{what} must be known at compile time, and so must this condition: compare literals and const \
+                         parameters"
+                    ),
+                ),
+                None => self.error(
+                    span,
+                    format!(
+                        "{what} must be known at compile time (a literal, a const parameter, or arithmetic on them), \
+                         found {}",
+                        self.describe(&Val::Run(*v))
+                    ),
+                ),
+            },
+            Val::Tuple(list) | Val::Array(list) => list.iter().try_for_each(|v| self.known(v, span, what)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The condition of an `if` that a value depends on.
+    fn run_time_choice(&self, v: Value) -> Option<Span> {
+        let (mut seen, mut left) = (HashSet::new(), vec![v]);
+        while let Some(v) = left.pop() {
+            let info = &self.values[v.0 as usize];
+            match &info.op {
+                // The read of a choice is where its condition is.
+                Op::ReadVar(var) if self.choices.contains(var) => return Some(info.span),
+                op if seen.insert(v) => left.extend(op.operands()),
+                _ => {}
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,27 @@
+use kernel_macros::tile_module;
+
+#[tile_module]
+mod kernels {
+    enum Scheduler {
+        Grid,
+        Persistent,
+    }
+
+    #[tile_kernel(tune(SCHEDULER = [Grid]), grid = [1])]
+    fn a_bare_variant<const SCHEDULER: Scheduler>(y: &mut [f32]) {
+        match SCHEDULER {
+            Grid => store(y, 0, 1.0),
+            _ => {}
+        }
+    }
+
+    #[tile_kernel(tune(SCHEDULER = [Grid]), grid = [1])]
+    fn a_guard<const SCHEDULER: Scheduler>(y: &mut [f32], n: usize) {
+        match SCHEDULER {
+            Scheduler::Grid if n > 1 => store(y, 0, 1.0),
+            _ => {}
+        }
+    }
+}
+
+fn main() {}

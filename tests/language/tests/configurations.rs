@@ -1,0 +1,101 @@
+//! Configurations: constants with defaults, the kernels that a `tune(..)` is for, and conditions on arguments.
+
+use kernel_macros::tile_module;
+use tile_host::{Error, LaunchOptions, Runtime};
+use tile_language_tests::run::seeds;
+
+#[tile_module]
+mod kernels {
+    enum Mode {
+        Alone,
+        Added,
+    }
+
+    #[tile_kernel(
+        kernel(same, TWICE = false, T = [f32, i32], U = T),
+        kernel(twice, TWICE = true, T = f32, U = i32),
+        tune(MODE = [Alone], BLOCK = [64]),
+        tune(TWICE = [true], MODE = [Alone], BLOCK = [128], TIMES = [3, 1]),
+        tune(TWICE = [false], MODE = [Added], BLOCK = [64], warps = [1]),
+        requires = [
+            if MODE == Mode::Added { more.len() >= BLOCK * TIMES } else { more.len() == 0 },
+            x.len() <= 1000 || MODE == Mode::Alone,
+        ],
+        grid = [cdiv(y.len(), BLOCK)],
+        emulate = all,
+    )]
+    pub fn values<
+        T,
+        U,
+        const TWICE: bool,
+        const MODE: Mode,
+        const BLOCK: usize,
+        const TIMES: usize = 1,
+    >(
+        x: &[T],
+        more: &[T],
+        y: &mut [U],
+    ) {
+        let i = program_id(0) * BLOCK + arange(BLOCK);
+        let mut v = load(x, i);
+        if MODE == Mode::Added {
+            v = v + load(more, arange(BLOCK));
+        }
+        let all = if TWICE { v + v } else { v };
+        store(y, i, (all * TIMES.to::<T>()).to::<U>());
+    }
+}
+use kernels::*;
+
+fn ids(configs: &'static [kernel_core::ConfigDesc]) -> Vec<&'static str> {
+    configs.iter().map(|c| c.id).collect()
+}
+
+#[test]
+fn a_tune_is_for_the_kernels_that_are_given_its_constants() {
+    let of = <(f32,) as same::Types>::DESC;
+    assert_eq!(ids(of.configs), ["MODE=Alone,BLOCK=64,warps=4", "MODE=Added,BLOCK=64,warps=1"]);
+    // A constant that has its default value is not in the id.
+    let wanted =
+        ["MODE=Alone,BLOCK=64,warps=4", "MODE=Alone,BLOCK=128,TIMES=3,warps=4", "MODE=Alone,BLOCK=128,warps=4"];
+    assert_eq!(ids(twice::DESCS[0].configs), wanted);
+    assert!(twice::DESCS[0].configs.iter().all(|c| c.consts.iter().any(|(n, _)| *n == "TIMES")));
+}
+
+#[test]
+fn the_first_configuration_whose_conditions_hold_is_launched() {
+    let x: Vec<i32> = (0..150).collect();
+    let more: Vec<i32> = (0..64).map(|i| 1000 * i).collect();
+    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        let (mut alone, mut added) = (vec![0i32; 150], vec![0i32; 150]);
+        rt.launch(same(&x, &[][..], &mut alone)).expect("the one without more");
+        rt.launch(same(&x, &more, &mut added)).expect("the one with more");
+        assert_eq!(alone, x);
+        assert!(added.iter().enumerate().all(|(i, v)| *v == x[i] + more[i % 64]), "{added:?}");
+        let mut y = vec![0i32; 3];
+        let options = LaunchOptions { config: Some("MODE=Alone,BLOCK=128,TIMES=3,warps=4"), ..Default::default() };
+        rt.launch_with(rt.stream(), twice(&[1.0, 2.0, 3.5], &[][..], &mut y), &options).expect("it asks for nothing");
+        assert_eq!(y, [6, 12, 21]);
+    }
+}
+
+#[test]
+fn a_configuration_whose_conditions_do_not_hold_is_refused_with_the_condition() {
+    let long = vec![1i32; 1001];
+    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        let refused = |config: &'static str, x: &[i32], more: &[i32]| {
+            let mut y = vec![7i32; x.len()];
+            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            let e = rt.launch_with(rt.stream(), same(x, more, &mut y), &options).expect_err("refused");
+            assert!(matches!(e, Error::CannotLaunch { .. }) && y.iter().all(|v| *v == 7), "{e}");
+            e.to_string()
+        };
+        let short = refused("MODE=Added,BLOCK=64,warps=1", &[1, 2], &[3]);
+        assert!(short.contains("it requires `more.len() >= BLOCK * TIMES && x.len() <= 1000"), "{short}");
+        let alone = refused("MODE=Alone,BLOCK=64,warps=4", &[1, 2], &[3]);
+        assert!(alone.contains("it requires `more.len() == 0`"), "{alone}");
+        // No configuration takes so many elements with more of them.
+        let mut y = vec![7i32; long.len()];
+        rt.launch(same(&long, &long, &mut y)).expect_err("nothing takes it");
+    }
+}
