@@ -15,8 +15,9 @@ use crate::ir::walk::{dots, loaded};
 use crate::ir::{Func, Op, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
-use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
+use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
+use crate::plan::operands::{self, Source};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant};
@@ -35,6 +36,7 @@ pub enum Stage {
     Dce,
     BlockPointers,
     Cluster,
+    SwapAb,
     PipelineDots,
     /// The IR with the facts about its indices.
     AxisInfo,
@@ -51,7 +53,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Stage; 14] = [
+    pub const ALL: [Stage; 15] = [
         Stage::Ast,
         Stage::Ir,
         Stage::Induction,
@@ -59,6 +61,7 @@ impl Stage {
         Stage::Dce,
         Stage::BlockPointers,
         Stage::Cluster,
+        Stage::SwapAb,
         Stage::PipelineDots,
         Stage::AxisInfo,
         Stage::Layout,
@@ -77,6 +80,7 @@ impl Stage {
             Stage::Dce => "dce",
             Stage::BlockPointers => "block_pointers",
             Stage::Cluster => "cluster",
+            Stage::SwapAb => "swap_ab",
             Stage::PipelineDots => "pipeline_dots",
             Stage::AxisInfo => "axis_info",
             Stage::Layout => "layout",
@@ -136,6 +140,9 @@ fn spreads(f: &Func) -> std::result::Result<(), Missed> {
     f.number();
     cluster::run(&mut f)?;
     f.number();
+    let variant = Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) };
+    swap_ab::run(&mut f, |f| by_warpgroups(f, variant))?;
+    f.number();
     let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
     tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
 }
@@ -152,18 +159,28 @@ fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     observer.stage(stage, &|| print::print(f));
 }
 
-/// The function as a variant has it, before it is planned, and the same without pipelined dots where there are any.
-fn transform(
-    f: &Func,
-    variant: Variant,
-    observer: &mut dyn Observer,
-) -> std::result::Result<(Func, Option<Func>), Missed> {
+/// What warpgroups make of the products of a function.
+pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
+    match variant.mma {
+        MmaPath::MmaSync => HashMap::new(),
+        MmaPath::WgmmaCpAsync => {
+            let axis_info = assume::analyse(f, variant.assume());
+            dots(f, &f.body).map(|d| (d, wgmma_cp_async::product(f, &axis_info, d).map(|_| false))).collect()
+        }
+        MmaPath::WgmmaTma(_) => {
+            dots(f, &f.body).map(|d| (d, operands::of_product(f, d).map(|s| s.b == Source::Computed))).collect()
+        }
+    }
+}
+
+/// The function as a variant has it, before its products are changed.
+fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
     let mut f = f.clone();
     let MmaPath::WgmmaTma(transposed) = variant.mma else {
         if f.ctas > 1 {
             return Err(Missed::new("over a cluster", "only programs that copy by TMA are spread over thread blocks"));
         }
-        return Ok((f, None));
+        return Ok(f);
     };
     let mut missed = vec![];
     let changed = block_pointers::run(&mut f, transposed, &mut missed);
@@ -172,10 +189,33 @@ fn transform(
     after(Stage::BlockPointers, &mut f, observer);
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
-    let before = f.clone();
+    Ok(f)
+}
+
+/// The function with the operands of products swapped, if any are.
+fn with_swapped_operands(f: &Func, variant: Variant, observer: &mut dyn Observer) -> Option<Func> {
+    if variant.mma == MmaPath::MmaSync {
+        return None;
+    }
+    let mut f = f.clone();
+    let changed = swap_ab::run(&mut f, |f| by_warpgroups(f, variant));
+    after(Stage::SwapAb, &mut f, observer);
+    changed.inspect_err(|m| observer.missed(m.clone())).is_ok_and(|c| c == Changed::Yes).then_some(f)
+}
+
+/// The function with pipelined dots, if there are any.
+fn with_pipelined_dots(
+    f: &Func,
+    variant: Variant,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Option<Func>, Missed> {
+    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
+        return Ok(None);
+    }
+    let mut f = f.clone();
     let changed = pipeline_dots::run(&mut f)?;
     after(Stage::PipelineDots, &mut f, observer);
-    Ok((f, (changed == Changed::Yes).then_some(before)))
+    Ok((changed == Changed::Yes).then_some(f))
 }
 
 /// Decides everything that code generation carries out.
@@ -231,31 +271,55 @@ pub fn lower(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
-    let (f, without_pipelined_dots) = transform(f, variant, observer)?;
-    let mut generate = |f: &Func| {
-        let plan = plan(f, variant, observer)?;
-        let lowered = codegen::generate(f, &plan, variant, sites)?;
-        if cfg!(debug_assertions)
-            && let Err(e) = thread_ir::verify::verify(&lowered)
-        {
-            panic!("after code generation: {e}\n{}", lowered.text());
-        }
-        observer.stage(Stage::ThreadIr, &|| thread_ir::dump::dump(&lowered));
-        observer.stage(Stage::Rust, &|| lowered.text());
-        Ok(lowered)
+    let f = transform(f, variant, observer)?;
+    let Some(swapped) = with_swapped_operands(&f, variant, observer) else {
+        return planned(&f, variant, sites, observer);
     };
-    match (generate(&f), without_pipelined_dots) {
-        (Ok(mut lowered), Some(_)) => {
-            lowered.passes.push("pipelined dots");
+    match planned(&swapped, variant, sites, observer) {
+        Ok(mut lowered) => {
+            lowered.passes.push("swapped operands");
             Ok(lowered)
         }
-        (Err(_), Some(before)) => {
-            let lowered = generate(&before)?;
-            observer.stage(Stage::PipelineDots, &|| print::print(&before));
-            Ok(lowered)
+        Err(missed) => {
+            observer.stage(Stage::SwapAb, &|| print::print(&f));
+            planned(&f, variant, sites, observer).map_err(|_| missed)
         }
-        (lowered, _) => lowered,
     }
+}
+
+/// Plans a function and generates its code, with pipelined dots where they can be planned.
+fn planned(
+    f: &Func,
+    variant: Variant,
+    sites: bool,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Lowered, Missed> {
+    if let Some(pipelined) = with_pipelined_dots(f, variant, observer)? {
+        if let Ok(mut lowered) = generate(&pipelined, variant, sites, observer) {
+            lowered.passes.push("pipelined dots");
+            return Ok(lowered);
+        }
+        observer.stage(Stage::PipelineDots, &|| print::print(f));
+    }
+    generate(f, variant, sites, observer)
+}
+
+fn generate(
+    f: &Func,
+    variant: Variant,
+    sites: bool,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Lowered, Missed> {
+    let plan = plan(f, variant, observer)?;
+    let lowered = codegen::generate(f, &plan, variant, sites)?;
+    if cfg!(debug_assertions)
+        && let Err(e) = thread_ir::verify::verify(&lowered)
+    {
+        panic!("after code generation: {e}\n{}", lowered.text());
+    }
+    observer.stage(Stage::ThreadIr, &|| thread_ir::dump::dump(&lowered));
+    observer.stage(Stage::Rust, &|| lowered.text());
+    Ok(lowered)
 }
 
 /// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes them, and

@@ -99,7 +99,8 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     Ok(tiling)
 }
 
-fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
+/// The operands of one product, if `wgmma` can make it.
+pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
     let (dtype, tiling) = (f.ty(a).dtype, tiling(f, dot)?);
     // See `Operand::through_registers`.

@@ -19,7 +19,8 @@ pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, M
     operands::of_all(f, |d| product(f, a, d))
 }
 
-fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
+/// One of them.
+pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };

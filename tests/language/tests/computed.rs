@@ -38,16 +38,16 @@ fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, cons
 }
 
 /// `a w`, of weights of 8 bits and a scale for each of their columns; and the sums of squares of the rows of `a`, whose tiles the products
-/// take as they lie.
+/// take as they lie. With EACH of 1 the loop takes the sums of the product as well, which keeps its operands from being swapped.
 #[tile_kernel(
-    tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], warps = [4], arch = [90]),
-    tune(BM = [64], BN = [128], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
-    tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
-    tune(BM = [32], BN = [32], BK = [32], TB = [0, 1], warps = [4], arch = [80]),
+    tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], EACH = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [128], BK = [32], TB = [0, 1], EACH = [0, 1], warps = [8], arch = [90]),
+    tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], EACH = [0], warps = [8], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], TB = [0, 1], EACH = [0], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = all,
 )]
-fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
+fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize, const EACH: usize>(
     a: View<f16, 2>,
     w: View<i8, 2>,
     scale: &[f32],
@@ -62,6 +62,9 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
         let r = if TB == 1 { trans(w.tile([j, at], [BN, BK])) } else { w.tile([at, j], [BK, BN]) };
         acc = dot(l, (r.to::<f32>() * load(scale, j + arange(BN)).expand(0)).to::<f16>(), acc);
         sums += sum(l.to::<f32>() * l.to::<f32>(), 1);
+        if EACH == 1 {
+            sums += max(acc, 1);
+        }
     }
     let rows = i + arange(BM);
     store(squares, program_id(1) * c.dim(0) + rows, sums).mask(rows < c.dim(0));

@@ -13,6 +13,7 @@ mod cluster;
 mod deep;
 mod epilogue;
 mod exceptions;
+mod swapped;
 mod tf32;
 
 #[tile_kernel(
