@@ -178,29 +178,30 @@ pub mod tile_scheduler {
 
     /// The output tiles of this program under `StreamK`.
     ///
-    /// `main_loop(i, j, from, to)` gives the sums `[R, C]` of tile `(i, j)` over the depth from `from` to `to`.
-    /// `rows(i, j)` is the number of rows of these sums that the result has. `epilogue(sums, i, j, row, count)` stores
-    /// `[count, C]` sums that begin at a row of the tile: all R rows, or REDUCE_ROWS of a tile that programs share.
+    /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.
+    /// `epilogue(sums, r, s)` stores sums at row `r` and column `s` of the result `[m, n]`: a whole tile, or REDUCE rows of a
+    /// tile that programs share. With BY_COLUMNS these are columns: partial sums then lie column by column,
+    /// as suits sums that are computed with swapped operands.
     ///
     /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the tiles
-    /// and the steps are fewer than 2^32. `workspace` has room for R x C sums of each program. `semaphores` has WORDS
+    /// and the steps are fewer than 2^32. `workspace` has room for BM x BN sums of each program. `semaphores` has WORDS
     /// zeros for each program and holds zeros again after the launch.
     fn stream_k<
         S,
+        const BM: usize,
+        const BN: usize,
         const BK: usize,
-        const R: usize,
-        const C: usize,
-        const REDUCE_ROWS: usize,
+        const BY_COLUMNS: bool,
+        const REDUCE: usize,
         const MIN_K_STEPS: usize,
     >(
-        tiles: (usize, usize),
-        depth: usize,
+        (m, n, depth): (usize, usize, usize),
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
-        rows: impl Fn(usize, usize) -> usize,
-        epilogue: impl Fn(Tile<S>, usize, usize, usize, usize),
+        epilogue: impl Fn(Tile<S>, usize, usize),
     ) {
+        let tiles = (cdiv(m, BM), cdiv(n, BN));
         // Arithmetic of 32 bits takes half the registers of 64.
         let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(depth, BK), 1) as u32);
         let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
@@ -220,20 +221,34 @@ pub mod tile_scheduler {
             let begin = if whole { 0u32 } else { part * deep };
             let end = if whole { steps } else { min(part * deep + deep, steps) };
             let (i, j) = swizzle2d(tile as usize, tiles, 8);
+            let (r, s) = (i * BM, j * BN);
             let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, depth));
             if end - begin == steps {
-                epilogue(sums, i, j, 0usize, R);
+                epilogue(sums, r, s);
             } else {
-                let slot = (me % rest * parts) as usize * (R * C);
-                store(workspace, matrix::<R, C>(slot + part as usize * (R * C)), sums).unchecked();
+                let slot = (me % rest * parts) as usize * (BM * BN);
+                let own = slot + part as usize * (BM * BN);
+                if BY_COLUMNS {
+                    store(workspace, trans(matrix::<BN, BM>(own)), sums).unchecked();
+                } else {
+                    store(workspace, matrix::<BM, BN>(own), sums).unchecked();
+                }
                 end_part(semaphores, word, part, parts, |p| {
-                    for h in range(p as usize * REDUCE_ROWS, rows(i, j), parts as usize * REDUCE_ROWS) {
-                        let mut sum = load(workspace, matrix::<REDUCE_ROWS, C>(slot + h * C)).unchecked();
+                    let count = if BY_COLUMNS { min(BN, n - s) } else { min(BM, m - r) };
+                    for h in range(p as usize * REDUCE, count, parts as usize * REDUCE) {
+                        let first = slot + h * if BY_COLUMNS { BM } else { BN };
+                        let mut sum = load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(first))
+                            .unchecked();
                         for q in range(1, parts, 1).unroll(4) {
-                            sum += load(workspace, matrix::<REDUCE_ROWS, C>(slot + q as usize * (R * C) + h * C))
+                            let at = first + q as usize * (BM * BN);
+                            sum += load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(at))
                                 .unchecked();
                         }
-                        epilogue(sum, i, j, h, REDUCE_ROWS);
+                        if BY_COLUMNS {
+                            epilogue(trans(sum), r, s + h);
+                        } else {
+                            epilogue(sum, r + h, s);
+                        }
                     }
                 });
             }

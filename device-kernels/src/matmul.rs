@@ -27,8 +27,7 @@ pub mod products {
     /// The longest depth over which sums of products of bytes are exact in f32: they stay within 2^24.
     const EXACT: usize = 1024;
 
-    /// The sums `[BM, BN]` of output tile `(i, j)` over the depth from `from` to `to`, or with SWAP their transpose:
-    /// `Cᵀ = op(B)ᵀ op(A)ᵀ`.
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`.
     fn main_loop<
         T,
         U,
@@ -36,7 +35,6 @@ pub mod products {
         const MATH: Math,
         const TA: bool,
         const TB: bool,
-        const SWAP: bool,
         const BM: usize,
         const BN: usize,
         const BK: usize,
@@ -48,27 +46,26 @@ pub mod products {
         (r, s): (usize, usize),
         (from, to): (usize, usize),
     ) -> Tile<S> {
-        let mut acc = zeros::<S>([if SWAP { BN } else { BM }, if SWAP { BM } else { BN }]);
+        let mut acc = zeros::<S>([BM, BN]);
         if MATH == Math::HalfByInt8 {
             for first in range(from, to, EXACT) {
-                let mut part = zeros::<f32>([BN, BM]);
+                let mut part = zeros::<f32>([BM, BN]);
                 for k in range(first, min(first + EXACT, to), BK) {
-                    let x = operand::<U, { !TB }, BN, BK, EVICT_FIRST_B>(b, s, k).to::<T>();
-                    part = dot(x, operand::<T, { !TA }, BK, BM, EVICT_FIRST_A>(a, k, r), part);
+                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s).to::<T>();
+                    part = dot(operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k), y, part);
                 }
                 acc += part.to::<S>();
             }
+        } else if MATH == Math::HalfByFloat8 {
+            for k in range(from, to, BK) {
+                let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s).to::<T>();
+                acc = dot(operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k), y, acc);
+            }
         } else {
             for k in range(from, to, BK) {
-                if SWAP {
-                    let x = operand::<U, { !TB }, BN, BK, EVICT_FIRST_B>(b, s, k).to::<T>();
-                    let y = operand::<T, { !TA }, BK, BM, EVICT_FIRST_A>(a, k, r);
-                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
-                } else {
-                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
-                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
-                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
-                }
+                let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
+                let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
+                acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
             }
         }
         acc
@@ -119,13 +116,13 @@ pub mod products {
         tune(MATH = [Half], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [64], MIN_K_STEPS = [4, 8], warps = [8], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [256], BK = [64], MIN_K_STEPS = [6], warps = [8], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [128], BK = [64], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [128], REDUCE_ROWS = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4], warps = [8], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [matmul_nn, matmul_nt]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [128], REDUCE = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4], warps = [8], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(MATH = [Half], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], EVICT_FIRST_B = [true], REDUCE = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [matmul_nn, matmul_nt]),
         tune(MATH = [Half], SCHEDULER = [StreamK], BM = [128], BN = [192], BK = [64], MIN_K_STEPS = [8], warps = [8], arch = [90]),
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
@@ -134,21 +131,23 @@ pub mod products {
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [192], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [128], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
-        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [256], BN = [128], BK = [32], SWAP = [true], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
-        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [32], SWAP = [true], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
-        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], SWAP = [true], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
-        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], SWAP = [true], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn]),
-        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [192], BN = [128], BK = [32], SWAP = [true], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [256], BN = [128], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [192], BN = [128], BK = [32], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], EVICT_FIRST_B = [true], BY_COLUMNS = [true], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], EVICT_FIRST_B = [true], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32]),
         tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [32], MIN_K_STEPS = [12], warps = [8], arch = [90], kernels = [matmul_tf32_tt]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], REDUCE_ROWS = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn, matmul_tf32]),
-        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE_ROWS = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_nn]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], EVICT_FIRST_B = [true], REDUCE = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [64], REDUCE = [16], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [matmul_tf32_tt]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [32], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [16], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [32], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [8], warps = [8], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], EVICT_FIRST_B = [true], REDUCE = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_nn, matmul_tf32]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [32], REDUCE = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], arch = [80], kernels = [matmul_tf32_tt]),
         tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [128], warps = [8], arch = [90]),
         tune(MATH = [Int8], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [64], warps = [8], arch = [80]),
         tune(MATH = [Float8], SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [64], warps = [8], arch = [80]),
@@ -157,15 +156,15 @@ pub mod products {
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [256], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [128], MIN_K_STEPS = [4, 8], warps = [8], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [128], BK = [128], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [256], REDUCE_ROWS = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [256], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
-        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
-        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [256], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [256], REDUCE = [16], MIN_K_STEPS = [2], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [32], BN = [64], BK = [256], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [16], MIN_K_STEPS = [2], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 128], warps = [4], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [256], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [2, 64], warps = [4], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [192], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
-        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
-        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [128], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
-        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [64, 128], BN = [128], BK = [64], SWAP = [true], EVICT_FIRST_B = [true], REDUCE_ROWS = [16], MIN_K_STEPS = [8, 128], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
+        tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [64, 128], BN = [128], BK = [64], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [16], MIN_K_STEPS = [8, 128], warps = [8], arch = [90]),
         requires = [
             if SCHEDULER == Scheduler::StreamK {
                 workspace.len() >= num_sms() * PER_SM * BM * BN
@@ -200,8 +199,8 @@ pub mod products {
         const PER_SM: usize = 1,
         const EVICT_FIRST_A: bool = false,
         const EVICT_FIRST_B: bool = false,
-        const SWAP: bool = false,
-        const REDUCE_ROWS: usize = 8,
+        const BY_COLUMNS: bool = false,
+        const REDUCE: usize = 8,
         const MIN_K_STEPS: usize = 1,
     >(
         a: View<T, 2>,
@@ -212,35 +211,33 @@ pub mod products {
         negative_slope: f32,
     ) {
         let depth = if TA { a.dim(0) } else { a.dim(1) };
-        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
         let sums_of = |i: usize, j: usize, from: usize, to: usize| {
-            main_loop::<T, U, S, MATH, TA, TB, SWAP, BM, BN, BK, EVICT_FIRST_A, EVICT_FIRST_B>(
+            main_loop::<T, U, S, MATH, TA, TB, BM, BN, BK, EVICT_FIRST_A, EVICT_FIRST_B>(
                 a,
                 b,
                 (i * BM, j * BN),
                 (from, to),
             )
         };
-        // `row` counts rows of the sums, which are columns of C with SWAP.
-        let epilogue = |sums: Tile<S>, i: usize, j: usize, row: usize, _count: usize| {
-            let done = if MATH == Math::Int8 || MATH == Math::HalfByInt8 {
-                activated_integers(sums, negative_slope)
+        let epilogue = |sums: Tile<S>, r: usize, s: usize| {
+            if MATH == Math::Int8 || MATH == Math::HalfByInt8 {
+                c.store([r, s], activated_integers(sums, negative_slope).to::<P>());
             } else {
-                activated(sums, negative_slope)
-            };
-            if SWAP {
-                c.store([i * BM, j * BN + row], trans(done).to::<P>());
-            } else {
-                c.store([i * BM + row, j * BN], done.to::<P>());
+                c.store([r, s], activated(sums, negative_slope).to::<P>());
             }
         };
         if SCHEDULER == Scheduler::StreamK {
-            let rows = |i: usize, j: usize| if SWAP { min(BN, c.dim(1) - j * BN) } else { min(BM, c.dim(0) - i * BM) };
-            stream_k::<S, BK, { if SWAP { BN } else { BM } }, { if SWAP { BM } else { BN } }, REDUCE_ROWS, MIN_K_STEPS>(
-                tiles, depth, workspace, semaphores, sums_of, rows, epilogue,
+            stream_k::<S, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
+                (c.dim(0), c.dim(1), depth),
+                workspace,
+                semaphores,
+                sums_of,
+                epilogue,
             );
         } else {
-            for_each_tile::<SCHEDULER, GROUP>(tiles, |i, j| epilogue(sums_of(i, j, 0usize, depth), i, j, 0usize, 0usize));
+            for_each_tile::<SCHEDULER, GROUP>((cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)), |i, j| {
+                epilogue(sums_of(i, j, 0usize, depth), i * BM, j * BN);
+            });
         }
     }
 }

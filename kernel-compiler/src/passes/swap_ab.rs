@@ -319,6 +319,14 @@ impl<'a> Swap<'a> {
                     *block_pointer = None;
                     *value = self.transposed[value];
                 }
+                // The index is a transposition, too: both cancel.
+                StmtKind::Store { place, value, mask, block_pointer: None, .. }
+                    if self.sums.values.contains(value) && is_transposition(self.f.op(place.index())).is_some() =>
+                {
+                    *place.index_mut() = is_transposition(self.f.op(place.index())).expect("it is one");
+                    *mask = mask.map(|m| self.permuted(m, &mut out));
+                    *value = self.transposed[value];
+                }
                 _ => {}
             }
             for b in s.blocks_mut() {

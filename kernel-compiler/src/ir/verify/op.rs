@@ -243,10 +243,11 @@ impl Verifier<'_> {
         check(precision == Precision::Ieee || of_a.dtype == DType::F32, || {
             format!("operands of {} are rounded to tf32", of_a.dtype)
         })?;
-        let third = n % 3 == 0 && (n / 3).is_power_of_two();
-        let powers = ba.iter().chain([&m, &k]).all(|e| e.is_power_of_two());
-        check(powers && (n.is_power_of_two() || third), || {
-            format!("{of_a} times {of_b}: extents are powers of two, and columns may be three times one")
+        let three_times = |e: usize| e.is_power_of_two() || e % 3 == 0 && (e / 3).is_power_of_two();
+        let powers = ba.iter().chain([&k]).all(|e| e.is_power_of_two());
+        let one = (m.is_power_of_two() || n.is_power_of_two()) && three_times(m) && three_times(n);
+        check(powers && one, || {
+            format!("{of_a} times {of_b}: extents are powers of two, and rows or columns may be three times one")
         })
     }
 }
