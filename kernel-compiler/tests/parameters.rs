@@ -280,3 +280,11 @@ fn an_enum_is_a_value_of_helpers() {
     let (twice, plain) = ("const N: usize = 8; const TWICE: usize = 2 * N;", "store(y, arange(16), a);");
     assert_eq!(program(twice, "let N = 1; store(y, arange(TWICE), a);"), program("", plain));
 }
+
+#[test]
+fn extents_of_tiles_are_constants() {
+    let items = "fn ones<S>(x: Tile<S>) -> Tile<f32> { full([x.dim(1), 2 * x.dim(0)], 1.0) }";
+    let found = program(items, "let t = load(h, arange(8)).reshape([2, 4]); store(y, 0, ones(t).sum());");
+    let plain = program("", "let t = load(h, arange(8)).reshape([2, 4]); store(y, 0, full([4, 4], 1.0).sum());");
+    assert_eq!(found, plain);
+}

@@ -114,7 +114,7 @@ mod kernels {
                 c.store([i, j], activated(biased, |x| maximum(x, 0.0)).to::<f16>());
             }),
             Epilogue::Scaled => product::<SCHEDULER, SWAP, BM, BN, BK>(a, b, owners, |sums, i, j| {
-                let before = c.tile([i, j], [BM, BN]).to::<f32>();
+                let before = c.tile([i, j], [sums.dim(0), sums.dim(1)]).to::<f32>();
                 c.store([i, j], (alpha * sums + beta * before).to::<f16>());
             }),
             Epilogue::Transposed => product::<SCHEDULER, SWAP, BM, BN, BK>(a, b, owners, |sums, i, j| {
