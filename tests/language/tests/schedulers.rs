@@ -55,7 +55,7 @@ pub mod gemm {
         }
     }
 
-    /// Calls `epilogue` with each tile of `a b`, `m` by `n`, its row and its column; `owners` takes the program of each tile.
+    /// Calls `epilogue` with each tile of `a b`, its row and its column. `owners` takes the program of each tile.
     fn product<const SCHEDULER: Scheduler, const SWAP: bool, const BM: usize, const BN: usize, const BK: usize>(
         a: View<f16, 2>,
         b: View<f16, 2>,
@@ -84,8 +84,14 @@ mod kernels {
         kernel(gemm_scaled, EPILOGUE = Epilogue::Scaled),
         /// `c = (a b)ᵀ`
         kernel(gemm_transposed, EPILOGUE = Transposed),
-        tune(SCHEDULER = [Grid, Persistent], SWAP = [false, true], BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
-        tune(SCHEDULER = [Persistent, Scheduler::Grid], SWAP = [false], BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
+        tune(
+            SCHEDULER = [Grid, Persistent], SWAP = [false, true],
+            BM = [32], BN = [16], BK = [32], warps = [2], arch = [80],
+        ),
+        tune(
+            SCHEDULER = [Persistent, Scheduler::Grid], SWAP = [false],
+            BM = [64], BN = [64], BK = [64], warps = [4], arch = [90],
+        ),
         grid = [
             match SCHEDULER { Scheduler::Grid => cdiv(a.dim(0), BM), Scheduler::Persistent => 2 },
             if SCHEDULER == Scheduler::Grid { cdiv(b.dim(1), BN) } else { 1 },
