@@ -1,7 +1,7 @@
 //! One product of a library: its tile scheduler is a constant, its epilogue a closure.
 
 use kernel_core::f16;
-use kernel_macros::{tile_kernel, tile_library, tile_module};
+use kernel_macros::{tile_library, tile_module};
 use tile_host::{Error, LaunchOptions, Runtime};
 use tile_language_tests::everywhere::everywhere;
 use tile_language_tests::matrix::Matrix;
