@@ -122,7 +122,9 @@ fn a_match_takes_the_arm_of_its_constant() {
     let all = kernels(
         &library,
         "#[tile_kernel(
-             kernel(grid, KIND = Grid), kernel(persistent, KIND = Scheduler::Persistent), kernel(stream_k, KIND = StreamK),
+             kernel(grid, KIND = Grid),
+             kernel(persistent, KIND = Scheduler::Persistent),
+             kernel(stream_k, KIND = StreamK),
              grid = [1],
          )]
          fn given<const KIND: Scheduler>(y: &mut [f32]) { put::<KIND>(y); }
@@ -175,18 +177,20 @@ fn an_if_chooses_a_constant() {
         fn rows<const SWAP: bool, const BM: usize, const BN: usize>(y: &mut [f32]) {
             const ROWS: usize = if SWAP { BN } else { BM };
             let columns = if !SWAP { BN } else { BM };
-            store(y, arange(ROWS), zeros::<f32>([if SWAP { 2 * BN } else { BM }, 2]).reshape([2, if SWAP { 2 * BN } else { BM }]).sum(0).sum() + full([if columns == 16 { ROWS } else { 1 }], 1.0));
+            let none = zeros::<f32>([if SWAP { 2 * BN } else { BM }, 2]);
+            let none = none.reshape([2, if SWAP { 2 * BN } else { BM }]).sum(0).sum();
+            store(y, arange(ROWS), none + full([if columns == 16 { ROWS } else { 1 }], 1.0));
         }
         fn both<const SWAP: bool>(y: &mut [f32]) {
-            rows::<SWAP, { if SWAP { 32 } else { WIDE } }, { (1 + SWAP as usize) * match SWAP { true => 8, false => 16 } }>(y);
+            rows::<
+                SWAP,
+                { if SWAP { 32 } else { WIDE } },
+                { (1 + SWAP as usize) * match SWAP { true => 8, false => 16 } },
+            >(y);
         }";
     let plain = |rows: usize, wide: usize, extent: usize| {
-        program(
-            "",
-            &format!(
-                "store(y, arange({rows}), zeros::<f32>([{wide}, 2]).reshape([2, {wide}]).sum(0).sum() + full([{extent}], 1.0));"
-            ),
-        )
+        let none = format!("zeros::<f32>([{wide}, 2]).reshape([2, {wide}]).sum(0).sum()");
+        program("", &format!("let none = {none}; store(y, arange({rows}), none + full([{extent}], 1.0));"))
     };
     assert_eq!(program(items, "both::<true>(y);"), plain(16, 32, 1));
     assert_eq!(program(items, "both::<false>(y);"), plain(64, 64, 64));
@@ -203,11 +207,17 @@ fn closures_are_inlined() {
             let (n, t) = f((x, 7));
             t * n.to::<f32>()
         }
-        fn both(x: Tile<f32>, f: impl Fn(Tile<f32>) -> Tile<f32>, g: impl Fn(Tile<f32>, f32) -> Tile<f32>) -> Tile<f32> {
+        fn both(
+            x: Tile<f32>,
+            f: impl Fn(Tile<f32>) -> Tile<f32>,
+            g: impl Fn(Tile<f32>, f32) -> Tile<f32>,
+        ) -> Tile<f32> {
             g(f(x), 2.0) - f(g(x, 3.0))
         }
         fn count(n: usize, mut visit: impl FnMut(usize)) { for i in 0..n { visit(i); } }
-        fn converted<T: Num>(x: Tile<f32>, f: impl Fn(Tile<f32>) -> Tile<T>) -> Tile<f32> { f(x).to::<f32>() + T::MAX as f32 }
+        fn converted<T: Num>(x: Tile<f32>, f: impl Fn(Tile<f32>) -> Tile<T>) -> Tile<f32> {
+            f(x).to::<f32>() + T::MAX as f32
+        }
         fn relu(x: Tile<f32>) -> Tile<f32> { maximum(x, 0.0) }
     ";
     let cases = [
@@ -279,4 +289,12 @@ fn an_enum_is_a_value_of_helpers() {
     // A constant of the module sees no locals.
     let (twice, plain) = ("const N: usize = 8; const TWICE: usize = 2 * N;", "store(y, arange(16), a);");
     assert_eq!(program(twice, "let N = 1; store(y, arange(TWICE), a);"), program("", plain));
+}
+
+#[test]
+fn extents_of_tiles_are_constants() {
+    let items = "fn ones<S>(x: Tile<S>) -> Tile<f32> { full([x.dim(1), 2 * x.dim(0)], 1.0) }";
+    let found = program(items, "let t = load(h, arange(8)).reshape([2, 4]); store(y, 0, ones(t).sum());");
+    let plain = program("", "let t = load(h, arange(8)).reshape([2, 4]); store(y, 0, full([4, 4], 1.0).sum());");
+    assert_eq!(found, plain);
 }

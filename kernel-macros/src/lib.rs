@@ -8,13 +8,15 @@ pub fn tile_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel_compiler::expand_kernel(attr.into(), item.into()).into()
 }
 
-/// Lets the kernels of a module use the functions, constants, enums and type aliases in it, and those of libraries: `#[tile_module(use crate::tiles::library)]`.
+/// Lets the kernels of a module use the functions, constants, enums and type aliases in it, and those of libraries:
+/// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel_compiler::expand_module(attr.into(), item.into()).into()
 }
 
-/// Makes the functions, constants, enums and type aliases of a module ones that kernels of the package may use: `#[tile_module(use crate::tiles::library)]`.
+/// Makes the functions, constants, enums and type aliases of a module ones that kernels of the package may use:
+/// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel_compiler::library::expand(attr.into(), item.into()).into()

@@ -58,7 +58,8 @@ struct Grid<'a> {
     d: &'a Diagnostics,
 }
 
-const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
+const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, \
+     cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
 impl Grid<'_> {
     fn expr(&self, e: &Expr) -> Result<String> {
@@ -86,10 +87,7 @@ impl Grid<'_> {
             }
             ExprKind::Block(b) => self.block(b)?,
             ExprKind::Match { value, arms } => match self.constant(value)? {
-                Some(of) => {
-                    let pattern = |e: &Expr| Ok(self.constant(e)?.expect("patterns are constants"));
-                    self.expr(select(&of, arms, pattern, e.span, d)?)?
-                }
+                Some(of) => self.expr(select(&of, arms, |e| self.constant(e), e.span, d)?)?,
                 None => return Err(d.error(value.span, ALLOWED)),
             },
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {

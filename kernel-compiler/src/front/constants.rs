@@ -63,7 +63,7 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
 pub fn select<'a>(
     value: &Const,
     arms: &'a [Arm],
-    mut constant: impl FnMut(&Expr) -> Result<Const>,
+    mut constant: impl FnMut(&Expr) -> Result<Option<Const>>,
     span: Span,
     d: &Diagnostics,
 ) -> Result<&'a Expr> {
@@ -74,12 +74,12 @@ pub fn select<'a>(
         is_complete |= takes;
         for pattern in arm.of.iter().flatten() {
             let of = constant(pattern)?;
-            if of.ty() != ty {
-                let why = format!("{} is no value of this `match`, which is on {ty}", of.describe());
-                return Err(d.error(pattern.span, why));
-            }
-            takes |= of == *value;
-            seen.push(of);
+            let Some(of) = of.as_ref().filter(|of| of.ty() == ty) else {
+                let what = of.map_or("this".into(), |of| of.describe());
+                return Err(d.error(pattern.span, format!("{what} is no value of this `match`, which is on {ty}")));
+            };
+            takes |= of == value;
+            seen.push(of.clone());
         }
         if takes && taken.is_none() {
             taken = Some(&arm.body);

@@ -1,5 +1,5 @@
-//! `#[tile_library]`: functions, constants, enums and type aliases for kernels of other modules of the package, which name it:
-//! `#[tile_module(use crate::tiles::library)]`.
+//! `#[tile_library]`: functions, constants, enums and type aliases for kernels of other modules of the package, which
+//! name it: `#[tile_module(use crate::tiles::library)]`.
 //!
 //! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items, and the tokens of
 //! the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps its place in the user's source. The build script, which reads all

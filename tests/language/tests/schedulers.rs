@@ -1,7 +1,7 @@
 //! One product of a library: its tile scheduler is a constant, its epilogue a closure.
 
 use kernel_core::f16;
-use kernel_macros::{tile_kernel, tile_library, tile_module};
+use kernel_macros::{tile_library, tile_module};
 use tile_host::{Error, LaunchOptions, Runtime};
 use tile_language_tests::everywhere::everywhere;
 use tile_language_tests::matrix::Matrix;
@@ -55,7 +55,7 @@ pub mod gemm {
         }
     }
 
-    /// Calls `epilogue` with each tile of `a b`, `m` by `n`, its row and its column; `owners` takes the program of each tile.
+    /// Calls `epilogue` with each tile of `a b`, its row and its column. `owners` takes the program of each tile.
     fn product<const SCHEDULER: Scheduler, const SWAP: bool, const BM: usize, const BN: usize, const BK: usize>(
         a: View<f16, 2>,
         b: View<f16, 2>,
@@ -84,8 +84,14 @@ mod kernels {
         kernel(gemm_scaled, EPILOGUE = Epilogue::Scaled),
         /// `c = (a b)ᵀ`
         kernel(gemm_transposed, EPILOGUE = Transposed),
-        tune(SCHEDULER = [Grid, Persistent], SWAP = [false, true], BM = [32], BN = [16], BK = [32], warps = [2], arch = [80]),
-        tune(SCHEDULER = [Persistent, Scheduler::Grid], SWAP = [false], BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
+        tune(
+            SCHEDULER = [Grid, Persistent], SWAP = [false, true],
+            BM = [32], BN = [16], BK = [32], warps = [2], arch = [80],
+        ),
+        tune(
+            SCHEDULER = [Persistent, Scheduler::Grid], SWAP = [false],
+            BM = [64], BN = [64], BK = [64], warps = [4], arch = [90],
+        ),
         grid = [
             match SCHEDULER { Scheduler::Grid => cdiv(a.dim(0), BM), Scheduler::Persistent => 2 },
             if SCHEDULER == Scheduler::Grid { cdiv(b.dim(1), BN) } else { 1 },
@@ -114,7 +120,7 @@ mod kernels {
                 c.store([i, j], activated(biased, |x| maximum(x, 0.0)).to::<f16>());
             }),
             Epilogue::Scaled => product::<SCHEDULER, SWAP, BM, BN, BK>(a, b, owners, |sums, i, j| {
-                let before = c.tile([i, j], [BM, BN]).to::<f32>();
+                let before = c.tile([i, j], [sums.dim(0), sums.dim(1)]).to::<f32>();
                 c.store([i, j], (alpha * sums + beta * before).to::<f16>());
             }),
             Epilogue::Transposed => product::<SCHEDULER, SWAP, BM, BN, BK>(a, b, owners, |sums, i, j| {

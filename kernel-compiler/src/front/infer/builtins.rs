@@ -85,7 +85,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("atomic_store", "atomic_store(y, i, v)"),
     ("add", "p.add(i)"),
     ("len", "x.len()"),
-    ("dim", "view.dim(axis)"),
+    ("dim", "view.dim(axis) or tile.dim(axis)"),
     ("stride", "view.stride(axis)"),
     ("range", "range(a, b, step)"),
     ("static_range", "static_range(a..b)"),

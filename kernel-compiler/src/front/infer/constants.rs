@@ -45,8 +45,7 @@ impl Infer<'_> {
             );
         };
         let d = self.d;
-        let constant = |e: &Expr| Ok(self.expr(e)?.as_const().expect("patterns are constants"));
-        let body = select(&v, arms, constant, span, d)?;
+        let body = select(&v, arms, |e| Ok(self.expr(e)?.as_const()), span, d)?;
         self.expr(body)
     }
 

@@ -143,7 +143,15 @@ impl Infer<'_> {
         if let Some(v) = constants::variant(t, n, span, &self.kernel.scope, self.d) {
             return v.map(Val::from);
         }
-        let d = self.dtype(t)?;
+        let Some(d) = self.known_type(t) else {
+            let why = format!(
+                "unknown type `{}`: an enum that the #[tile_module] declares or uses, or an element type ({}, a type \
+                 parameter)",
+                t.name,
+                DType::NAMES
+            );
+            return self.error(t.span, why);
+        };
         let float = |v: f64| Ok(Val::Float(v, Some(d)));
         if d.is_float() {
             use std::f64::consts as c;

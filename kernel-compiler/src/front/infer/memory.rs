@@ -224,15 +224,20 @@ impl Infer<'_> {
                 let axis = self.axis(&axis, rank, c.args[1].span)?;
                 self.params[*p].slot + 1 + axis + if name == "stride" { rank } else { 0 }
             }
-            (Val::Run(v), "len" | "dim", _) => {
-                let ty = self.ty(*v).clone();
-                return self.error(c.span, format!("a tile's extents are known: {ty}"));
+            (Val::Run(v), "dim", 2) if !self.ty(*v).is_scalar() => {
+                let shape = self.ty(*v).shape.clone();
+                let axis = self.expr(&c.args[1])?;
+                let axis = self.axis(&axis, shape.len(), c.args[1].span)?;
+                return Ok(Val::Int(shape[axis] as i128, Some(DType::U64)));
             }
             _ => {
                 let found = self.describe(&base);
                 return self.error(
                     c.span,
-                    format!("`x.len()` is for slices, `v.dim(axis)` and `v.stride(axis)` for views; found {found}"),
+                    format!(
+                        "`x.len()` is for slices, `v.dim(axis)` for views and tiles, `v.stride(axis)` for views; found \
+                         {found}"
+                    ),
                 );
             }
         };
