@@ -106,11 +106,6 @@ unsafe impl Send for Owner {}
 // SAFETY: nothing is done with a shared owner: only its drop uses the pointer.
 unsafe impl Sync for Owner {}
 
-// SAFETY: DLPack lets a consumer call the deleter from any thread, and the memory is plain data.
-unsafe impl Send for Owner {}
-// SAFETY: a shared owner does nothing: only its drop follows the pointer.
-unsafe impl Sync for Owner {}
-
 impl Drop for Owner {
     fn drop(&mut self) {
         // SAFETY: the constructor took the tensor over; this is its one release.
