@@ -13,6 +13,7 @@ use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::mma::{depth, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
+use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
 use crate::thread_ir::{Body, Call, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
@@ -76,12 +77,9 @@ impl Codegen<'_> {
     /// By warpgroups, from shared memory, or with A in registers.
     fn wgmma(&mut self, v: Value, p: Product) {
         let f = self.f;
-        let Op::Dot { a, b, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
+        let Op::Dot { a, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
         let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
         let g = p.tiling;
-        if let Operand::Written { matrix, k_major } = p.b {
-            self.write_matrix(b, matrix, k_major, site);
-        }
         let layout = g.accumulator(f.shape(v));
         let steps = f.shape(a)[1] / depth(dtype);
         // Which part is this warpgroup's.
@@ -149,7 +147,7 @@ impl Codegen<'_> {
                 let at = Name::Ring(Ring::Read, tile.ring) + tile.offset;
                 (tile.boxes.expect("a matrix of warpgroups"), at, k_major)
             }
-            Operand::Written { matrix, k_major } => (p().written[matrix], Name::Matrix(matrix).into(), k_major),
+            Operand::Written { matrix, k_major } => (p().written[matrix].tile, Name::Matrix(matrix).into(), k_major),
             Operand::Registers => unreachable!("it is not in shared memory"),
         }
     }
@@ -197,29 +195,35 @@ impl Codegen<'_> {
         call!(Device::SharedLoad; [DType::U32, 4u32, 1u32]; closure([Local::I], at), any(true), site)
     }
 
-    /// A computed right operand goes to shared memory, for all warpgroups: once they are done with what was there.
-    fn write_matrix(&mut self, b: Value, matrix: usize, k_major: bool, site: u32) {
+    /// Computed right operands go to shared memory, for all warpgroups: once they are done with what was there.
+    pub(super) fn write_matrices(&mut self, p: &Pipeline, matrices: &[usize]) {
         let f = self.f;
-        let (boxes, t, size) =
-            (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype, f.ty(b).dtype.size());
+        let site = self.site(f.span(p.written[matrices[0]].operand));
+        let mut stores: Vec<Stmt> = matrices.iter().map(|&m| self.matrix_store(p.written[m], m, site)).collect();
+        if !planted!("written-operand-overwritten") {
+            self.node(Node::Barrier { site });
+        }
+        if !planted!("written-operand-without-fence") {
+            stores.push(call!(Device::ProxyFence; site).into());
+        }
+        self.lines(stores);
+        self.node(Node::Barrier { site });
+    }
+
+    /// The store of an operand's elements that this thread has, which are at hand when it is made.
+    fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
+        let (f, b) = (self.f, w.operand);
+        let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
         let layout = self.any_layout(b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
-        let vec = layout.contiguous(if k_major { 0 } else { 1 }).min(16 / size);
-        let at =
-            self.shared_place(Name::Matrix(matrix).into(), &boxes.place(size), &layout.thread_bases(), &slots, |x| {
-                flat(x, f.shape(b), k_major)
-            });
+        let vec = layout.contiguous(if w.k_major { 0 } else { 1 }).min(16 / size);
+        let (base, place) = (Name::Matrix(matrix).into(), w.tile.place(size));
+        let at = self.shared_place(base, &place, &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), w.k_major));
         let ok = acts(layout.free_mask().threads);
-        if !planted!("written-operand-overwritten") {
-            self.node(Node::Barrier { site });
-        }
         let (at, regs) = (of_r(at.at(Local::R)), of_r(regs.at(Local::R)));
-        let fence = (!planted!("written-operand-without-fence")).then(|| call!(Device::ProxyFence; site).into());
-        let store = call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into();
-        self.lines([store].into_iter().chain(fence).collect());
-        self.node(Node::Barrier { site });
+        call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into()
     }
 
     /// A tile that was copied, in a layout: from where it lies.

@@ -9,6 +9,7 @@ use crate::missed::Missed;
 use crate::mma::depth;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::smem_operand::squeezed;
+use crate::plan::warp_specialized::WrittenOperand;
 use std::collections::{HashMap, HashSet};
 
 /// Of a box, in each dimension.
@@ -53,7 +54,7 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// The tiles of views that products take as they lie; with those that something is computed of for them, if `all`.
+/// The tiles of views that products take as they lie; with `all` also those that their computed operands are made of.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {
@@ -129,18 +130,15 @@ fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         }
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
-    // With nothing to copy, a producer would have nothing to do.
-    if a == Source::Computed && b == Source::Computed {
-        return Err(Missed::new(WGMMA, "both operands are computed: load one of them for this product").at(f.span(dot)));
-    }
     Ok(Sources { a, b, tiling })
 }
 
-/// How a computed right operand `[K, N]` is written to shared memory, and whether along the depth.
-pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> (SwizzledSmemTile, bool) {
+/// How a computed right operand `[K, N]` is written to shared memory.
+pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOperand {
     let (size, [k, n]) = (f.ty(operand).dtype.size(), [f.shape(operand)[0], f.shape(operand)[1]]);
     let k_major = size != 2 || tiling.n * size < ROW_BYTES;
-    (if k_major { SwizzledSmemTile::new(n, k, size) } else { SwizzledSmemTile::new(k, n, size) }, k_major)
+    let tile = if k_major { SwizzledSmemTile::new(n, k, size) } else { SwizzledSmemTile::new(k, n, size) };
+    WrittenOperand { operand, tile, k_major }
 }
 
 /// The view's tile behind shape operations, and whether it is transposed.

@@ -10,6 +10,7 @@ mod ahead;
 mod batched;
 mod branches;
 mod cluster;
+mod computed;
 mod deep;
 mod epilogue;
 mod exceptions;
