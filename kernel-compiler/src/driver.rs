@@ -15,7 +15,7 @@ use crate::ir::walk::{dots, loaded};
 use crate::ir::{Func, Op, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
-use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
+use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, tf32x3};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
 use crate::thread_ir::{self, Lowered};
@@ -36,6 +36,7 @@ pub enum Stage {
     BlockPointers,
     Cluster,
     PipelineDots,
+    Tf32x3,
     /// The IR with the facts about its indices.
     AxisInfo,
     /// The IR with the layouts of its tiles.
@@ -51,7 +52,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Stage; 14] = [
+    pub const ALL: [Stage; 15] = [
         Stage::Ast,
         Stage::Ir,
         Stage::Induction,
@@ -60,6 +61,7 @@ impl Stage {
         Stage::BlockPointers,
         Stage::Cluster,
         Stage::PipelineDots,
+        Stage::Tf32x3,
         Stage::AxisInfo,
         Stage::Layout,
         Stage::Plan,
@@ -78,6 +80,7 @@ impl Stage {
             Stage::BlockPointers => "block_pointers",
             Stage::Cluster => "cluster",
             Stage::PipelineDots => "pipeline_dots",
+            Stage::Tf32x3 => "tf32x3",
             Stage::AxisInfo => "axis_info",
             Stage::Layout => "layout",
             Stage::Plan => "plan",
@@ -135,6 +138,7 @@ fn spreads(f: &Func) -> std::result::Result<(), Missed> {
     block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
     cluster::run(&mut f)?;
+    tf32x3::run(&mut f);
     f.number();
     let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
     tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
@@ -172,9 +176,13 @@ fn transform(
     after(Stage::BlockPointers, &mut f, observer);
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
-    let before = f.clone();
+    let mut before = f.clone();
     let changed = pipeline_dots::run(&mut f)?;
     after(Stage::PipelineDots, &mut f, observer);
+    tf32x3::run(&mut before);
+    before.number();
+    tf32x3::run(&mut f);
+    after(Stage::Tf32x3, &mut f, observer);
     Ok((f, (changed == Changed::Yes).then_some(before)))
 }
 

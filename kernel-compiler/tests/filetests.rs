@@ -20,7 +20,7 @@ use kernel_compiler::driver::{Observer, Stage, lower};
 use kernel_compiler::ir::parse::parse;
 use kernel_compiler::ir::{Func, print, verify};
 use kernel_compiler::missed::{Changed, Missed};
-use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots};
+use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, tf32x3};
 use kernel_compiler::plan::pdl::first_that_waits;
 use kernel_compiler::variant::Transposed;
 use kernel_compiler::{MmaPath, Variant};
@@ -100,6 +100,7 @@ impl<'a> FileTest<'a> {
             "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
             "cluster" => changed(f, cluster::run),
             "pipeline_dots" => changed(f, pipeline_dots::run),
+            "tf32x3" => changed(f, |f| Ok(tf32x3::run(f))),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),
             "plan" => self.stage(&f, Stage::Plan),

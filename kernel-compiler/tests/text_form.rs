@@ -25,7 +25,7 @@ struct Parses<'a> {
 
 impl Observer for Parses<'_> {
     fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
-        if matches!(stage, Stage::BlockPointers | Stage::Cluster | Stage::PipelineDots) {
+        if matches!(stage, Stage::BlockPointers | Stage::Cluster | Stage::PipelineDots | Stage::Tf32x3) {
             parsed(&text(), &format!("{} {} {}", self.of, self.variant.name(), stage.name()));
             self.functions += 1;
         }

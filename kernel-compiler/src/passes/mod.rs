@@ -7,3 +7,4 @@ pub mod copy_prop;
 pub mod dce;
 pub mod induction;
 pub mod pipeline_dots;
+pub mod tf32x3;

@@ -78,7 +78,10 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     match (dtype, precision) {
         (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
         (DType::F32, Precision::Tf32) => {}
-        (DType::F32, Precision::Tf32x3) => return Err(missed("`.tf32x3()` products go by mma.sync".into())),
+        // Of TMA's variants they are taken apart before.
+        (DType::F32, Precision::Tf32x3) => {
+            return Err(missed("the operands of `.tf32x3()` are taken apart, where all threads copy".into()));
+        }
         (DType::F32, Precision::Ieee) => {
             return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
         }

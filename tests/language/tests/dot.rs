@@ -15,6 +15,7 @@ mod deep;
 mod epilogue;
 mod exceptions;
 mod tf32;
+mod tf32x3;
 
 #[tile_kernel(
     types(T = [f16, bf16]),
