@@ -14,7 +14,7 @@ use crate::passes::cluster::depends_on_rank;
 use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
 use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
-    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
+    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_batch,
 };
 use crate::plan::{deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
@@ -356,10 +356,11 @@ impl Builder {
         let boxes = operands::boxes(f, load);
         let share = share(f, load, &boxes);
         let parts = if share == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
+        let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
             param: place.param(),
             dims: dims.clone(),
-            extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size),
+            extents: of_batch(dims.len(), boxes.rows / rows, rows / parts, boxes.row_bytes / size),
             swizzle: boxes.row_bytes,
             stores: false,
         };

@@ -101,6 +101,13 @@ pub fn of_matrix(rank: usize, rows: usize, cols: usize) -> Vec<usize> {
     (2..rank).map(|_| 1).chain([rows, cols]).collect()
 }
 
+/// The same of as many matrices of the third dimension from the end as there are.
+pub fn of_batch(rank: usize, batch: usize, rows: usize, cols: usize) -> Vec<usize> {
+    let mut extents = of_matrix(rank, rows, cols);
+    extents.iter_mut().rev().nth(2).into_iter().for_each(|e| *e = batch);
+    extents
+}
+
 /// A loop whose products are waited for one iteration late, and the operand group that they take.
 #[derive(Clone, Copy, Debug)]
 pub struct DeferredWait {

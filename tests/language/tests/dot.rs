@@ -8,6 +8,7 @@ use tile_language_tests::{view, view_mut};
 
 mod ahead;
 mod batched;
+mod batched_by_warpgroups;
 mod branches;
 mod cluster;
 mod computed;
