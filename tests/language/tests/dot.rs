@@ -17,6 +17,7 @@ mod epilogue;
 mod exceptions;
 mod tf32;
 mod tf32x3;
+mod upcast;
 
 #[tile_kernel(
     types(T = [f16, bf16]),
