@@ -15,7 +15,7 @@ use crate::ir::walk::{dots, loaded};
 use crate::ir::{Func, Op, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
-use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab};
+use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
@@ -36,6 +36,7 @@ pub enum Stage {
     Dce,
     BlockPointers,
     Cluster,
+    Tf32x3,
     SwapAb,
     PipelineDots,
     /// The IR with the facts about its indices.
@@ -53,7 +54,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Stage; 15] = [
+    pub const ALL: [Stage; 16] = [
         Stage::Ast,
         Stage::Ir,
         Stage::Induction,
@@ -61,6 +62,7 @@ impl Stage {
         Stage::Dce,
         Stage::BlockPointers,
         Stage::Cluster,
+        Stage::Tf32x3,
         Stage::SwapAb,
         Stage::PipelineDots,
         Stage::AxisInfo,
@@ -82,6 +84,7 @@ impl Stage {
             Stage::Cluster => "cluster",
             Stage::SwapAb => "swap_ab",
             Stage::PipelineDots => "pipeline_dots",
+            Stage::Tf32x3 => "tf32x3",
             Stage::AxisInfo => "axis_info",
             Stage::Layout => "layout",
             Stage::Plan => "plan",
@@ -139,6 +142,7 @@ fn spreads(f: &Func) -> std::result::Result<(), Missed> {
     block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
     cluster::run(&mut f)?;
+    tf32x3::run(&mut f);
     f.number();
     let variant = Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) };
     swap_ab::run(&mut f, |f| by_warpgroups(f, variant))?;
@@ -189,6 +193,8 @@ fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::re
     after(Stage::BlockPointers, &mut f, observer);
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
+    tf32x3::run(&mut f);
+    after(Stage::Tf32x3, &mut f, observer);
     Ok(f)
 }
 

@@ -20,7 +20,7 @@ use kernel_compiler::driver::{self, Observer, Stage, lower};
 use kernel_compiler::ir::parse::parse;
 use kernel_compiler::ir::{Func, print, verify};
 use kernel_compiler::missed::{Changed, Missed};
-use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab};
+use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use kernel_compiler::plan::pdl::first_that_waits;
 use kernel_compiler::variant::Transposed;
 use kernel_compiler::{MmaPath, Variant};
@@ -101,6 +101,7 @@ impl<'a> FileTest<'a> {
             "cluster" => changed(f, cluster::run),
             "swap_ab" => changed(f, |f| swap_ab::run(f, |f| driver::by_warpgroups(f, self.variant))),
             "pipeline_dots" => changed(f, pipeline_dots::run),
+            "tf32x3" => changed(f, |f| Ok(tf32x3::run(f))),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),
             "plan" => self.stage(&f, Stage::Plan),

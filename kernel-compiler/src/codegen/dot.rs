@@ -4,7 +4,7 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r};
 use crate::codegen::role::Role;
 use crate::dtype::DType;
-use crate::ir::{Op, Precision, Value, Var};
+use crate::ir::{Op, Precision, Value, Var, matrices};
 use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::mma::fragments::{Side, chunk};
@@ -13,6 +13,7 @@ use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::mma::{depth, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
+use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
 use crate::thread_ir::{Body, Call, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
@@ -76,24 +77,30 @@ impl Codegen<'_> {
     /// By warpgroups, from shared memory, or with A in registers.
     fn wgmma(&mut self, v: Value, p: Product) {
         let f = self.f;
-        let Op::Dot { a, b, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
+        let Op::Dot { a, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
         let (dtype, site) = (f.ty(a).dtype, self.site(f.values[v.0 as usize].span));
         let g = p.tiling;
-        if let Operand::Written { matrix, k_major } = p.b {
-            self.write_matrix(b, matrix, k_major, site);
-        }
         let layout = g.accumulator(f.shape(v));
-        let steps = f.shape(a)[1] / depth(dtype);
+        let ([m, n], [_, k]) = (matrices(f.shape(v)).1, matrices(f.shape(a)).1);
+        let steps = k / depth(dtype);
         // Which part is this warpgroup's.
         let group = |of: usize, above: usize| match of {
             1 => 0.into(),
             of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
         };
-        let (row, col) = (group(g.rows, 1), group(g.cols, g.rows));
-        let (rows, cols) = (f.shape(v)[0] / g.rows, f.shape(v)[1] / g.cols);
+        let of_batch = (g.batch > 1).then(|| group(g.batch, g.rows * g.cols) * g.products);
+        let part = |group: Expr, extent: usize, blocks: usize| Part {
+            first: group * extent,
+            of_batch: of_batch.clone(),
+            products: g.products,
+            matrices: g.matrices(),
+            blocks,
+        };
+        let rows = part(group(g.rows, 1), m / g.rows, g.row_blocks);
+        let cols = part(group(g.cols, g.rows), n / g.cols, g.col_blocks);
         let words = match p.a {
             Operand::Registers => Some(self.held(a, &g)),
-            _ if p.a.through_registers(dtype) => Some(self.fetched(p.a, dtype.size(), &row, rows, site)),
+            _ if p.a.through_registers(dtype) => Some(self.fetched(p.a, dtype.size(), &rows, site)),
             _ => None,
         };
         let (acc, add): (Expr, Expr) = match f.op(before) {
@@ -107,18 +114,24 @@ impl Codegen<'_> {
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
         let first = first && !planted!("wgmma-without-fence");
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
-        let (b_at, b_matrix) = self.placed(p.b, &col, cols, g.n, dtype.size());
+        let (b_at, b_matrix) = self.placed(p.b, &cols, g.n, dtype.size());
         let chain =
             Expr::Chain { first, last, wait: self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait") };
         let mut generics: Vec<Generic> = vec![dtype.into(), f.ty(v).dtype.into()];
         generics.extend([layout.regs(), g.n, g.row_blocks, g.col_blocks, steps].map(Generic::from));
+        let is_batch = g.products > 1;
+        generics.extend(is_batch.then(|| Generic::from(g.products)));
         let at = |block: Expr| closure([Local::M, Local::K], block);
         let (function, operands) = match words {
-            Some(words) => (Device::WgmmaRa, vec![acc, at(words), at(b_at), b_matrix]),
+            Some(words) => {
+                let function = if is_batch { Device::WgmmaRaBatch } else { Device::WgmmaRa };
+                (function, vec![acc, at(words), at(b_at), b_matrix])
+            }
             None => {
-                let (a_at, a_matrix) = self.placed(p.a, &row, rows, GROUP_ROWS, dtype.size());
+                let (a_at, a_matrix) = self.placed(p.a, &rows, GROUP_ROWS, dtype.size());
                 generics.push(p.a.is_mn_major().into());
-                (Device::Wgmma, vec![acc, at(a_at), at(b_at), a_matrix, b_matrix])
+                let function = if is_batch { Device::WgmmaBatch } else { Device::Wgmma };
+                (function, vec![acc, at(a_at), at(b_at), a_matrix, b_matrix])
             }
         };
         generics.push(p.b.is_mn_major().into());
@@ -149,16 +162,17 @@ impl Codegen<'_> {
                 let at = Name::Ring(Ring::Read, tile.ring) + tile.offset;
                 (tile.boxes.expect("a matrix of warpgroups"), at, k_major)
             }
-            Operand::Written { matrix, k_major } => (p().written[matrix], Name::Matrix(matrix).into(), k_major),
+            Operand::Written { matrix, k_major } => (p().written[matrix].tile, Name::Matrix(matrix).into(), k_major),
             Operand::Registers => unreachable!("it is not in shared memory"),
         }
     }
 
     /// Where block `m`, step `k` of an operand lies, for the part of the warpgroup; and how.
-    fn placed(&self, o: Operand, group: &Expr, part: usize, block: usize, size: usize) -> (Expr, Expr) {
+    fn placed(&self, o: Operand, part: &Part, block: usize, size: usize) -> (Expr, Expr) {
         let (boxes, base, k_major) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
-        let first = (group.clone() * part + Local::M * block).group();
+        let base = part.matrix(base, &boxes, Local::M.into());
+        let first = (part.first.clone() + part.block(Local::M.into()) * block).group();
         let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
         let matrix = |leading: usize| Expr::Matrix { leading, stride: eight * row, swizzle: row };
         if k_major {
@@ -176,19 +190,20 @@ impl Codegen<'_> {
     /// The four words of a computed left operand for block `m`, step `k`.
     fn held(&mut self, a: Value, g: &WgmmaTiling) -> Expr {
         let (t, shape) = (self.f.ty(a).dtype, self.f.shape(a));
-        let (steps, words) = (shape[1] * t.size() / 32, 16 / t.size());
+        let (steps, words) = (matrices(shape).1[1] * t.size() / 32, 16 / t.size());
         let of = Expr::from(self.array(a, &g.left(shape, t.size())));
         let element = of.element((Local::M * steps + Local::K).group() * words + Local::E);
         call!(Device::Words; [t, 4u32]; closure([Local::E], element))
     }
 
     /// The same of one that lies across in shared memory: word `i` of this thread's fragment, one by one.
-    fn fetched(&mut self, o: Operand, size: usize, group: &Expr, part: usize, site: u32) -> Expr {
+    fn fetched(&mut self, o: Operand, size: usize, part: &Part, site: u32) -> Expr {
         let (boxes, base, _) = self.matrix(o);
         let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
         let word = |l: Local| Expr::from(l).cast(Ty::U32);
         let (i, x, y) = (|| word(Local::I), || Expr::from(Local::X), || Expr::from(Local::Y));
-        let of_warp = group.clone() * part + word(Local::M) * GROUP_ROWS + (Name::Tid >> 5 & 3).group() * 16;
+        let base = part.matrix(base, &boxes, word(Local::M));
+        let of_warp = part.first.clone() + part.block(word(Local::M)) * GROUP_ROWS + (Name::Tid >> 5 & 3).group() * 16;
         let across = (of_warp + (Name::Tid >> 2 & 7).group() + (i() & 1).group() * 8).group() * size;
         let along = (word(Local::K) * (32 / size) + (Name::Tid & 3).group() + (i() >> 1).group() * 4).group();
         let swizzled = ((x() % row) ^ (y() & 7).group() << 4).group();
@@ -197,29 +212,35 @@ impl Codegen<'_> {
         call!(Device::SharedLoad; [DType::U32, 4u32, 1u32]; closure([Local::I], at), any(true), site)
     }
 
-    /// A computed right operand goes to shared memory, for all warpgroups: once they are done with what was there.
-    fn write_matrix(&mut self, b: Value, matrix: usize, k_major: bool, site: u32) {
+    /// Computed right operands go to shared memory, for all warpgroups: once they are done with what was there.
+    pub(super) fn write_matrices(&mut self, p: &Pipeline, matrices: &[usize]) {
         let f = self.f;
-        let (boxes, t, size) =
-            (self.role.pipeline().expect("a pipeline").written[matrix], f.ty(b).dtype, f.ty(b).dtype.size());
+        let site = self.site(f.span(p.written[matrices[0]].operand));
+        let mut stores: Vec<Stmt> = matrices.iter().map(|&m| self.matrix_store(p.written[m], m, site)).collect();
+        if !planted!("written-operand-overwritten") {
+            self.node(Node::Barrier { site });
+        }
+        if !planted!("written-operand-without-fence") {
+            stores.push(call!(Device::ProxyFence; site).into());
+        }
+        self.lines(stores);
+        self.node(Node::Barrier { site });
+    }
+
+    /// The store of an operand's elements that this thread has, which are at hand when it is made.
+    fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
+        let (f, b) = (self.f, w.operand);
+        let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
         let layout = self.any_layout(b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
-        let vec = layout.contiguous(if k_major { 0 } else { 1 }).min(16 / size);
-        let at =
-            self.shared_place(Name::Matrix(matrix).into(), &boxes.place(size), &layout.thread_bases(), &slots, |x| {
-                flat(x, f.shape(b), k_major)
-            });
+        let vec = layout.contiguous(layout.rank() - if w.k_major { 2 } else { 1 }).min(16 / size);
+        let (base, place) = (Name::Matrix(matrix).into(), w.tile.place(size));
+        let at = self.shared_place(base, &place, &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), w.k_major));
         let ok = acts(layout.free_mask().threads);
-        if !planted!("written-operand-overwritten") {
-            self.node(Node::Barrier { site });
-        }
         let (at, regs) = (of_r(at.at(Local::R)), of_r(regs.at(Local::R)));
-        let fence = (!planted!("written-operand-without-fence")).then(|| call!(Device::ProxyFence; site).into());
-        let store = call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into();
-        self.lines([store].into_iter().chain(fence).collect());
-        self.node(Node::Barrier { site });
+        call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into()
     }
 
     /// A tile that was copied, in a layout: from where it lies.
@@ -276,6 +297,37 @@ impl Codegen<'_> {
             None => call,
         };
         self.result(v, w.acc, call);
+    }
+}
+
+/// The part that a warpgroup has of an operand.
+struct Part {
+    /// The first of its rows or columns.
+    first: Expr,
+    /// The first of its products of a batch, where several warpgroups share it.
+    of_batch: Option<Expr>,
+    /// Its products, and those of all warpgroups.
+    products: usize,
+    matrices: usize,
+    /// Blocks of a product.
+    blocks: usize,
+}
+
+impl Part {
+    /// The number of a block in its product.
+    fn block(&self, all: Expr) -> Expr {
+        if self.products == 1 { all } else { (all % self.blocks).group() }
+    }
+
+    /// Where the matrix of a block's product begins, of matrices that lie one below the other.
+    fn matrix(&self, base: Expr, boxes: &SwizzledSmemTile, block: Expr) -> Expr {
+        let bytes = boxes.box_bytes() / self.matrices;
+        let own = (self.products > 1).then(|| (block / self.blocks).group());
+        match (self.of_batch.clone(), own) {
+            (None, None) => base,
+            (Some(number), None) | (None, Some(number)) => base + number * bytes,
+            (Some(first), Some(own)) => base + (first + own).group() * bytes,
+        }
     }
 }
 

@@ -29,7 +29,7 @@ mod wgmma_waits;
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
-use crate::codegen::warp_specialize::ring_consts;
+use crate::codegen::warp_specialize::{MAX_SHARED_BYTES, ring_consts};
 use crate::ir::Func;
 use crate::ir::walk::uses;
 use crate::missed::Missed;
@@ -120,6 +120,10 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let (consts, body, shared_bytes, threads) =
         warp_specialize::specialize(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
+    if shared_bytes > MAX_SHARED_BYTES {
+        let why = format!("its buffers take {shared_bytes} bytes of shared memory, of {MAX_SHARED_BYTES} at most");
+        return Err(Missed::new("copied by TMA", why));
+    }
     Ok(Lowered {
         consts: [consts, out.consts].concat(),
         body,

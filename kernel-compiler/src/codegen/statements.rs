@@ -43,6 +43,9 @@ impl Codegen<'_> {
             Role::Whole => self.plain(s),
             Role::Producer(p) => self.produce(s, p),
             Role::Consumer(p) => {
+                if let Some(matrices) = p.writes.get(&s.id) {
+                    self.write_matrices(p, matrices);
+                }
                 match &s.kind {
                     StmtKind::Let(v) if let Some((operand_group, _)) = self.copied(*v) => {
                         self.arrived(*v, operand_group, &p.operand_groups[operand_group])

@@ -14,7 +14,7 @@ use crate::thread_ir::{BinaryOp, Const, ConstValue, Device, Expr, Generic, Local
 /// have.
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
-const MAX_SHARED_BYTES: usize = 227 << 10;
+pub(super) const MAX_SHARED_BYTES: usize = 227 << 10;
 const MAX_STAGES: usize = 12;
 const WARPGROUP: u32 = 128;
 /// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
@@ -38,7 +38,7 @@ pub(super) fn specialize(
     let mut consts = vec![vec![word(Name::Staging, staged)]];
     for (i, m) in p.written.iter().enumerate() {
         consts.push(vec![word(Name::Matrix(i), at)]);
-        at += m.bytes().next_multiple_of(ALIGN);
+        at += m.tile.bytes().next_multiple_of(ALIGN);
     }
     let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
         .min(MAX_SHARED_BYTES)

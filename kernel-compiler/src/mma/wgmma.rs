@@ -1,12 +1,16 @@
 //! `wgmma`: how the warpgroups share a product.
 
 use super::{bits, left_operand};
+use crate::ir::matrices;
 use crate::layout::linear::Layout;
 use crate::layout::padded;
 
-/// How the warpgroups share a product `[m, n]`, and the instructions of one of them.
+/// How the warpgroups share a product `[m, n]`, or those of a batch `[b, m, n]`, and the instructions of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaTiling {
+    /// Warpgroups along a batch, and the products that each has of it, one after another.
+    pub batch: usize,
+    pub products: usize,
     /// Warpgroups along the rows and along the columns.
     pub rows: usize,
     pub cols: usize,
@@ -22,31 +26,50 @@ const MAX_COLUMNS: usize = 256;
 
 impl WgmmaTiling {
     /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of two are one instruction's.
+    /// Warpgroups take whole products of a batch before they share one.
     pub fn new(shape: &[usize], warps: usize) -> Option<WgmmaTiling> {
-        let [m, n] = *shape else { return None };
-        if warps % 4 != 0 || !m.is_power_of_two() || m < GROUP_ROWS {
+        if !matches!(shape.len(), 2 | 3) {
             return None;
         }
-        let groups = warps / 4;
+        let (of_batch, [m, n]) = matrices(shape);
+        let all: usize = of_batch.iter().product();
+        if warps % 4 != 0 || !m.is_power_of_two() || m < GROUP_ROWS || !all.is_power_of_two() {
+            return None;
+        }
+        let batch = all.min(warps / 4);
+        let groups = warps / 4 / batch;
         let rows = groups.min(m / GROUP_ROWS);
         let cols = groups / rows;
         let part = n / cols;
         let columns = part.min(MAX_COLUMNS);
         let g = WgmmaTiling {
+            batch,
+            products: all / batch,
             rows,
             cols,
             n: columns,
             row_blocks: m / rows / GROUP_ROWS,
             col_blocks: part / columns.max(1),
         };
-        let one = (g.cols, g.row_blocks, columns) == (1, 1, n) && n.is_multiple_of(8);
+        let one = (g.products, g.cols, g.row_blocks, columns) == (1, 1, 1, n) && n.is_multiple_of(8);
         (part >= 8 && (n.is_power_of_two() || one)).then_some(g)
     }
 
-    /// The accumulators of `[m, n]`: registers in the order in which the instructions name them. Those of columns that only the padded tile has come last.
+    /// The matrices of the batch.
+    pub fn matrices(&self) -> usize {
+        self.batch * self.products
+    }
+
+    /// Registers of a thread's accumulators.
+    pub fn registers(&self) -> usize {
+        self.products * self.row_blocks * self.col_blocks * self.n.next_power_of_two() / 2
+    }
+
+    /// The accumulators of `[m, n]`, or of a batch of them: registers in the order in which the instructions name them. Those of columns that only the padded tile has come last.
     pub fn accumulator(&self, shape: &[usize]) -> Layout {
         let shape = &padded(shape)[..];
-        let (m, n) = (bits(shape[0]), bits(shape[1]));
+        let (of_batch, matrix) = matrices(shape);
+        let (m, n) = (bits(matrix[0]), bits(matrix[1]));
         let (row, col) = (|i: u32| 1u32 << (n + i), |i: u32| 1u32 << i);
         let (part_m, part_n) = (m - bits(self.rows), n - bits(self.cols));
         let mut regs = vec![col(0), row(3)];
@@ -56,12 +79,25 @@ impl WgmmaTiling {
         let mut warps = vec![row(4), row(5)];
         warps.extend((part_m..m).map(row));
         warps.extend((part_n..n).map(col));
-        Layout::new(shape, regs, lanes, warps)
+        self.batched(of_batch, Layout::new(&matrix, regs, lanes, warps))
     }
 
-    /// The left operand `[m, k]` in registers: those of an instruction together, steps of the depth before blocks of rows.
+    /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the depth before blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
-        let (m, part_m) = (bits(shape[0]), bits(shape[0] / self.rows));
-        left_operand(shape, size, 6..part_m, (4..6).chain(part_m..m), bits(self.cols))
+        let (of_batch, matrix) = matrices(shape);
+        let (m, part_m) = (bits(matrix[0]), bits(matrix[0] / self.rows));
+        self.batched(of_batch, left_operand(&matrix, size, 6..part_m, (4..6).chain(part_m..m), bits(self.cols)))
+    }
+
+    /// The layout of one product's matrix, for each of a batch: a warpgroup's products follow each other in its registers.
+    fn batched(&self, of_batch: &[usize], matrix: Layout) -> Layout {
+        let of = |products: std::ops::Range<u32>| products.map(|i| 1u32 << (matrix.bits() + i));
+        let (own, all) = (bits(self.products), bits(self.matrices()));
+        let regs = matrix.reg_bases().iter().copied().chain(of(0..own)).collect();
+        let threads = matrix.thread_bases();
+        let (lanes, warps) = threads.split_at(matrix.lane_bases().len());
+        let warps = warps.iter().copied().chain(of(own..all)).collect();
+        let shape = [of_batch, &matrix.shape()[..]].concat();
+        Layout::new(&shape, regs, lanes.try_into().expect("the lanes"), warps)
     }
 }

@@ -8,3 +8,4 @@ pub mod dce;
 pub mod induction;
 pub mod pipeline_dots;
 pub mod swap_ab;
+pub mod tf32x3;

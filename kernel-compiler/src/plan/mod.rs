@@ -13,6 +13,7 @@ pub mod vectors;
 pub mod warp_specialized;
 pub mod wgmma_cp_async;
 pub mod wgmma_waits;
+pub mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::layout::assign::LayoutAssignment;

@@ -2,17 +2,21 @@
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk, written};
-use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value};
+use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value, matrices};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
 use crate::mma::depth;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::smem_operand::squeezed;
+use crate::plan::warp_specialized::WrittenOperand;
 use std::collections::{HashMap, HashSet};
 
 /// Of a box, in each dimension.
 pub const MAX_BOX: usize = 256;
+
+/// Registers of a thread for the sums of a product.
+const MAX_ACCUMULATORS: usize = 128;
 
 /// An operand before it has a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// The tiles of views that products take as they lie; with those that something is computed of for them, if `all`.
+/// The tiles of views that products take as they lie; with `all` also those that their computed operands are made of.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {
@@ -77,22 +81,26 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     match (dtype, precision) {
         (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
         (DType::F32, Precision::Tf32) => {}
-        (DType::F32, Precision::Tf32x3) => return Err(missed("`.tf32x3()` products go by mma.sync".into())),
+        // Of TMA's variants they are taken apart before.
+        (DType::F32, Precision::Tf32x3) => {
+            return Err(missed("the operands of `.tf32x3()` are taken apart, where all threads copy".into()));
+        }
         (DType::F32, Precision::Ieee) => {
             return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
         }
         _ => return Err(missed(format!("no tensor core multiplies {}", dtype.name()))),
     }
     let (shape, deep) = (f.shape(dot), f.shape(a)[f.shape(a).len() - 1]);
-    if shape.len() == 3 {
-        return Err(missed("products of a batch (rank 3) go by mma.sync: loop over the batch".into()));
-    }
     let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
         missed(format!(
             "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
             f.warps
         ))
     })?;
+    if tiling.registers() > MAX_ACCUMULATORS {
+        let found = tiling.registers();
+        return Err(missed(format!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
+    }
     if !deep.is_multiple_of(depth(dtype)) {
         return Err(missed(format!("a depth of {deep} is no multiple of {}, that of one instruction", depth(dtype))));
     }
@@ -109,7 +117,7 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         let (load, flipped) = source(f, v)?;
         let k_major = flipped != side_a;
         let missed = |why: String| Err(Missed::new(WGMMA, why).at(f.span(load)));
-        if k_major || mn_major(side_a) && boxes(f, load).is_whole(part * dtype.size()) {
+        if k_major || mn_major(side_a) && tile(f, load).is_whole(part * dtype.size()) {
             return Ok(Source::Copied { load, k_major });
         }
         let side = if side_a { "A" } else { "B" };
@@ -130,25 +138,22 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         }
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
-    // With nothing to copy, a producer would have nothing to do.
-    if a == Source::Computed && b == Source::Computed {
-        return Err(Missed::new(WGMMA, "both operands are computed: load one of them for this product").at(f.span(dot)));
-    }
     Ok(Sources { a, b, tiling })
 }
 
-/// How a computed right operand `[K, N]` is written to shared memory, and whether along the depth.
-pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> (SwizzledSmemTile, bool) {
-    let (size, [k, n]) = (f.ty(operand).dtype.size(), [f.shape(operand)[0], f.shape(operand)[1]]);
-    let k_major = size != 2 || tiling.n * size < ROW_BYTES;
-    (if k_major { SwizzledSmemTile::new(n, k, size) } else { SwizzledSmemTile::new(k, n, size) }, k_major)
+/// How a computed right operand `[K, N]`, or those of a batch, one below the other, are written to shared memory.
+pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOperand {
+    let (size, [k, n]) = (f.ty(operand).dtype.size(), matrices(f.shape(operand)).1);
+    let (k_major, all) = (size != 2 || tiling.n * size < ROW_BYTES, tiling.matrices());
+    let tile = if k_major { SwizzledSmemTile::new(all * n, k, size) } else { SwizzledSmemTile::new(all * k, n, size) };
+    WrittenOperand { operand, tile, k_major }
 }
 
 /// The view's tile behind shape operations, and whether it is transposed.
 fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
     match f.op(v) {
         Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
-        Op::Permute(x, perm) if perm[..] == [1, 0] => source(f, *x).map(|(l, t)| (l, !t)),
+        Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => source(f, *x).map(|(l, t)| (l, !t)),
         Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
         _ => Err(Missed::new(TMA, "an operand is a loaded tile that is reshaped").at(f.span(v))),
     }
@@ -162,15 +167,16 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
         return missed("its address is no block pointer".into());
     }
     let shape = f.shape(load);
-    let matrix = squeezed(shape);
-    if matrix.len() != 2 || shape[shape.len() - 2] != matrix[0] {
-        return missed(format!("a tile {shape:?} is no matrix of the array's last two dimensions"));
-    }
-    if !boxes(f, load).is_regular() {
+    let Some([batch, rows, _]) = matrices_of(shape) else {
+        return missed(format!(
+            "a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them"
+        ));
+    };
+    if !tile(f, load).is_regular() {
         return missed(format!("a tile {shape:?} has rows of less than 32 bytes, or no multiple of 8 rows"));
     }
-    if matrix[0] > MAX_BOX {
-        return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", matrix[0]));
+    if rows.max(batch) > MAX_BOX {
+        return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
     }
     if written(f).contains(&place.param()) && !planted!("tma-of-written-array") {
         return missed("the kernel writes the array that it loads from".into());
@@ -178,10 +184,23 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     Ok(())
 }
 
-/// How a tile that is copied lies.
-pub fn boxes(f: &Func, load: Value) -> SwizzledSmemTile {
+/// How many matrices a tile of the last two or three dimensions of an array is, and the extents of these.
+fn matrices_of(shape: &[usize]) -> Option<[usize; 3]> {
+    let [outer @ .., rows, cols] = shape else { return None };
+    let (batch, outer) = outer.split_last().unwrap_or((&1, &[]));
+    (outer.iter().all(|&e| e == 1) && *rows > 1 && *cols > 1).then_some([*batch, *rows, *cols])
+}
+
+/// How each matrix of a tile that is copied lies.
+fn tile(f: &Func, load: Value) -> SwizzledSmemTile {
     let [.., rows, cols] = *f.shape(load) else { unreachable!("a matrix") };
     SwizzledSmemTile::new(rows, cols, f.ty(load).dtype.size())
+}
+
+/// How a tile that is copied lies: the matrices of a batch one below the other.
+pub fn boxes(f: &Func, load: Value) -> SwizzledSmemTile {
+    let [batch, rows, cols] = matrices_of(f.shape(load)).expect("a tile that can be copied");
+    SwizzledSmemTile::new(batch * rows, cols, f.ty(load).dtype.size())
 }
 
 /// The tiles that a computed operand is made of.

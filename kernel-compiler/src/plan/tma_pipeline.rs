@@ -5,7 +5,7 @@
 //! *operand_group*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
 //! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
 
-use crate::ir::walk::{uses, walk};
+use crate::ir::walk::{dots, uses, walk};
 use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
@@ -14,9 +14,9 @@ use crate::passes::cluster::depends_on_rank;
 use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
 use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
-    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_matrix,
+    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_batch,
 };
-use crate::plan::{deferred_wait, operands, wgmma_waits};
+use crate::plan::{deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
 
 /// As many as the launcher has room for.
@@ -25,7 +25,7 @@ pub const MAX_MAPS: usize = 8;
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function of which every product takes at least one operand from a window; none for any other.
+/// The plan for a function of which some product takes an operand from a window, or one that is computed of it; none for any other.
 ///
 /// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
 /// are computed of, are left to the consumers where the producer cannot say where they lie.
@@ -48,6 +48,11 @@ fn planned(
     sources: &HashMap<Value, Sources>,
     loads: HashSet<Value>,
 ) -> Result<Pipeline, Missed> {
+    if loads.is_empty() {
+        let why = "no product has an operand that is a tile of a view, or that is computed of one";
+        let dot = dots(f, &f.body).next();
+        return Err(dot.into_iter().fold(Missed::new(TMA, why), |m, d| m.at(f.span(d))));
+    }
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
     let taken = Taken::new(f, &loads);
     b.block(f, &f.body, &loads, &taken, None)?;
@@ -77,6 +82,7 @@ fn planned(
         }
     }
     b.chains(f, &f.body);
+    written_operand::plan(f, &mut b.p);
     fused.iter().for_each(|x| b.epilogue(f, x));
     b.slice(f)?;
     let mut p = b.p;
@@ -281,9 +287,12 @@ impl Builder {
         let b = match sources.b {
             Source::Copied { load, k_major } => copied(load, k_major),
             Source::Computed => {
-                let (boxes, k_major) = operands::written_as(f, b, &sources.tiling);
-                self.p.written.push(boxes);
-                Operand::Written { matrix: self.p.written.len() - 1, k_major }
+                let w = operands::written_as(f, b, &sources.tiling);
+                let matrix = self.p.written.iter().position(|o| *o == w).unwrap_or_else(|| {
+                    self.p.written.push(w);
+                    self.p.written.len() - 1
+                });
+                Operand::Written { matrix, k_major: w.k_major }
             }
         };
         self.p.dots.insert(dot, Product { tiling: sources.tiling, a, b });
@@ -347,10 +356,11 @@ impl Builder {
         let boxes = operands::boxes(f, load);
         let share = share(f, load, &boxes);
         let parts = if share == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
+        let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
             param: place.param(),
             dims: dims.clone(),
-            extents: of_matrix(dims.len(), boxes.rows / parts, boxes.row_bytes / size),
+            extents: of_batch(dims.len(), boxes.rows / rows, rows / parts, boxes.row_bytes / size),
             swizzle: boxes.row_bytes,
             stores: false,
         };

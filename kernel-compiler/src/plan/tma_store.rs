@@ -22,6 +22,7 @@ pub fn matrix(f: &Func, value: Value) -> Value {
 /// How the warpgroups share a matrix that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
 pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
+    let [_, n] = *shape else { return None };
     let g = WgmmaTiling::new(shape, f.warps as usize)?;
-    (matches!(size, 2 | 4) && (shape[1] / g.cols * size).is_multiple_of(ROW)).then_some(g)
+    (matches!(size, 2 | 4) && (n / g.cols * size).is_multiple_of(ROW)).then_some(g)
 }

@@ -33,6 +33,15 @@ pub enum Multicast {
     Rows,
 }
 
+/// A computed right operand in shared memory, one matrix for all products that take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenOperand {
+    pub operand: Value,
+    pub tile: SwizzledSmemTile,
+    /// Whether its contiguous dimension is the depth.
+    pub k_major: bool,
+}
+
 /// Tiles that are copied and used together.
 #[derive(Clone, Debug, Default)]
 pub struct OperandGroup {
@@ -92,6 +101,13 @@ pub fn of_matrix(rank: usize, rows: usize, cols: usize) -> Vec<usize> {
     (2..rank).map(|_| 1).chain([rows, cols]).collect()
 }
 
+/// The same of as many matrices of the third dimension from the end as there are.
+pub fn of_batch(rank: usize, batch: usize, rows: usize, cols: usize) -> Vec<usize> {
+    let mut extents = of_matrix(rank, rows, cols);
+    extents.iter_mut().rev().nth(2).into_iter().for_each(|e| *e = batch);
+    extents
+}
+
 /// A loop whose products are waited for one iteration late, and the operand group that they take.
 #[derive(Clone, Copy, Debug)]
 pub struct DeferredWait {
@@ -139,7 +155,9 @@ pub struct Pipeline {
     /// Operand group and buffer of a load.
     pub loads: HashMap<Value, (usize, usize)>,
     /// Right operands that are computed.
-    pub written: Vec<SwizzledSmemTile>,
+    pub written: Vec<WrittenOperand>,
+    /// Those of them that are written to shared memory before a statement.
+    pub writes: HashMap<StmtId, Vec<usize>>,
     /// Operand groups that are not used any more after a statement.
     pub release: HashMap<StmtId, Vec<usize>>,
     pub waits: Waits,
@@ -222,6 +240,13 @@ impl fmt::Display for Pipeline {
         for (d, p) in sorted(&self.dots) {
             let chained = if self.chained.contains(d) { ", goes on in the next product" } else { "" };
             writeln!(f, "wgmma {d:?}: A {:?}, B {:?}, {:?}{chained}", p.a, p.b, p.tiling)?;
+        }
+        for (i, w) in self.written.iter().enumerate() {
+            let major = if w.k_major { "K" } else { "MN" };
+            writeln!(f, "matrix {i}: {:?} as {:?}, {major}-major", w.operand, w.tile)?;
+        }
+        for (s, matrices) in sorted(&self.writes) {
+            writeln!(f, "before {s:?}: matrices {matrices:?} are written")?;
         }
         for (s, groups) in sorted(&self.release) {
             writeln!(f, "after {s:?}: last use of operand groups {groups:?}")?;

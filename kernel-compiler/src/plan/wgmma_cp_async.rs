@@ -22,6 +22,10 @@ pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, M
 /// One of them.
 pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
+    if f.shape(dot).len() == 3 {
+        let why = "products of a batch (rank 3) are of tiles that TMA copies";
+        return Err(Missed::new(WGMMA, why).at(f.span(dot)));
+    }
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
         let operand = if side == Side::A { left } else { right };

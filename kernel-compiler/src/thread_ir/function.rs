@@ -121,7 +121,9 @@ device_functions! {
     TmaStoreWaitRead "tma_store_wait_read" Effect::TmaWait;
     Unset "unset" Effect::None;
     Wgmma "wgmma" Effect::Wgmma;
+    WgmmaBatch "wgmma_batch" Effect::Wgmma;
     WgmmaRa "wgmma_ra" Effect::Wgmma;
+    WgmmaRaBatch "wgmma_ra_batch" Effect::Wgmma;
     WgmmaDone "wgmma_done" Effect::WgmmaWait;
     WgmmaWaitPrevious "wgmma_wait_previous" Effect::WgmmaWait;
     Words "words" Effect::None;

@@ -149,24 +149,54 @@ pub unsafe fn wgmma<
     add: bool,
     site: u32,
 ) -> [D; R] {
+    // SAFETY: the caller's contract.
+    unsafe { wgmma_batch::<A, D, R, N, MB, NB, KB, 1, TA, TB>(acc, a, b, of_a, of_b, chain, add, site) }
+}
+
+/// As [`wgmma`], of P products of a batch: blocks of all products are numbered one after another, for `a` and `b` and in the accumulators.
+///
+/// # Safety
+/// As [`wgmma`].
+#[inline(always)]
+pub unsafe fn wgmma_batch<
+    A: Mem,
+    D: Mem,
+    const R: usize,
+    const N: usize,
+    const MB: usize,
+    const NB: usize,
+    const KB: usize,
+    const P: usize,
+    const TA: bool,
+    const TB: bool,
+>(
+    acc: [D; R],
+    a: impl Fn(u32, u32) -> u32,
+    b: impl Fn(u32, u32) -> u32,
+    of_a: Matrix,
+    of_b: Matrix,
+    chain: Chain,
+    add: bool,
+    site: u32,
+) -> [D; R] {
     let (a, b) = (of_a.steps(a), of_b.steps(b));
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
+    issue::<D, R, N, MB, NB, KB, P>(acc, chain, add, site, |block, m, n, k, add| {
         // SAFETY: `issue` gives `N / 2` accumulators; the operands are as this function's contract says.
         unsafe { hw::wgmma::<A, D, N, TA, TB>(block, a(m, k), b(n, k), add, site) }
     })
 }
 
-/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain. The `N / 2` accumulators
-/// of a block may be read and written during that call.
+/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain: `m` and `n` number the blocks
+/// of all P products. The `N / 2` accumulators of a block may be read and written during that call.
 #[inline(always)]
-fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize>(
+fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const P: usize>(
     mut acc: [D; R],
     chain: Chain,
     add: bool,
     site: u32,
     product: impl Fn(*mut D, usize, usize, usize, bool),
 ) -> [D; R] {
-    const { assert!(MB * NB * N / 2 <= R, "every block has its accumulators") };
+    const { assert!(P * MB * NB * N / 2 <= R, "every block has its accumulators") };
     hw::accumulators_accessed();
     if chain.first && !planted!("device-wgmma-without-fence") {
         hw::wgmma_fence(site);
@@ -174,9 +204,9 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
     let mut k = 0;
     while k < KB {
         let mut i = 0;
-        while i < MB * NB {
-            let (m, n) = (i / NB, i % NB);
-            // SAFETY: block `i < MB * NB` begins within the R accumulators, by the assertion above.
+        while i < P * MB * NB {
+            let (m, n) = (i / NB, i / (MB * NB) * NB + i % NB);
+            // SAFETY: block `i < P * MB * NB` begins within the R accumulators, by the assertion above.
             let block = unsafe { acc.as_mut_ptr().add(i * N / 2) };
             product(block, m, n, k, add || k > 0 && !planted!("device-wgmma-forgets-steps"));
             i += 1;
@@ -216,13 +246,41 @@ pub unsafe fn wgmma_ra<
     add: bool,
     site: u32,
 ) -> [D; R] {
-    let words: [[hw::Fragment; KB]; MB] = super::each(|m| {
-        super::each(|k| hw::fragment(a(m, k).map(|w| if A::BYTES == 4 { super::product::nearest(w) } else { w })))
-    });
+    // SAFETY: the caller's contract.
+    unsafe { wgmma_ra_batch::<A, D, R, N, MB, NB, KB, 1, TB>(acc, a, b, of_b, chain, add, site) }
+}
+
+/// As [`wgmma_ra`], of P products of a batch, whose blocks are numbered as those of [`wgmma_batch`].
+///
+/// # Safety
+/// As [`wgmma`].
+#[inline(always)]
+pub unsafe fn wgmma_ra_batch<
+    A: Mem,
+    D: Mem,
+    const R: usize,
+    const N: usize,
+    const MB: usize,
+    const NB: usize,
+    const KB: usize,
+    const P: usize,
+    const TB: bool,
+>(
+    acc: [D; R],
+    a: impl Fn(usize, usize) -> [u32; 4],
+    b: impl Fn(u32, u32) -> u32,
+    of_b: Matrix,
+    chain: Chain,
+    add: bool,
+    site: u32,
+) -> [D; R] {
+    let word = |w: u32| if A::BYTES == 4 { super::product::nearest(w) } else { w };
+    let words: [[[hw::Fragment; KB]; MB]; P] =
+        super::each(|p| super::each(|m| super::each(|k| hw::fragment(a(p * MB + m, k).map(word)))));
     let b = of_b.steps(b);
-    issue::<D, R, N, MB, NB, KB>(acc, chain, add, site, |block, m, n, k, add| {
+    issue::<D, R, N, MB, NB, KB, P>(acc, chain, add, site, |block, m, n, k, add| {
         // SAFETY: `issue` gives `N / 2` accumulators; the operand is as this function's contract says.
-        unsafe { hw::wgmma_ra::<A, D, N, TB>(block, words[m][k], b(n, k), add, site) }
+        unsafe { hw::wgmma_ra::<A, D, N, TB>(block, words[m / MB][m % MB][k], b(n, k), add, site) }
     })
 }
 

@@ -8,13 +8,17 @@ use tile_language_tests::{view, view_mut};
 
 mod ahead;
 mod batched;
+mod batched_by_warpgroups;
 mod branches;
 mod cluster;
+mod computed;
 mod deep;
 mod epilogue;
 mod exceptions;
 mod swapped;
 mod tf32;
+mod tf32x3;
+mod upcast;
 
 #[tile_kernel(
     types(T = [f16, bf16]),

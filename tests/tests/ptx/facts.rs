@@ -135,7 +135,7 @@ fn expected(program: &Lowered) -> Facts {
             _ => None,
         });
         match device {
-            Device::Wgmma | Device::WgmmaRa => {
+            Device::Wgmma | Device::WgmmaBatch | Device::WgmmaRa | Device::WgmmaRaBatch => {
                 let (a, n) = (dtype(&g[0]).expect("a type"), number(program, &g[3]).expect("columns"));
                 let transposed: Vec<bool> = g.iter().filter_map(flag).collect();
                 add(wgmma(a, n, &transposed));

@@ -45,6 +45,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
         ],
     ),
+    ("passes/tf32x3.rs", &[("tf32x3-without-low-parts", "the products of low parts are left out")]),
     (
         "passes/block_pointers/find.rs",
         &[

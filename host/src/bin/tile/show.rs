@@ -13,7 +13,7 @@ pub struct Args {
     /// The operation, or one of its kernels (see `tile list --json`)
     op: String,
     /// Where the compiler stops: ast, ir, the IR after a pass (induction, copy_prop, dce, block_pointers, cluster,
-    /// pipeline_dots), axis_info, layout, plan, rust, cpu, ptx or sass
+    /// pipeline_dots, tf32x3), axis_info, layout, plan, rust, cpu, ptx or sass
     #[arg(long, default_value = "rust")]
     stage: Stage,
     #[arg(long)]

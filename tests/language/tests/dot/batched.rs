@@ -193,7 +193,7 @@ fn check(
 }
 
 /// Elements of a batch whose rows are `pad` elements apart, and its strides.
-fn batch<T: Element>(
+pub(super) fn batch<T: Element>(
     [z, m, n]: [usize; 3],
     pad: usize,
     seed: u32,

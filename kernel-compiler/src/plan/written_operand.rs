@@ -1,0 +1,43 @@
+//! When computed right operands go to shared memory: once for all products that take them, before the first of these. Operands
+//! of a chain of products go there together, before its first product, so that no barrier stands within the chain.
+
+use super::product::Operand;
+use super::warp_specialized::Pipeline;
+use crate::ir::walk::{behind, dots};
+use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value};
+use std::collections::HashMap;
+
+/// Says before which statements the matrices of a pipeline are written.
+pub fn plan(f: &Func, p: &mut Pipeline) {
+    let mut writes: HashMap<StmtId, Vec<usize>> = HashMap::new();
+    for (matrix, written) in p.written.iter().enumerate() {
+        let id = before(f, p, &f.body, written.operand, matrix).expect("an operand is defined before its products");
+        writes.entry(id).or_default().push(matrix);
+    }
+    p.writes = writes;
+}
+
+/// The statement before which a matrix is written, if its operand is defined in this block or in one inside it.
+fn before(f: &Func, p: &Pipeline, stmts: &[Stmt], operand: Value, matrix: usize) -> Option<StmtId> {
+    let defines = |s: &Stmt| matches!(s.kind, StmtKind::Let(v) if v == operand);
+    let Some(defined) = stmts.iter().position(defines) else {
+        return stmts.iter().flat_map(Stmt::blocks).find_map(|block| before(f, p, block, operand, matrix));
+    };
+    let takes = |d: Value| matches!(p.dots[&d].b, Operand::Written { matrix: m, .. } if m == matrix);
+    let first = stmts.iter().position(|s| dots(f, std::slice::from_ref(s)).any(takes))?;
+    let start = chain_start(f, p, stmts, first);
+    // A copied tile whose elements are only renamed may arrive within the chain.
+    let is_copied = p.loads.contains_key(&behind(f, operand));
+    Some(stmts[if start > defined && !is_copied { start } else { first }].id)
+}
+
+/// The first product of the chain that the product of a statement belongs to; the statement itself where it has no product of its own.
+fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
+    let StmtKind::Let(v) = stmts[at].kind else { return at };
+    let Op::Dot { acc, .. } = *f.op(v) else { return at };
+    let previous = stmts[..at].iter().position(|s| matches!(s.kind, StmtKind::Let(v) if v == acc));
+    match previous {
+        Some(previous) if p.chained.contains(&acc) => chain_start(f, p, stmts, previous),
+        _ => at,
+    }
+}
