@@ -7,7 +7,7 @@
 //! and reductions. Everything else, stores among it, reads them through an [`Op::Permute`].
 
 use crate::ir::walk::{assigned, dots, walk};
-use crate::ir::{BlockPointer, Func, Op, Stmt, StmtKind, Type, Value, Var};
+use crate::ir::{Func, Op, Stmt, StmtKind, Type, Value, Var};
 use crate::missed::{Changed, Missed};
 use crate::passes::dce;
 use std::collections::{HashMap, HashSet};
@@ -310,15 +310,6 @@ impl<'a> Swap<'a> {
                     continue;
                 }
                 StmtKind::Assign(var, v) if self.sums.vars.contains(var) => *v = self.transposed[v],
-                StmtKind::Store { place, value, mask, block_pointer, .. }
-                    if self.sums.values.contains(value)
-                        && block_pointer.as_ref().is_some_and(|p| fills_sectors(p, self.f.ty(*value))) =>
-                {
-                    *place.index_mut() = self.permuted(place.index(), &mut out);
-                    *mask = mask.map(|m| self.permuted(m, &mut out));
-                    *block_pointer = None;
-                    *value = self.transposed[value];
-                }
                 // The index is a transposition, too: both cancel.
                 StmtKind::Store { place, value, mask, block_pointer: None, .. }
                     if self.sums.values.contains(value) && is_transposition(self.f.op(place.index())).is_some() =>
@@ -390,12 +381,4 @@ impl<'a> Swap<'a> {
         shape.reverse();
         self.f.push(op, Type { dtype, shape }, self.f.span(transpose_of), out)
     }
-}
-
-/// Whether transposed sums are best stored as they lie. Eight lanes hold neighbours of a row of the result, which fill
-/// a sector of 32 bytes if an element has 4 bytes. Rows that are a constant apart need no addresses of their own. Such
-/// a store has no block pointer.
-fn fills_sectors(p: &BlockPointer, ty: &Type) -> bool {
-    let [.., rows, _] = &p.dims[..] else { return false };
-    ty.dtype.size() == 4 && rows.stride.slots.is_empty()
 }

@@ -304,7 +304,7 @@ fn products_of_slices() {
     for config in of_slices::DESCS[0].configs {
         for [n, k] in [[128, 128], [200, 64]] {
             let (a, b) = (values(40 * k, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
-            let from = vec![8u32; 4];
+            let from: Vec<u32> = std::iter::repeat_n(8, 4).collect();
             let run = |rt: &Runtime| {
                 let mut c = vec![0f32; 32 * n];
                 let call = of_slices(&a[..], &b[..], &from[..], &mut c[..], n, k);
