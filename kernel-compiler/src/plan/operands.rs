@@ -144,9 +144,26 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
 /// How a computed right operand `[K, N]`, or those of a batch, one below the other, are written to shared memory.
 pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOperand {
     let (size, [k, n]) = (f.ty(operand).dtype.size(), matrices(f.shape(operand)).1);
-    let (k_major, all) = (size != 2 || tiling.n * size < ROW_BYTES, tiling.matrices());
+    // Threads store vectors where they have neighbours of a row.
+    let along_depth = is_transposed(f, operand, &mut HashSet::new()) == Some(true);
+    let k_major = size != 2 || tiling.n * size < ROW_BYTES || along_depth;
+    let all = tiling.matrices();
     let tile = if k_major { SwizzledSmemTile::new(all * n, k, size) } else { SwizzledSmemTile::new(all * k, n, size) };
     WrittenOperand { operand, tile, k_major }
+}
+
+/// Whether the matrices of what a tile is computed of are copied as their transposes; none where nothing of it is copied.
+fn is_transposed(f: &Func, v: Value, seen: &mut HashSet<Value>) -> Option<bool> {
+    if !seen.insert(v) {
+        return None;
+    }
+    match f.op(v) {
+        Op::Load { .. } => copyable(f, v).is_ok().then_some(false),
+        Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => is_transposed(f, *x, seen).map(|t| !t),
+        Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => is_transposed(f, *x, seen),
+        op if op.is_elementwise() => op.operands().into_iter().find_map(|x| is_transposed(f, x, seen)),
+        _ => None,
+    }
 }
 
 /// The view's tile behind shape operations, and whether it is transposed.
