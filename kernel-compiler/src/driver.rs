@@ -156,7 +156,7 @@ fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     observer.stage(stage, &|| print::print(f));
 }
 
-/// The function as a variant has it, before it is planned, and the same without pipelined dots where there are any.
+/// The function as a variant has it, before it is planned. Where dots were pipelined, also the function before that.
 fn transform(
     f: &Func,
     variant: Variant,
@@ -176,11 +176,9 @@ fn transform(
     after(Stage::BlockPointers, &mut f, observer);
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
-    let mut before = f.clone();
+    let before = f.clone();
     let changed = pipeline_dots::run(&mut f)?;
     after(Stage::PipelineDots, &mut f, observer);
-    tf32x3::run(&mut before);
-    before.number();
     tf32x3::run(&mut f);
     after(Stage::Tf32x3, &mut f, observer);
     Ok((f, (changed == Changed::Yes).then_some(before)))
@@ -258,8 +256,12 @@ pub fn lower(
             Ok(lowered)
         }
         (Err(_), Some(before)) => {
-            let lowered = generate(&before)?;
+            let mut f = before.clone();
+            tf32x3::run(&mut f);
+            f.number();
+            let lowered = generate(&f)?;
             observer.stage(Stage::PipelineDots, &|| print::print(&before));
+            observer.stage(Stage::Tf32x3, &|| print::print(&f));
             Ok(lowered)
         }
         (lowered, _) => lowered,
