@@ -10,7 +10,7 @@ pub mod batched {
         /// Of f16 and bf16.
         kernel(batched_matmul, T = [f16, bf16]),
         /// Of f32, by fused multiply-adds.
-        kernel(batched_matmul_f32, T = [f32]),
+        kernel(batched_matmul_f32, T = f32),
         tune(BM = [128], BN = [256], BK = [64], GROUP = [8], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul]),
         tune(BM = [128], BN = [128], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [batched_matmul]),
         tune(BM = [128], BN = [128], BK = [32], GROUP = [8], PER_SM = [2], warps = [8], arch = [80], kernels = [batched_matmul]),

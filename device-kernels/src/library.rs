@@ -69,13 +69,7 @@ pub mod partials {
     /// `workspace` has a zero for each program, `semaphore` one zero; both hold zeros again after the launch. A word
     /// of the workspace is a partial sum of 32 bits and a flag, so that it takes one trip to the L2 cache to publish
     /// and one to read it. A partial sum that the semaphore announced would take three.
-    fn sum_of_programs<S>(
-        workspace: &mut [u64],
-        semaphore: &mut [u32],
-        order: u32,
-        partial: S,
-        done: impl Fn(S),
-    ) {
+    fn sum_of_programs<S>(workspace: &mut [u64], semaphore: &mut [u32], order: u32, partial: S, done: impl Fn(S)) {
         atomic_store(workspace, program_id(0), (1u64 << 32) | (bitcast::<u32>(partial) as u64)).relaxed();
         if order == num_programs(0) as u32 - 1 {
             let mut total = zeros::<S>([LANES]);
@@ -237,12 +231,12 @@ pub mod tile_scheduler {
                     let count = if BY_COLUMNS { min(BN, n - s) } else { min(BM, m - r) };
                     for h in range(p as usize * REDUCE, count, parts as usize * REDUCE) {
                         let first = slot + h * if BY_COLUMNS { BM } else { BN };
-                        let mut sum = load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(first))
-                            .unchecked();
+                        let mut sum =
+                            load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(first)).unchecked();
                         for q in range(1, parts, 1).unroll(4) {
                             let at = first + q as usize * (BM * BN);
-                            sum += load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(at))
-                                .unchecked();
+                            sum +=
+                                load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(at)).unchecked();
                         }
                         if BY_COLUMNS {
                             epilogue(trans(sum), r, s + h);

@@ -73,12 +73,8 @@ impl Inner {
     /// Why a configuration has no variant for these arguments here.
     #[cold]
     pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Error {
-        let refused = |why| Error::CannotLaunch {
-            kernel: desc.name,
-            config: config.id,
-            device: self.device.name.clone(),
-            why,
-        };
+        let refused =
+            |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: self.device.name.clone(), why };
         if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(slots))) {
             return refused(format!("it requires `{}`", c.text));
         }

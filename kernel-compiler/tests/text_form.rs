@@ -25,10 +25,8 @@ struct Parses<'a> {
 
 impl Observer for Parses<'_> {
     fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
-        if matches!(
-            stage,
-            Stage::BlockPointers | Stage::Cluster | Stage::Tf32x3 | Stage::SwapAb | Stage::PipelineDots
-        ) {
+        if matches!(stage, Stage::BlockPointers | Stage::Cluster | Stage::Tf32x3 | Stage::SwapAb | Stage::PipelineDots)
+        {
             parsed(&text(), &format!("{} {} {}", self.of, self.variant.name(), stage.name()));
             self.functions += 1;
         }

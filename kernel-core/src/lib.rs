@@ -36,8 +36,8 @@ pub use args::{
 pub use call::{BindError, BufferUse, Call, MAX_BUFFERS, MAX_SLOTS};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use desc::{
-    Condition, ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, KernelDesc, KernelParts, MapDesc, MapDim, Number,
-    ParamDesc, ParamKind, ParamType, Require, Test, VariantDesc, cdiv,
+    Condition, ConfigDesc, CpuCode, CpuFn, DType, Element, Emulated, GridCtx, KernelDesc, KernelParts, MapDesc, MapDim,
+    Number, ParamDesc, ParamKind, ParamType, Require, Test, VariantDesc, cdiv,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use half::{bf16, f16};

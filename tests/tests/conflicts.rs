@@ -11,11 +11,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "f32",
         "words of an MN-major B are read across the rows of its tile: two lanes meet in a bank",
     ),
-    (
-        "matmul_i8[",
-        "i8",
-        "bytes of an MN-major B are stored K-major, four rows a word: two lanes meet in a bank",
-    ),
+    ("matmul_i8[", "i8", "bytes of an MN-major B are stored K-major, four rows a word: two lanes meet in a bank"),
 ];
 
 /// The configurations of an operation that have every feature of its code between them.

@@ -84,25 +84,26 @@ pub trait BatchMultiply: Multiply {
     }
 }
 
-macro_rules! batch { ($($t:ty: $kernel:ident $(, $parts:item)*;)*) => { $(impl BatchMultiply for $t {
+macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr $(, $parts:item)*;)*) => { $(impl BatchMultiply for $t {
     $($parts)*
     fn batch_desc() -> &'static KernelDesc {
-        <($t,) as k::batched_matmul::batched::$kernel::Types>::DESC
+        use k::batched_matmul::batched::*;
+        $desc
     }
     fn batch_call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
         k::batched_matmul::batched::$kernel(a, b, c)
     }
 })* } }
 batch! {
-    f32: batched_matmul_f32,
+    f32: batched_matmul_f32, batched_matmul_f32::DESCS[0],
     fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
         route::batch_in_parts(on, e, batch, b)
     },
     fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
         split::multiply_batch(on, a, below, b, c)
     };
-    f16: batched_matmul;
-    bf16: batched_matmul;
+    f16: batched_matmul, <(f16,) as batched_matmul::Types>::DESC;
+    bf16: batched_matmul, <(bf16,) as batched_matmul::Types>::DESC;
 }
 
 /// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch, but for copies and for f32, of which A is taken apart first where that pays. Accumulated in f32

@@ -389,7 +389,6 @@ fn tiles<T: Multiply>(
     if !T::has_stream_k(way) {
         return launch(&mut Workspace::none(on)?, c);
     }
-    let kernel =
-        stream_k::Kernel { desc: T::desc(way), after: None, name: stream_k::MATMUL, transpose: way.transpose };
+    let kernel = stream_k::Kernel { desc: T::desc(way), after: None, name: stream_k::MATMUL, transpose: way.transpose };
     stream_k::multiply(on, e, kernel, (a, b), c, launch)
 }

@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn there_is_room_for_all_programs() {
         use device_kernels::matmul::products::{matmul_f16_f8, matmul_f16_i8};
-        let descs = KERNELS.iter().chain(&[matmul_f16_i8::DESCS, matmul_f16_f8::DESCS]).flat_map(|d| d.iter());
+        let mixed = [matmul_f16_i8::DESCS, matmul_f16_f8::DESCS];
+        let descs = KERNELS.iter().chain(&mixed).flat_map(|d| d.iter());
         let configs: Vec<_> = descs.flat_map(|d| d.configs).filter(|c| is_stream_k(c)).collect();
         assert!(configs.len() > 100, "{}", configs.len());
         for config in configs {

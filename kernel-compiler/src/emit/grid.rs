@@ -61,6 +61,8 @@ struct Grid<'a> {
 const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, \
      cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
+const CONDITION: &str = "a condition is a bool: `==`, `!=`, `<`, `<=`, `>` or `>=` of integers that a grid may have, `&&`, `||`, `!`, or a const parameter";
+
 impl Grid<'_> {
     fn expr(&self, e: &Expr) -> Result<String> {
         let d = self.d;
@@ -145,7 +147,7 @@ impl Grid<'_> {
             },
             _ => match self.constant(e)? {
                 Some(Const::Bool(b)) => Ok(b.to_string()),
-                _ => Err(self.d.error(e.span, ALLOWED)),
+                _ => Err(self.d.error(e.span, CONDITION)),
             },
         }
     }

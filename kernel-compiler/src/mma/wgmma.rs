@@ -65,7 +65,8 @@ impl WgmmaTiling {
         self.products * self.row_blocks * self.col_blocks * self.n.next_power_of_two() / 2
     }
 
-    /// The accumulators of `[m, n]`, or of a batch of them: registers in the order in which the instructions name them. Those of columns that only the padded tile has come last.
+    /// The accumulators of `[m, n]`, or of a batch of them: registers in the order in which the instructions name
+    /// them. Those of columns that only the padded tile has come last.
     pub fn accumulator(&self, shape: &[usize]) -> Layout {
         let shape = &padded(shape)[..];
         let (of_batch, matrix) = matrices(shape);
@@ -82,14 +83,16 @@ impl WgmmaTiling {
         self.batched(of_batch, Layout::new(&matrix, regs, lanes, warps))
     }
 
-    /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the depth before blocks of rows.
+    /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the
+    /// depth before blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
         let (of_batch, matrix) = matrices(shape);
         let (m, part_m) = (bits(matrix[0]), bits(matrix[0] / self.rows));
         self.batched(of_batch, left_operand(&matrix, size, 6..part_m, (4..6).chain(part_m..m), bits(self.cols)))
     }
 
-    /// The layout of one product's matrix, for each of a batch: a warpgroup's products follow each other in its registers.
+    /// The layout of one product's matrix, for each of a batch: a warpgroup's products follow each other in its
+    /// registers.
     fn batched(&self, of_batch: &[usize], matrix: Layout) -> Layout {
         let of = |products: std::ops::Range<u32>| products.map(|i| 1u32 << (matrix.bits() + i));
         let (own, all) = (bits(self.products), bits(self.matrices()));

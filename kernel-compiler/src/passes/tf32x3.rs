@@ -1,9 +1,9 @@
-//! Products in 3xTF32 as three products in TF32, of high and low parts of their operands: `low·high + high·low + high·high`, the
-//! small ones first, in one chain on the same accumulators.
+//! Products in 3xTF32 as three products in TF32, of high and low parts of their operands: `low·high + high·low +
+//! high·high`, the small ones first, in one chain on the same accumulators.
 //!
-//! For warpgroups alone: `mma.sync` takes operands apart in registers, where it has them anyway. Here parts are tiles like any other
-//! computed operand. An operand is taken apart once for all products that take it, in the block that defines it, before the first of
-//! these.
+//! For warpgroups alone: `mma.sync` takes operands apart in registers, where it has them anyway. Here parts are tiles
+//! like any other computed operand. An operand is taken apart once for all products that take it, in the block that
+//! defines it, before the first of these.
 
 use crate::dtype::DType;
 use crate::ir::walk::dots;
@@ -88,7 +88,8 @@ impl Decompose<'_> {
         self.f.values[dot.0 as usize].op = of(a.high, b.high, small);
     }
 
-    /// The nearest tf32 of each element, and the nearest of what that leaves. An infinity, or what is no number, leaves nothing.
+    /// The nearest tf32 of each element, and the nearest of what that leaves. An infinity, or what is no number,
+    /// leaves nothing.
     fn split(&mut self, x: Value, out: &mut Vec<Stmt>) -> Parts {
         const EXPONENT: u32 = 0x7F80_0000;
         let (span, shape) = (self.f.span(x), self.f.shape(x).to_vec());

@@ -152,7 +152,8 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOper
     WrittenOperand { operand, tile, k_major }
 }
 
-/// Whether the matrices of what a tile is computed of are copied as their transposes; none where nothing of it is copied.
+/// Whether the matrices of what a tile is computed of are copied as their transposes; none where nothing of it is
+/// copied.
 fn is_transposed(f: &Func, v: Value, seen: &mut HashSet<Value>) -> Option<bool> {
     if !seen.insert(v) {
         return None;

@@ -25,7 +25,8 @@ pub const MAX_MAPS: usize = 8;
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function of which some product takes an operand from a window, or one that is computed of it; none for any other.
+/// The plan for a function of which some product takes an operand from a window, or one that is computed of it; none
+/// for any other.
 ///
 /// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
 /// are computed of, are left to the consumers where the producer cannot say where they lie.

@@ -1,5 +1,6 @@
-//! When computed right operands go to shared memory: once for all products that take them, before the first of these. Operands
-//! of a chain of products go there together, before its first product, so that no barrier stands within the chain.
+//! When computed right operands go to shared memory: once for all products that take them, before the first of these.
+//! Operands of a chain of products go there together, before its first product, so that no barrier stands within the
+//! chain.
 
 use super::product::Operand;
 use super::warp_specialized::Pipeline;
@@ -31,7 +32,8 @@ fn before(f: &Func, p: &Pipeline, stmts: &[Stmt], operand: Value, matrix: usize)
     Some(stmts[if start > defined && !is_copied { start } else { first }].id)
 }
 
-/// The first product of the chain that the product of a statement belongs to; the statement itself where it has no product of its own.
+/// The first product of the chain that the product of a statement belongs to; the statement itself where it has no
+/// product of its own.
 fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
     let StmtKind::Let(v) = stmts[at].kind else { return at };
     let Op::Dot { acc, .. } = *f.op(v) else { return at };

@@ -153,7 +153,8 @@ pub unsafe fn wgmma<
     unsafe { wgmma_batch::<A, D, R, N, MB, NB, KB, 1, TA, TB>(acc, a, b, of_a, of_b, chain, add, site) }
 }
 
-/// As [`wgmma`], of P products of a batch: blocks of all products are numbered one after another, for `a` and `b` and in the accumulators.
+/// As [`wgmma`], of P products of a batch: blocks of all products are numbered one after another, for `a` and `b` and
+/// in the accumulators.
 ///
 /// # Safety
 /// As [`wgmma`].
@@ -186,8 +187,8 @@ pub unsafe fn wgmma_batch<
     })
 }
 
-/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain: `m` and `n` number the blocks
-/// of all P products. The `N / 2` accumulators of a block may be read and written during that call.
+/// The products `product(accumulators, m, n, k, add)` of all blocks, step by step, as links of a chain: `m` and `n`
+/// number the blocks of all P products. The `N / 2` accumulators of a block may be read and written during that call.
 #[inline(always)]
 fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usize, const KB: usize, const P: usize>(
     mut acc: [D; R],

@@ -24,14 +24,7 @@ mod kernels {
         grid = [cdiv(y.len(), BLOCK)],
         emulate = all,
     )]
-    pub fn values<
-        T,
-        U,
-        const TWICE: bool,
-        const MODE: Mode,
-        const BLOCK: usize,
-        const TIMES: usize = 1,
-    >(
+    pub fn values<T, U, const TWICE: bool, const MODE: Mode, const BLOCK: usize, const TIMES: usize = 1>(
         x: &[T],
         more: &[T],
         y: &mut [U],

@@ -8,13 +8,7 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
     // Of few rows, B is the left operand, and so it is where it lies across in tf32, or is taken apart or widened in registers.
     let turned = number("SWAP") == Some(1)
-        || e.specialised
-            && [
-                "matmul_f32_mixed",
-                "batched_matmul_f32_mixed",
-            ]
-            .iter()
-            .any(|p| e.name.starts_with(p));
+        || e.specialised && ["matmul_f32_mixed", "batched_matmul_f32_mixed"].iter().any(|p| e.name.starts_with(p));
     Some(if turned { [n, m, deep] } else { [m, n, deep] })
 }
 

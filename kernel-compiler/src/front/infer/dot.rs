@@ -88,8 +88,7 @@ impl Infer<'_> {
             let three_times = |extent: usize| extent % 3 == 0 && (extent / 3).is_power_of_two();
             // Of rows and columns one alone: what is not a power of two is padded.
             let other = if letter == "M" { n } else { m };
-            let fits =
-                extent.is_power_of_two() || letter != "K" && three_times(extent) && other.is_power_of_two();
+            let fits = extent.is_power_of_two() || letter != "K" && three_times(extent) && other.is_power_of_two();
             if !fits {
                 return self.error(at, format!("`dot` needs extents that are powers of two; one of M and N may be three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
             }

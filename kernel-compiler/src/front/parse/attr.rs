@@ -252,7 +252,16 @@ pub fn parse(
     let types: Vec<Ident> = types.iter().filter(|t| is_left(t)).cloned().collect();
     let all_consts = consts;
     let consts: Vec<ConstParam> = consts.iter().filter(|c| is_left(&c.name)).cloned().collect();
-    let mut out = Attr { kernels, types: vec![], tunes: vec![], grid: vec![], emulate_all: false, early: None, requires: vec![], default: DEFAULT };
+    let mut out = Attr {
+        kernels,
+        types: vec![],
+        tunes: vec![],
+        grid: vec![],
+        emulate_all: false,
+        early: None,
+        requires: vec![],
+        default: DEFAULT,
+    };
     for item in items {
         match item {
             Item::Kernel(_) => unreachable!("kernels are set apart"),
@@ -456,9 +465,8 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
     }
     for c in &mut product {
         c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c.name == n));
-        let is_default = |(n, v): &&(String, Const)| {
-            consts.iter().any(|p| p.name == n && p.default.as_ref() == Some(v))
-        };
+        let is_default =
+            |(n, v): &&(String, Const)| consts.iter().any(|p| p.name == n && p.default.as_ref() == Some(v));
         c.defaults = c.consts.iter().filter(is_default).map(|(n, _)| n.clone()).collect();
     }
     Ok(Tuned { span, configs: product, kernels })

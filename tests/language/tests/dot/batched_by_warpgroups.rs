@@ -1,4 +1,5 @@
-//! Batches by warpgroups: tensor maps copy a box of several matrices, and warpgroups have products of their own or share them.
+//! Batches by warpgroups: tensor maps copy a box of several matrices, and warpgroups have products of their own or
+//! share them.
 
 use super::batched::batch;
 use kernel_core::{AsSlice, AsSliceMut, Element, bf16, f16};

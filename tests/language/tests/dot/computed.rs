@@ -1,5 +1,5 @@
-//! Products of which both operands are computed: warpgroups keep the left one in registers and write the right one to shared memory,
-//! once for all products that take it.
+//! Products of which both operands are computed: warpgroups keep the left one in registers and write the right one to
+//! shared memory, once for all products that take it.
 
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
@@ -67,8 +67,8 @@ fn of_other_sizes<const BM: usize, const BN: usize, const BK: usize, const TB: u
     z.store([i, j], sums);
 }
 
-/// One computed right operand of two products, and one of a loop's products that is computed before the loop. WAY: 0 a chain of two
-/// products; 1 two products in different blocks; 2 a loop.
+/// One computed right operand of two products, and one of a loop's products that is computed before the loop. WAY: 0
+/// a chain of two products; 1 two products in different blocks; 2 a loop.
 #[tile_kernel(tune(B = [64], WAY = [0, 1, 2], warps = [4, 8], arch = [90]), grid = [1], emulate = all)]
 fn right_of_several<const B: usize, const WAY: usize>(
     a: View<f16, 2>,

@@ -56,7 +56,8 @@ fn upcast<
     c.store([i, j], acc);
 }
 
-/// `narrow` and `wide` make an element of a number from -1 to 1: whole numbers, whose sums every way has exactly, or none.
+/// `narrow` and `wide` make an element of a number from -1 to 1: whole numbers, whose sums every way has exactly, or
+/// none.
 fn check<S: Element, T: Element>(narrow: impl Fn(f32) -> S + Copy, wide: impl Fn(f32) -> T + Copy)
 where
     (S, T): upcast::Types,
