@@ -42,7 +42,12 @@ unsafe impl Launch for Recorder {
             _ => None,
         });
         let views: Vec<String> = views.collect();
-        self.launches.borrow_mut().push(format!("{}({})", call.desc().name, views.join(", ")));
+        let workspace = call.desc().params.iter().find(|p| p.name == "workspace");
+        let scheduler = match workspace.is_some_and(|p| call.slots()[p.slot + 1] > 0) {
+            true => " with a workspace",
+            false => "",
+        };
+        self.launches.borrow_mut().push(format!("{}({}){scheduler}", call.desc().name, views.join(", ")));
         Ok(())
     }
 }

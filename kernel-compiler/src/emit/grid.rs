@@ -23,7 +23,7 @@ pub fn condition(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<Option<
             "true" => {}
             of => {
                 code.push(format!("({of})"));
-                texts.push(text(e));
+                texts.push(if matches!(e.kind, ExprKind::Or(..)) { format!("({})", text(e)) } else { text(e) });
             }
         }
     }
@@ -130,15 +130,35 @@ impl Grid<'_> {
                 ([], Some(value)) => self.taken(value),
                 _ => Ok(e),
             },
+            ExprKind::And(a, b) | ExprKind::Or(a, b) => {
+                let neutral = if matches!(e.kind, ExprKind::And(..)) { "true" } else { "false" };
+                match (self.condition(a)? == neutral, self.condition(b)? == neutral) {
+                    (true, _) => self.taken(b),
+                    (_, true) => self.taken(a),
+                    _ => Ok(e),
+                }
+            }
             _ => Ok(e),
         }
     }
 
     fn condition(&self, e: &Expr) -> Result<String> {
         match &e.kind {
-            ExprKind::And(a, b) => Ok(format!("({} && {})", self.condition(a)?, self.condition(b)?)),
-            ExprKind::Or(a, b) => Ok(format!("({} || {})", self.condition(a)?, self.condition(b)?)),
-            ExprKind::Unary(UnaryOp::Not, a) => Ok(format!("!({})", self.condition(a)?)),
+            ExprKind::And(a, b) => Ok(match (self.condition(a)?.as_str(), self.condition(b)?.as_str()) {
+                ("false", _) | (_, "false") => "false".into(),
+                ("true", one) | (one, "true") => one.into(),
+                (a, b) => format!("({a} && {b})"),
+            }),
+            ExprKind::Or(a, b) => Ok(match (self.condition(a)?.as_str(), self.condition(b)?.as_str()) {
+                ("true", _) | (_, "true") => "true".into(),
+                ("false", one) | (one, "false") => one.into(),
+                (a, b) => format!("({a} || {b})"),
+            }),
+            ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)?.as_str() {
+                "true" => "false".into(),
+                "false" => "true".into(),
+                a => format!("!({a})"),
+            }),
             ExprKind::Binary(op, a, b) if op.is_compare() => match (self.constant(a)?, self.constant(b)?) {
                 (a @ Some(Const::Variant(..)), b) | (a, b @ Some(Const::Variant(..))) => {
                     compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(|is| is.to_string())

@@ -6,9 +6,9 @@ use super::*;
 fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
-    // Of few rows, B is the left operand, and so it is where it lies across in tf32, or is taken apart or widened in registers.
-    let turned = number("SWAP") == Some(1)
-        || e.specialised && ["matmul_f32_mixed", "batched_matmul_f32_mixed"].iter().any(|p| e.name.starts_with(p));
+    // Warpgroups make the transpose of a tile of few rows, of one whose right operand is computed, and of A B in tf32.
+    let of_swapped = ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_mixed", "batched_matmul_f32_mixed"];
+    let turned = e.specialised && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
     Some(if turned { [n, m, deep] } else { [m, n, deep] })
 }
 

@@ -74,7 +74,8 @@ where
                 let run = |rt: &Runtime| {
                     let mut c = Matrix::new([m, n], n, 5, |_| 9.0f32);
                     let call = upcast::<S, T>(view!(a), view!(b), view!(x), view!(y), view_mut!(c), k);
-                    assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
+                    // Swapped sums are stored by single elements, for which alignment is nothing.
+                    assert!(taken(&call, config.id).starts_with("tma"), "{}", config.id);
                     rt.launch_with(rt.stream(), call, &with(config.id))
                         .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
                     c.data
