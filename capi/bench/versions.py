@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Two builds of the library in one run: is any operation slower than before?
 
-    python3 versions.py OLD.so NEW.so [SECONDS]
+    python3 versions.py OLD.so NEW.so [SECONDS [WHAT]]
 
 Needs one NVIDIA GPU and torch. Products of all types and orders of the operands, reductions and attention. L2 flushed before every
 launch; old and new take turns; medians of CUDA events. Results of both are compared with torch before they are timed. A ratio above 1
-means that the new build is faster. Rows below 0.98 are timed once more. Ends after SECONDS, 420 without a number.
+means that the new build is faster. Rows below 0.98 are timed once more. Ends after SECONDS, 420 without a number. WHAT
+is a part of names, as in `tf32 NN`; all without.
 """
 import ctypes, itertools, math, statistics, sys, time
 import torch
 
 LIBS = [ctypes.CDLL(path) for path in sys.argv[1:3]]
 LIMIT = float(sys.argv[3]) if len(sys.argv) > 3 else 420
+WHAT = sys.argv[4] if len(sys.argv) > 4 else ""
 FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}
 for lib in LIBS: lib.tile_last_error.restype = ctypes.c_char_p
@@ -130,6 +132,7 @@ def cases():
 
 began, found = time.time(), []
 for text, make in cases():
+    if WHAT not in text: continue
     if time.time() - began > LIMIT:
         print("out of time at", text); break
     torch.backends.cuda.matmul.allow_tf32 = False

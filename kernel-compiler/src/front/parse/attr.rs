@@ -278,7 +278,7 @@ pub fn parse(
                 if let Some(k) = t.kernels.iter().flatten().find(|k| !out.kernels.iter().any(|n| n.name == **k)) {
                     return Err(d.error(k.span(), format!("no kernel(..) of this function is called `{k}`")));
                 }
-                chosen(&mut t, &out.kernels, &all_consts, d)?;
+                chosen(&mut t, &out.kernels, all_consts, d)?;
                 out.tunes.push(product(t, &consts, d)?);
             }
             Item::Grid(span, exprs) => {

@@ -81,10 +81,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             let Some(list) = k.types(name) else { continue };
             if let Some(of) = k.same_as(name, &types) {
                 let of = TypeName { name: of.to_string(), span: of.span() };
-                params
-                    .iter_mut()
-                    .filter(|p| p.elem.name == name.to_string())
-                    .for_each(|p| p.elem.name = of.name.clone());
+                params.iter_mut().filter(|p| *name == p.elem.name).for_each(|p| p.elem.name = of.name.clone());
                 scope.aliases.insert(0, (name.to_string(), of));
                 continue;
             }
