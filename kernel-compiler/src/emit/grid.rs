@@ -3,6 +3,7 @@
 use crate::diag::{Diagnostics, Result};
 use crate::front::ast::{BinaryOp, Block, Config, Const, Expr, ExprKind, Kernel, ParamKind, UnaryOp};
 use crate::front::constants::{compare, select, variant};
+use std::fmt;
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
@@ -19,39 +20,95 @@ pub fn condition(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<Option<
     let (mut code, mut texts) = (vec![], vec![]);
     for e in &k.requires {
         let e = cx.taken(e)?;
-        match cx.condition(e)?.as_str() {
-            "true" => {}
-            of => {
-                code.push(format!("({of})"));
-                texts.push(if matches!(e.kind, ExprKind::Or(..)) { format!("({})", text(e)) } else { text(e) });
-            }
+        match cx.condition(e)? {
+            Condition::Known(true) => continue,
+            of => code.push(format!("({of})")),
         }
+        texts.push(text(e, Level::And));
     }
     Ok((!code.is_empty()).then(|| (code.join(" && "), texts.join(" && "))))
 }
 
-/// An expression of a grid or a condition as it is written.
-fn text(e: &Expr) -> String {
-    match &e.kind {
+/// A condition that constants decide, or the code that asks for it at a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Condition {
+    Known(bool),
+    Asked(String),
+}
+
+impl Condition {
+    /// `self && other`, or with `neutral` of false `self || other`.
+    fn joined(self, other: Condition, neutral: bool) -> Condition {
+        match (self, other) {
+            (Condition::Known(k), _) | (_, Condition::Known(k)) if k != neutral => Condition::Known(k),
+            (Condition::Known(_), of) | (of, Condition::Known(_)) => of,
+            (a, b) => Condition::Asked(format!("({a} {} {b})", if neutral { "&&" } else { "||" })),
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Condition::Known(is) => write!(f, "{is}"),
+            Condition::Asked(code) => f.write_str(code),
+        }
+    }
+}
+
+/// How strongly an expression holds its operands together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Or,
+    And,
+    Compare,
+    Sum,
+    Product,
+    Cast,
+    Unary,
+}
+
+impl Level {
+    fn of(e: &Expr) -> Level {
+        match &e.kind {
+            ExprKind::Or(..) => Level::Or,
+            ExprKind::And(..) => Level::And,
+            ExprKind::Binary(op, ..) if op.is_compare() => Level::Compare,
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => Level::Sum,
+            ExprKind::Binary(..) => Level::Product,
+            ExprKind::Cast(..) => Level::Cast,
+            _ => Level::Unary,
+        }
+    }
+}
+
+/// An expression of a grid or a condition as it is written, as an operand of one of this level.
+fn text(e: &Expr, outer: Level) -> String {
+    let level = Level::of(e);
+    // A right operand of the same level is in parentheses: `a - (b - c)`.
+    let sides = |a: &Expr, op: &str, b: &Expr| {
+        let right = if level >= Level::Compare && Level::of(b) == level { Level::Unary } else { level };
+        format!("{} {op} {}", text(a, level), text(b, right))
+    };
+    let list = |args: &[Expr]| args.iter().map(|a| text(a, Level::Or)).collect::<Vec<_>>().join(", ");
+    let written = match &e.kind {
         ExprKind::Int(n, _) => n.to_string(),
         ExprKind::Bool(b) => b.to_string(),
         ExprKind::Name(n) => n.clone(),
         ExprKind::Assoc(of, name) => format!("{}::{name}", of.name),
-        ExprKind::Cast(x, to) => format!("{} as {}", text(x), to.name),
-        ExprKind::Unary(UnaryOp::Not, x) => format!("!{}", text(x)),
-        ExprKind::Binary(op, a, b) => format!("{} {} {}", text(a), op.symbol(), text(b)),
-        ExprKind::And(a, b) => format!("{} && {}", text(a), text(b)),
-        ExprKind::Or(a, b) => format!("{} || {}", text(a), text(b)),
+        ExprKind::Cast(x, to) => format!("{} as {}", text(x, level), to.name),
+        ExprKind::Unary(UnaryOp::Not, x) => format!("!{}", text(x, level)),
+        ExprKind::Binary(op, a, b) => sides(a, op.symbol(), b),
+        ExprKind::And(a, b) => sides(a, "&&", b),
+        ExprKind::Or(a, b) => sides(a, "||", b),
         ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
-            (n @ ("len" | "dim"), [x, rest @ ..]) => {
-                format!("{}.{n}({})", text(x), rest.iter().map(text).collect::<Vec<_>>().join(", "))
-            }
-            (n, args) => format!("{n}({})", args.iter().map(text).collect::<Vec<_>>().join(", ")),
+            (n @ ("len" | "dim"), [x, rest @ ..]) => format!("{}.{n}({})", text(x, level), list(rest)),
+            (n, args) => format!("{n}({})", list(args)),
         },
         _ => "..".into(),
-    }
+    };
+    if level < outer { format!("({written})") } else { written }
 }
-
 struct Grid<'a> {
     k: &'a Kernel,
     config: &'a Config,
@@ -61,7 +118,8 @@ struct Grid<'a> {
 const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, \
      cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
-const CONDITION: &str = "a condition is a bool: `==`, `!=`, `<`, `<=`, `>` or `>=` of integers that a grid may have, `&&`, `||`, `!`, or a const parameter";
+const CONDITION: &str = "a condition is a bool: `==`, `!=`, `<`, `<=`, `>` or `>=` of integers that a grid may have, \
+     `&&`, `||`, `!`, or a const parameter";
 
 impl Grid<'_> {
     fn expr(&self, e: &Expr) -> Result<String> {
@@ -115,23 +173,20 @@ impl Grid<'_> {
         })
     }
 
-    /// The branch of a condition that the constants of the configuration choose.
+    /// The part of a condition that the constants of the configuration leave.
     fn taken<'e>(&self, e: &'e Expr) -> Result<&'e Expr> {
         match &e.kind {
-            ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)?.as_str() {
-                "true" => match (&then.stmts[..], &then.value) {
+            ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)? {
+                Condition::Known(true) => match (&then.stmts[..], &then.value) {
                     ([], Some(value)) => self.taken(value),
                     _ => Err(self.d.error(then.span, ALLOWED)),
                 },
-                "false" => self.taken(other),
-                _ => Ok(e),
+                Condition::Known(false) => self.taken(other),
+                Condition::Asked(_) => Ok(e),
             },
-            ExprKind::Block(b) => match (&b.stmts[..], &b.value) {
-                ([], Some(value)) => self.taken(value),
-                _ => Ok(e),
-            },
+            ExprKind::Block(Block { stmts, value: Some(value), .. }) if stmts.is_empty() => self.taken(value),
             ExprKind::And(a, b) | ExprKind::Or(a, b) => {
-                let neutral = if matches!(e.kind, ExprKind::And(..)) { "true" } else { "false" };
+                let neutral = Condition::Known(matches!(e.kind, ExprKind::And(..)));
                 match (self.condition(a)? == neutral, self.condition(b)? == neutral) {
                     (true, _) => self.taken(b),
                     (_, true) => self.taken(a),
@@ -142,31 +197,22 @@ impl Grid<'_> {
         }
     }
 
-    fn condition(&self, e: &Expr) -> Result<String> {
+    fn condition(&self, e: &Expr) -> Result<Condition> {
         match &e.kind {
-            ExprKind::And(a, b) => Ok(match (self.condition(a)?.as_str(), self.condition(b)?.as_str()) {
-                ("false", _) | (_, "false") => "false".into(),
-                ("true", one) | (one, "true") => one.into(),
-                (a, b) => format!("({a} && {b})"),
-            }),
-            ExprKind::Or(a, b) => Ok(match (self.condition(a)?.as_str(), self.condition(b)?.as_str()) {
-                ("true", _) | (_, "true") => "true".into(),
-                ("false", one) | (one, "false") => one.into(),
-                (a, b) => format!("({a} || {b})"),
-            }),
-            ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)?.as_str() {
-                "true" => "false".into(),
-                "false" => "true".into(),
-                a => format!("!({a})"),
+            ExprKind::And(a, b) => Ok(self.condition(a)?.joined(self.condition(b)?, true)),
+            ExprKind::Or(a, b) => Ok(self.condition(a)?.joined(self.condition(b)?, false)),
+            ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)? {
+                Condition::Known(is) => Condition::Known(!is),
+                Condition::Asked(code) => Condition::Asked(format!("!({code})")),
             }),
             ExprKind::Binary(op, a, b) if op.is_compare() => match (self.constant(a)?, self.constant(b)?) {
                 (a @ Some(Const::Variant(..)), b) | (a, b @ Some(Const::Variant(..))) => {
-                    compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(|is| is.to_string())
+                    compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(Condition::Known)
                 }
-                _ => Ok(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?)),
+                _ => Ok(Condition::Asked(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?))),
             },
             _ => match self.constant(e)? {
-                Some(Const::Bool(b)) => Ok(b.to_string()),
+                Some(Const::Bool(b)) => Ok(Condition::Known(b)),
                 _ => Err(self.d.error(e.span, CONDITION)),
             },
         }
@@ -229,6 +275,36 @@ impl Grid<'_> {
         match found.and_then(|i| offset(self.k.params[i].kind).map(|o| self.first_slot(i) + o)) {
             Some(slot) => Ok(format!("g.slots[{slot}]")),
             None => Err(self.d.error(x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A condition of a kernel, parsed and written again.
+    fn written(condition: &str) -> String {
+        let d = Diagnostics::default();
+        let source =
+            format!("#[tile_kernel(requires = [{condition}], grid = [1])] fn k(x: &[f32], y: &mut [f32]) {{}}");
+        let found = crate::module::file(&source, &Default::default()).into_iter().next().expect("a kernel");
+        let kernels = found.parse(&d).map_err(|_| d.take()).expect("parses");
+        text(&kernels[0].ast.requires[0], Level::Or)
+    }
+
+    #[test]
+    fn a_text_has_the_parentheses_that_it_needs() {
+        for condition in [
+            "x.len() >= a * b + 1",
+            "x.len() == a * (b + c)",
+            "a - b - c == a - (b - c)",
+            "a / (b / c) > cdiv(a, b + c)",
+            "(a < b || c < d) && e == f",
+            "a < b || c < d && e == f",
+            "!(a < b) && !ON",
+        ] {
+            assert_eq!(written(condition), condition);
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
             continue;
         }
         match swapped(&out, &sums, &judge) {
-            Ok(Some(better)) => (judged, out, changed) = (judge(&better), better, Changed::Yes),
+            Ok(Some(better)) => ((out, judged), changed) = (better, Changed::Yes),
             _ if possible => {}
             Ok(None) => return Ok(Changed::No),
             Err(missed) => return Err(missed),
@@ -50,8 +50,8 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
     Ok(changed)
 }
 
-/// The function with these products swapped, if warpgroups can make them so.
-fn swapped(f: &Func, sums: &Sums, judge: &impl Fn(&Func) -> Products) -> Result<Option<Func>, Missed> {
+/// The function with these products swapped, and what warpgroups make of it, if they can make them so.
+fn swapped(f: &Func, sums: &Sums, judge: &impl Fn(&Func) -> Products) -> Result<Option<(Func, Products)>, Missed> {
     if sums.dots.iter().any(|&d| !is_tile(f, d)) {
         return Ok(None);
     }
@@ -64,7 +64,7 @@ fn swapped(f: &Func, sums: &Sums, judge: &impl Fn(&Func) -> Products) -> Result<
         let why = "its left operand is computed: as the right one it would go through shared memory";
         return Err(Missed::new("multiplied with its operands swapped", why).at(out.span(d)));
     }
-    Ok(Some(out))
+    Ok(Some((out, judged)))
 }
 
 fn is_tile(f: &Func, v: Value) -> bool {

@@ -1,9 +1,9 @@
 //! Products in 3xTF32 as three products in TF32, of high and low parts of their operands: `low·high + high·low +
 //! high·high`, the small ones first, in one chain on the same accumulators.
 //!
-//! For warpgroups alone: `mma.sync` takes operands apart in registers, where it has them anyway. Here parts are tiles
-//! like any other computed operand. An operand is taken apart once for all products that take it, in the block that
-//! defines it, before the first of these.
+//! The pass is for warpgroups alone: `mma.sync` splits operands in registers, where it has them anyway. Here parts are
+//! tiles like any other computed operand. An operand is split once for all of its products, in the block that defines
+//! it, before the first of them.
 
 use crate::dtype::DType;
 use crate::ir::walk::dots;
@@ -11,7 +11,7 @@ use crate::ir::{Binary, Func, Op, Precision, Stmt, StmtKind, Type, Value};
 use crate::missed::Changed;
 use std::collections::{HashMap, HashSet};
 
-/// Takes the products of a function apart.
+/// Decomposes the products of a function.
 pub fn run(f: &mut Func) -> Changed {
     if !dots(f, &f.body).any(|d| is_tf32x3(f, d)) {
         return Changed::No;
@@ -36,7 +36,7 @@ struct Parts {
 
 struct Decompose<'a> {
     f: &'a mut Func,
-    /// The parts of each operand that has been taken apart.
+    /// The parts of each operand that is split already.
     parts: HashMap<Value, Parts>,
 }
 
@@ -88,8 +88,8 @@ impl Decompose<'_> {
         self.f.values[dot.0 as usize].op = of(a.high, b.high, small);
     }
 
-    /// The nearest tf32 of each element, and the nearest of what that leaves. An infinity, or what is no number,
-    /// leaves nothing.
+    /// The nearest tf32 of each element, and the nearest tf32 of the rest. The low part of an infinity or
+    /// a NaN is 0.
     fn split(&mut self, x: Value, out: &mut Vec<Stmt>) -> Parts {
         const EXPONENT: u32 = 0x7F80_0000;
         let (span, shape) = (self.f.span(x), self.f.shape(x).to_vec());
@@ -110,7 +110,7 @@ impl Decompose<'_> {
         Parts { high, low }
     }
 
-    /// The nearest tf32 of what is finite, of two as near the one that is farther from zero.
+    /// The nearest tf32 of finite numbers; ties are rounded away from zero.
     fn nearest(&mut self, x: Value, out: &mut Vec<Stmt>) -> Value {
         const UNUSED: u32 = (1 << 13) - 1;
         let (span, shape) = (self.f.span(x), self.f.shape(x).to_vec());
