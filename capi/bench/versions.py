@@ -6,9 +6,9 @@
 Needs one NVIDIA GPU and torch. Products of all types and orders of the operands, reductions and attention. L2 flushed before every
 launch; old and new take turns; medians of CUDA events. Results of both are compared with torch before they are timed. A ratio above 1
 means that the new build is faster. Rows below 0.98 are timed once more. Ends after SECONDS, 420 without a number. WHAT
-is a part of names, as in `tf32 NN`; all without.
+is a regular expression for names, as in `tf32 N[NT]`; all without.
 """
-import ctypes, itertools, math, statistics, sys, time
+import ctypes, itertools, math, re, statistics, sys, time
 import torch
 
 LIBS = [ctypes.CDLL(path) for path in sys.argv[1:3]]
@@ -132,7 +132,7 @@ def cases():
 
 began, found = time.time(), []
 for text, make in cases():
-    if WHAT not in text: continue
+    if not re.search(WHAT, text): continue
     if time.time() - began > LIMIT:
         print("out of time at", text); break
     torch.backends.cuda.matmul.allow_tf32 = False

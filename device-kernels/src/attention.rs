@@ -257,8 +257,9 @@ pub mod heads {
         let parts = cdiv(steps, deep);
         if part < parts {
             let word = (head * blocks + block) * WORDS;
+            let mut began = 0u64;
             if parts > 1 {
-                begin_part(semaphores, word);
+                began = begin_part(semaphores, word);
             }
             let (begin, end) = ((part * deep) as usize * BN, min((part * deep + deep) as usize * BN, last));
             let whole = min(sight(low, (queries, keys), causal) / BN * BN, end);
@@ -281,7 +282,7 @@ pub mod heads {
                     .unchecked();
                 store(workspace, mine + BM * D + row, top).mask(row < filled).unchecked();
                 store(workspace, mine + BM * (D + 1) + row, where_(any, all, 0.0)).mask(row < filled).unchecked();
-                end_part(semaphores, word, part, parts, |p| {
+                end_part(semaphores, word, parts, began, |p| {
                     for h in range(p as usize * H, filled, parts as usize * H) {
                         let (acc, top, all) = together::<BM, D, H>(workspace, base, h, filled, parts as usize, x);
                         o.store([head as usize, first + h, 0], reshape(averages::<T>(acc, top, all), [1, H, D]));

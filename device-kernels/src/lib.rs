@@ -17,7 +17,6 @@ pub mod library;
 pub mod matmul;
 pub mod matmul_f32;
 pub mod matmul_int8;
-pub mod matmul_split;
 pub mod matrix_copy;
 pub mod matrix_transpose;
 pub mod rainbow_table;
@@ -76,11 +75,11 @@ pub fn all() -> Vec<&'static KernelDesc> {
         matmul_int8::quantised::int8_row_sums::DESCS,
         matmul_int8::quantised::matmul_int8::DESCS,
         matmul_int8::quantised::quantise::DESCS,
-        matmul_split::shared_tiles::matmul_f32_mixed_nn::DESCS,
-        matmul_split::shared_tiles::matmul_f32_mixed_nt::DESCS,
-        matmul_split::shared_tiles::matmul_row_nn::DESCS,
-        matmul_split::shared_tiles::matmul_row_nt::DESCS,
-        matmul_split::shared_tiles::batched_matmul_f32_mixed::DESCS,
+        matmul_f32::f32_products::matmul_f32_mixed_nn::DESCS,
+        matmul_f32::f32_products::matmul_f32_mixed_nt::DESCS,
+        matmul_f32::f32_products::matmul_row_nn::DESCS,
+        matmul_f32::f32_products::matmul_row_nt::DESCS,
+        matmul_f32::f32_products::batched_matmul_f32_mixed::DESCS,
         matrix_copy::matrix_copy::DESCS,
         matrix_transpose::matrix_transpose::DESCS,
         rainbow_table::rainbow::rainbow_table::DESCS,

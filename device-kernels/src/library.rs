@@ -92,48 +92,59 @@ pub mod partials {
         }
     }
 
-    /// Programs that share a task, at most: the bits of a word.
-    const MAX_PARTS: u32 = 64;
-    /// Semaphores of a task: parts that have begun, parts whose program has left (a bit each), parts that are stored,
-    /// parts whose rows are added. They are zeros before the launch and after it.
-    const WORDS: u32 = 4;
-
-    /// The first step of a program that computes a part of the task whose semaphores begin at `word`.
-    fn begin_part(semaphores: &mut [u64], word: u32) {
-        atomic_add(semaphores, word as usize, 1).relaxed();
+    /// Whether this program stores the last of the `parts` parts of a task. The program has stored its part. The semaphore
+    /// is zero before the launch and after it.
+    fn is_last_part(semaphores: &mut [u64], task: usize, parts: u64) -> bool {
+        let last = atomic_add(semaphores, task, 1) == parts - 1;
+        if last {
+            atomic_store(semaphores, task, 0).relaxed();
+        }
+        last
     }
 
-    /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each part `p`, once all
-    /// parts are stored: each program reduces a part of the rows.
+    /// Semaphores of a task. They are zeros before the launch and after it.
+    const WORDS: u32 = 3;
+    /// The first semaphore counts programs that have stored their part in its low half, and programs that have begun in its
+    /// high half.
+    const BEGUN: u64 = 0x100000000;
+
+    /// The first step of a program that computes a part of the task whose semaphores begin at `word`. [`end_part`] takes
+    /// the result.
+    fn begin_part(semaphores: &mut [u64], word: u32) -> u64 {
+        atomic_add(semaphores, word as usize, BEGUN).relaxed()
+    }
+
+    /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each `p` below `parts`,
+    /// once all parts are stored: each program reduces a part of the rows.
     ///
-    /// A program waits for the others only if all of them have begun. If they have not, as on a device that has no room
-    /// for all programs at a time, it leaves its rows to the program that stores the last part.
-    fn end_part(semaphores: &mut [u64], word: u32, part: u32, parts: u32, reduce: impl Fn(u32)) {
-        let (begun, left, stored, done) = (word as usize, word as usize + 1, word as usize + 2, word as usize + 3);
-        let stays = atomic_load(semaphores, begun).relaxed() as u32 == parts;
-        if !stays {
-            atomic_or(semaphores, left, 1u64 << part as u64).relaxed();
+    /// A program waits for the others only if all of them had begun when it stored its part. A program that stored its part
+    /// earlier leaves its rows to the program that stores the last part, so that nothing depends on how many programs fit
+    /// on the device at a time.
+    fn end_part(semaphores: &mut [u64], word: u32, parts: u32, began: u64, reduce: impl Fn(u32)) {
+        let (counts, early, done) = (word as usize, word as usize + 1, word as usize + 2);
+        let all = parts as u64;
+        // The program that begins last knows how many have left early.
+        if began >> 32 == all - 1 {
+            atomic_store(semaphores, early, began & (BEGUN - 1)).relaxed();
         }
-        let last = atomic_add(semaphores, stored, 1) as u32 == parts - 1;
-        if stays || last {
-            let mut mine = 1u64 << part as u64;
-            if last {
-                mine = mine | atomic_load(semaphores, left).relaxed();
-            }
+        let end = atomic_add(semaphores, counts, 1);
+        let mine = end as u32;
+        let last = mine == parts - 1;
+        if last || end >> 32 == all {
             loop {
-                if last || atomic_load(semaphores, stored) as u32 == parts {
+                if last || atomic_load(semaphores, counts) as u32 == parts {
                     break;
                 }
             }
-            let mut count = 0u64;
-            for p in range(0, parts, 1) {
-                if (mine >> p as u64) & 1 == 1 {
-                    count += 1;
+            let left = if last { atomic_load(semaphores, early).relaxed() as u32 } else { 0u32 };
+            for p in range(if last { 0u32 } else { mine }, mine + 1, 1) {
+                if p < left || p == mine {
                     reduce(p);
                 }
             }
-            if atomic_add(semaphores, done, count).relaxed() + count == parts as u64 {
-                for w in range(begun, begun + WORDS as usize, 1) {
+            let count = 1u64 + min(left, mine) as u64;
+            if atomic_add(semaphores, done, count).relaxed() + count == all {
+                for w in range(counts, counts + WORDS as usize, 1) {
                     atomic_store(semaphores, w, 0).relaxed();
                 }
             }
@@ -170,6 +181,64 @@ pub mod tile_scheduler {
         }
     }
 
+    /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with BY_COLUMNS.
+    fn store_part<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(
+        workspace: &mut [S],
+        at: usize,
+        sums: Tile<S>,
+    ) {
+        if BY_COLUMNS {
+            store(workspace, trans(matrix::<BN, BM>(at)), sums).unchecked();
+        } else {
+            store(workspace, matrix::<BM, BN>(at), sums).unchecked();
+        }
+    }
+
+    /// The sum of a tile `[R, C]` of `parts` partial sums, which are SIZE elements apart. The first one begins at `first`.
+    fn sum_of_parts<S, const R: usize, const C: usize, const SIZE: usize, const UNROLL: usize>(
+        workspace: &mut [S],
+        first: usize,
+        parts: usize,
+    ) -> Tile<S> {
+        let mut sum = load(workspace, matrix::<R, C>(first)).unchecked();
+        for q in range(1, parts, 1).unroll(UNROLL) {
+            sum += load(workspace, matrix::<R, C>(first + q * SIZE)).unchecked();
+        }
+        sum
+    }
+
+    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of the depth: split-K. The
+    /// program that stores the last part of a tile sums all parts.
+    ///
+    /// Parameters are those of [`stream_k`]. `workspace` has room for `BM x BN` sums of each program, and `semaphores` has
+    /// one zero for each tile; both may be empty where the depth has one part.
+    fn split_k<S, const BM: usize, const BN: usize, const BK: usize, const BY_COLUMNS: bool, const UNROLL: usize>(
+        depth: usize,
+        workspace: &mut [S],
+        semaphores: &mut [u64],
+        main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
+        epilogue: impl Fn(Tile<S>, usize, usize),
+    ) {
+        let (i, j, part, parts) = (program_id(0), program_id(1), program_id(2), num_programs(2));
+        let (r, s) = (i * BM, j * BN);
+        let deep = cdiv(cdiv(depth, BK), parts) * BK;
+        let sums = main_loop(i, j, part * deep, min(part * deep + deep, depth));
+        if parts == 1 {
+            epilogue(sums, r, s);
+        } else {
+            let tile = i * num_programs(1) + j;
+            let slot = tile * parts * (BM * BN);
+            store_part::<S, BM, BN, BY_COLUMNS>(workspace, slot + part * (BM * BN), sums);
+            if is_last_part(semaphores, tile, parts as u64) {
+                if BY_COLUMNS {
+                    epilogue(trans(sum_of_parts::<S, BN, BM, { BM * BN }, UNROLL>(workspace, slot, parts)), r, s);
+                } else {
+                    epilogue(sum_of_parts::<S, BM, BN, { BM * BN }, UNROLL>(workspace, slot, parts), r, s);
+                }
+            }
+        }
+    }
+
     /// The output tiles of this program under `StreamK`.
     ///
     /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.
@@ -201,13 +270,14 @@ pub mod tile_scheduler {
         let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
         let waves = all / programs;
         let rest = max(all - waves * programs, 1);
-        let deep = cdiv(steps, clamp(min(programs / rest, steps / MIN_K_STEPS as u32), 1, MAX_PARTS));
+        let deep = cdiv(steps, max(min(programs / rest, steps / MIN_K_STEPS as u32), 1));
         let parts = cdiv(steps, deep);
         let part = me / rest;
         let word = me % rest * WORDS;
         let more = if all > waves * programs && part < parts { 1u32 } else { 0u32 };
+        let mut began = 0u64;
         if more == 1 && parts > 1 {
-            begin_part(semaphores, word);
+            began = begin_part(semaphores, word);
         }
         for item in range(0, waves + more, 1) {
             let whole = item < waves;
@@ -221,26 +291,17 @@ pub mod tile_scheduler {
                 epilogue(sums, r, s);
             } else {
                 let slot = (me % rest * parts) as usize * (BM * BN);
-                let own = slot + part as usize * (BM * BN);
-                if BY_COLUMNS {
-                    store(workspace, trans(matrix::<BN, BM>(own)), sums).unchecked();
-                } else {
-                    store(workspace, matrix::<BM, BN>(own), sums).unchecked();
-                }
-                end_part(semaphores, word, part, parts, |p| {
+                store_part::<S, BM, BN, BY_COLUMNS>(workspace, slot + part as usize * (BM * BN), sums);
+                end_part(semaphores, word, parts, began, |p| {
                     let count = if BY_COLUMNS { min(BN, n - s) } else { min(BM, m - r) };
                     for h in range(p as usize * REDUCE, count, parts as usize * REDUCE) {
-                        let first = slot + h * if BY_COLUMNS { BM } else { BN };
-                        let mut sum =
-                            load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(first)).unchecked();
-                        for q in range(1, parts, 1).unroll(4) {
-                            let at = first + q as usize * (BM * BN);
-                            sum +=
-                                load(workspace, matrix::<REDUCE, { if BY_COLUMNS { BM } else { BN } }>(at)).unchecked();
-                        }
                         if BY_COLUMNS {
+                            let first = slot + h * BM;
+                            let sum = sum_of_parts::<S, REDUCE, BM, { BM * BN }, 4>(workspace, first, parts as usize);
                             epilogue(trans(sum), r, s + h);
                         } else {
+                            let first = slot + h * BN;
+                            let sum = sum_of_parts::<S, REDUCE, BN, { BM * BN }, 4>(workspace, first, parts as usize);
                             epilogue(sum, r + h, s);
                         }
                     }

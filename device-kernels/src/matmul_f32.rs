@@ -56,6 +56,58 @@ pub mod f32_products {
         });
     }
 
+    /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the
+    /// program sums its products over the depth once, at the end. `splits` programs share the depth of a block of columns.
+    ///
+    /// # Safety
+    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
+    #[tile_kernel(
+        /// A B of f32, of one row or a few.
+        kernel(matmul_row_nn, TB = false),
+        /// A Bᵀ of f32, of one row or a few.
+        kernel(matmul_row_nt, TB = true),
+        tune(BN = [32], BK = [256, 512], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [64], BK = [128], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [16], BK = [512, 1024], warps = [8], kernels = [matmul_row_nn]),
+        tune(BN = [4], BK = [1024, 2048], warps = [4], kernels = [matmul_row_nt]),
+        tune(BN = [8], BK = [512], warps = [4, 8], kernels = [matmul_row_nt]),
+        tune(BN = [8], BK = [1024], warps = [8], kernels = [matmul_row_nt]),
+        tune(BN = [16], BK = [256], warps = [4], kernels = [matmul_row_nt]),
+        grid = [c.dim(0), cdiv(c.dim(1), BN), splits],
+    )]
+    pub unsafe fn matmul_row<const TB: bool, const BN: usize, const BK: usize>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        workspace: &mut [f32],
+        semaphores: &mut [u64],
+        mut c: ViewMut<f32, 2>,
+        negative_slope: f32,
+        splits: usize,
+    ) {
+        let main_loop = |i: usize, j: usize, from: usize, to: usize| {
+            let s = j * BN;
+            let mut acc = if TB { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
+            for k in range(from, to, BK) {
+                let x = a.tile([i, k], [1, BK]);
+                if TB {
+                    acc = fma(b.tile([s, k], [BN, BK]), x.broadcast([BN, BK]), acc);
+                } else {
+                    acc = fma(b.tile([k, s], [BK, BN]), trans(x).broadcast([BK, BN]), acc);
+                }
+            }
+            (if TB { sum(acc, 1) } else { sum(acc, 0) }).expand(0)
+        };
+        split_k::<f32, 1, BN, BK, false, 4>(
+            a.dim(1),
+            workspace,
+            semaphores,
+            main_loop,
+            |sums: Tile<f32>, r: usize, s: usize| {
+                c.store([r, s], activated(sums, negative_slope));
+            },
+        );
+    }
+
     /// From here on sums are long enough that what the tensor cores cut off of CHUNK of the depth is less than what rounding does.
     const LONG: usize = 1024;
 
@@ -128,6 +180,108 @@ pub mod f32_products {
             let h = tf32(tile);
             high.store([r, c], h);
             low.store([r, c], low_part(tile, h));
+        }
+    }
+
+    /// The product of A's rows from `r` on and `y`, over a step of the depth from `k` on. `y` is split into high and low parts
+    /// here.
+    fn step<const BM: usize, const BN: usize, const BK: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        y: Tile<f32>,
+        r: usize,
+        k: usize,
+    ) -> Tile<f32> {
+        let high = tf32(y);
+        let low = low_part(y, high);
+        let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
+        let mut part = zeros::<f32>([BM, BN]);
+        // The small ones first.
+        part = dot(xh, low, part).tf32();
+        part = dot(xl, high, part).tf32();
+        part = dot(xh, high, part).tf32();
+        part
+    }
+
+    /// 3xTF32 of an A that [`split`] took apart before, and a B that programs take apart in registers. Tensor cores sum a
+    /// step of the depth; steps are added in f32. `splits` programs share the depth of a tile.
+    ///
+    /// # Safety
+    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
+    #[tile_kernel(
+        /// A B.
+        kernel(matmul_f32_mixed_nn, TB = false),
+        /// A Bᵀ.
+        kernel(matmul_f32_mixed_nt, TB = true),
+        tune(BM = [128], BN = [128], BK = [32], UNROLL = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), splits],
+        early = [b],
+    )]
+    pub unsafe fn matmul_f32_mixed<
+        const TB: bool,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const UNROLL: usize = 4,
+    >(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        b: View<f32, 2>,
+        workspace: &mut [f32],
+        semaphores: &mut [u64],
+        mut c: ViewMut<f32, 2>,
+        negative_slope: f32,
+        splits: usize,
+    ) {
+        let main_loop = |i: usize, j: usize, from: usize, to: usize| {
+            let mut acc = zeros::<f32>([BM, BN]);
+            for k in range(from, to, BK) {
+                let y = operand::<f32, TB, BK, BN, false>(b, k, j * BN);
+                acc += step::<BM, BN, BK>(a_high, a_low, y, i * BM, k);
+            }
+            acc
+        };
+        split_k::<f32, BM, BN, BK, true, UNROLL>(
+            a_high.dim(1),
+            workspace,
+            semaphores,
+            main_loop,
+            |sums: Tile<f32>, r: usize, s: usize| {
+                c.store([r, s], activated(sums, negative_slope));
+            },
+        );
+    }
+
+    /// `C[i] = A[i] B[i]` for every `i` of a batch, as in `matmul_f32_mixed`. The matrices of A stand one below the other,
+    /// `below` rows apart.
+    #[tile_kernel(
+        tune(BM = [128], BN = [128], BK = [32], PER_SM = [1], warps = [8], arch = [90]),
+        tune(BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        tune(BM = [16], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
+        grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
+    )]
+    pub fn batched_matmul_f32_mixed<const BM: usize, const BN: usize, const BK: usize, const PER_SM: usize>(
+        a_high: View<f32, 2>,
+        a_low: View<f32, 2>,
+        below: usize,
+        b: View<f32, 3>,
+        mut c: ViewMut<f32, 3>,
+    ) {
+        let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
+        let each = tiles.0 * tiles.1;
+        for t in range(program_id(0), c.dim(0) * each, num_programs(0)) {
+            let batch = t / each;
+            let (i, j) = swizzle2d(t % each, tiles, 8);
+            let (r, s) = (batch * below + i * BM, j * BN);
+            let mut acc = zeros::<f32>([BM, BN]);
+            for k in range(0, b.dim(1), BK) {
+                let y = reshape(b.tile([batch, k, s], [1, BK, BN]), [BK, BN]);
+                acc += step::<BM, BN, BK>(a_high, a_low, y, r, k);
+            }
+            c.store([batch, i * BM, s], reshape(acc, [1, BM, BN]));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
-use crate::plan::operands::{self, Source};
+use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant};
@@ -169,10 +169,14 @@ pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
         MmaPath::MmaSync => HashMap::new(),
         MmaPath::WgmmaCpAsync => {
             let axis_info = assume::analyse(f, variant.assume());
-            dots(f, &f.body).map(|d| (d, wgmma_cp_async::product(f, &axis_info, d).map(|_| false))).collect()
+            dots(f, &f.body).map(|d| (d, wgmma_cp_async::product(f, &axis_info, d).map(|_| 0))).collect()
         }
         MmaPath::WgmmaTma(_) => {
-            dots(f, &f.body).map(|d| (d, operands::of_product(f, d).map(|s| s.b == Source::Computed))).collect()
+            let cost = |d: Value, s: Sources| match (s.b, f.op(d)) {
+                (Source::Computed, &Op::Dot { b, .. }) => operands::writing_cost(f, b),
+                _ => 0,
+            };
+            dots(f, &f.body).map(|d| (d, operands::of_product(f, d).map(|s| cost(d, s)))).collect()
         }
     }
 }

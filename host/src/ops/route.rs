@@ -7,8 +7,8 @@ use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose};
 use super::{Launch, Multiply, split, stream_k};
 use crate::runtime::BackendKind;
-use device_kernels::matmul_f32::f32_products::matmul_f32_parts;
-use device_kernels::matmul_split::shared_tiles::batched_matmul_f32_mixed;
+use device_kernels::matmul_f32::f32_products::{batched_matmul_f32_mixed, matmul_f32_parts};
+
 use kernel_core::{DType, Element, KernelDesc};
 
 // --- a product as a whole ---

@@ -7,13 +7,15 @@ use super::scratch_matrix::ScratchMatrix;
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
 use device_kernels::matmul_f32::f32_products as k;
-use device_kernels::matmul_split::shared_tiles::{
-    batched_matmul_f32_mixed, matmul_f32_mixed_nn, matmul_f32_mixed_nt, matmul_row_nn, matmul_row_nt,
-};
 use kernel_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least.
 pub(super) const ROW_COLUMNS: [u64; 2] = [32, 4];
+/// The smallest and the largest tile of `matmul_f32_mixed`.
+const MIN_TILE: [u64; 2] = [16, 64];
+const MAX_TILE: [u64; 2] = [128, 128];
+/// Columns of a program that makes a row, at most.
+const MAX_ROW_COLUMNS: u64 = 64;
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
 const PITCH: u64 = 32;
 
@@ -32,11 +34,22 @@ pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) 
 }
 
 pub(super) fn mixed_desc(b_transposed: bool) -> &'static KernelDesc {
-    if b_transposed { matmul_f32_mixed_nt::DESCS[0] } else { matmul_f32_mixed_nn::DESCS[0] }
+    if b_transposed { k::matmul_f32_mixed_nt::DESCS[0] } else { k::matmul_f32_mixed_nn::DESCS[0] }
 }
 
 pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
-    if b_transposed { matmul_row_nt::DESCS[0] } else { matmul_row_nn::DESCS[0] }
+    if b_transposed { k::matmul_row_nt::DESCS[0] } else { k::matmul_row_nn::DESCS[0] }
+}
+
+/// Partial sums, in whole tiles, and tiles of a launch whose tiles are within `min` and `max`; none of either where programs
+/// share no tile.
+fn room(e: Extents, splits: u64, min: [u64; 2], max: [u64; 2]) -> [Option<u64>; 2] {
+    if splits == 1 {
+        return [Some(0); 2];
+    }
+    let padded = |extent: u64, most: u64| extent.checked_add(most - 1);
+    let sums = padded(e.m, max[0]).zip(padded(e.n, max[1])).and_then(|(m, n)| m.checked_mul(n));
+    [sums.and_then(|n| n.checked_mul(splits)), e.m.div_ceil(min[0]).checked_mul(e.n.div_ceil(min[1]))]
 }
 
 /// `f(op(A) op(B))`, A of any strides, B of any for [`Split::Apart`].
@@ -62,18 +75,41 @@ pub(super) fn multiply(
             }
             multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, below)
         }
-        Split::Mixed(parts) => split_k::with_sums(on, e, parts, split_k::LEAST_TILE, |sums, tickets| {
-            // Last, so that nothing but this launch stands before the next, not even in a graph.
-            let a = Parts::of(on, a)?;
-            let (high, low) = (a.high.view()?, a.low.view()?);
-            let mixed = if b.transposed { matmul_f32_mixed_nt } else { matmul_f32_mixed_nn };
-            // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
-            unsafe { on.launch_early(mixed(high, low, b.view, sums, tickets, c, below)) }
-        }),
-        Split::Row(parts) => split_k::with_sums(on, e, parts, [1, ROW_COLUMNS[1]], |sums, tickets| {
-            let row = if b.transposed { matmul_row_nt } else { matmul_row_nn };
-            on.launch(row(a, b.view, sums, tickets, c, below))
-        }),
+        Split::Mixed(splits) => {
+            split_k::with_workspace(on, room(e, splits, MIN_TILE, MAX_TILE), |workspace, semaphores| {
+                // Last, so that nothing but this launch stands before the next, not even in a graph.
+                let a = Parts::of(on, a)?;
+                let (high, low) = (a.high.view()?, a.low.view()?);
+                // SAFETY: the scratch memory is as large as every configuration asks.
+                let call = unsafe {
+                    match b.transposed {
+                        true => {
+                            k::matmul_f32_mixed_nt(high, low, b.view, workspace, semaphores, c, below, splits as usize)
+                        }
+                        false => {
+                            k::matmul_f32_mixed_nn(high, low, b.view, workspace, semaphores, c, below, splits as usize)
+                        }
+                    }
+                };
+                // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
+                unsafe { on.launch_early(call) }
+            })
+        }
+        Split::Row(splits) => {
+            split_k::with_workspace(
+                on,
+                room(e, splits, [1, ROW_COLUMNS[1]], [1, MAX_ROW_COLUMNS]),
+                |workspace, semaphores| {
+                    // SAFETY: the scratch memory is as large as every configuration asks.
+                    on.launch(unsafe {
+                        match b.transposed {
+                            true => k::matmul_row_nt(a, b.view, workspace, semaphores, c, below, splits as usize),
+                            false => k::matmul_row_nn(a, b.view, workspace, semaphores, c, below, splits as usize),
+                        }
+                    })
+                },
+            )
+        }
     }
 }
 
@@ -86,7 +122,7 @@ pub(super) fn multiply_batch(
     c: ViewMutArg<f32, 3>,
 ) -> Result<()> {
     let a = Parts::of(on, a.turned(false).view)?;
-    on.launch(batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, below, b, c))
+    on.launch(k::batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, below, b, c))
 }
 
 /// The two parts of an operand, in scratch memory.

@@ -14,9 +14,10 @@ use kernel_core::{AsSliceMut, ConfigDesc, Element, KernelDesc, SliceMutArg, View
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
 pub(super) const TILE: [u64; 2] = [128, 256];
-/// Programs on a multiprocessor, at most, and semaphores of a tile.
+/// Programs on a multiprocessor, at most.
 const PER_SM: u64 = 4;
-const WORDS: u64 = 4;
+/// Semaphores of a task of the library `partials`.
+const WORDS: u64 = 3;
 
 /// A kernel that has configurations with either tile scheduler, and the name of its choice between them.
 #[derive(Clone, Copy)]

@@ -6,15 +6,15 @@
 //! Products that share accumulators are swapped together. The sums stay transposed through elementwise work, variables
 //! and reductions. Everything else, stores among it, reads them through an [`Op::Permute`].
 
-use crate::ir::walk::{assigned, dots, walk};
+use crate::ir::walk::{assigned, dots, loaded, walk};
 use crate::ir::{Func, Op, Stmt, StmtKind, Type, Value, Var};
 use crate::missed::{Changed, Missed};
 use crate::passes::dce;
 use std::collections::{HashMap, HashSet};
 
-/// For each product whether its right operand goes through shared memory because it is computed, or why warpgroups
-/// cannot make it.
-pub type Products = HashMap<Value, Result<bool, Missed>>;
+/// For each product what it costs that threads write its right operand to shared memory, 0 where it is copied, or why
+/// warpgroups cannot make the product.
+pub type Products = HashMap<Value, Result<usize, Missed>>;
 
 /// 32-bit registers of a thread for the sums and a computed left operand; beyond it they spill.
 const MAX_REGISTERS: usize = 176;
@@ -27,7 +27,7 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
     let mut out = f.clone();
     let (mut changed, mut seen) = (Changed::No, HashSet::new());
     for dot in dots(f, &f.body) {
-        if seen.contains(&dot) || matches!(judged[&dot], Ok(false)) {
+        if seen.contains(&dot) || matches!(judged[&dot], Ok(0)) {
             continue;
         }
         let sums = Sums::of(&out, dot);
@@ -36,7 +36,7 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
         if possible && !sums.gain(&out) {
             continue;
         }
-        match swapped(&out, &sums, &judge) {
+        match swapped(&out, &sums, &judged, &judge) {
             Ok(Some(better)) => ((out, judged), changed) = (better, Changed::Yes),
             _ if possible => {}
             Ok(None) => return Ok(Changed::No),
@@ -51,7 +51,12 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
 }
 
 /// The function with these products swapped, and what warpgroups make of it, if they can make them so.
-fn swapped(f: &Func, sums: &Sums, judge: &impl Fn(&Func) -> Products) -> Result<Option<(Func, Products)>, Missed> {
+fn swapped(
+    f: &Func,
+    sums: &Sums,
+    before: &Products,
+    judge: &impl Fn(&Func) -> Products,
+) -> Result<Option<(Func, Products)>, Missed> {
     if sums.dots.iter().any(|&d| !is_tile(f, d)) {
         return Ok(None);
     }
@@ -60,7 +65,13 @@ fn swapped(f: &Func, sums: &Sums, judge: &impl Fn(&Func) -> Products) -> Result<
     if new.values().any(|d| judged[d].is_err()) {
         return Ok(None);
     }
-    if let Some(d) = new.values().copied().filter(|d| matches!(judged[d], Ok(true))).min() {
+    // Where both operands are computed one is written either way.
+    let loses = |old: Value, new: Value| match (&before[&old], &judged[&new]) {
+        (_, Ok(0) | Err(_)) => false,
+        (Ok(before), Ok(after)) => after >= before,
+        (Err(_), Ok(_)) => matches!(*f.op(old), Op::Dot { b, .. } if loaded(f, b).is_some()),
+    };
+    if let Some(d) = new.iter().filter(|(old, new)| loses(**old, **new)).map(|(_, new)| *new).min() {
         let why = "its left operand is computed: as the right one it would go through shared memory";
         return Err(Missed::new("multiplied with its operands swapped", why).at(out.span(d)));
     }

@@ -152,6 +152,13 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOper
     WrittenOperand { operand, tile, k_major }
 }
 
+/// What it costs that threads write a computed right operand to shared memory, in elements. Words and bytes that are
+/// MN-major are written one by one, others four at a time.
+pub fn writing_cost(f: &Func, operand: Value) -> usize {
+    let by_vectors = f.ty(operand).dtype.size() == 2 || is_transposed(f, operand, &mut HashSet::new()) == Some(true);
+    f.shape(operand).iter().product::<usize>() * if by_vectors { 1 } else { 4 }
+}
+
 /// Whether the matrices of what a tile is computed of are copied as their transposes; none where nothing of it is
 /// copied.
 fn is_transposed(f: &Func, v: Value, seen: &mut HashSet<Value>) -> Option<bool> {

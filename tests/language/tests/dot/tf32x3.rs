@@ -13,6 +13,7 @@ use tile_language_tests::{view, view_mut};
     tune(BM = [64], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], WAY = [0, 1], warps = [4], arch = [90]),
     tune(BM = [128], BN = [64], BK = [32], TA = [0], TB = [1], WAY = [0, 2, 3], warps = [8], stages = [2], arch = [90]),
     tune(BM = [64], BN = [128], BK = [16], TA = [1], TB = [0], WAY = [1, 2, 3], warps = [8], arch = [90]),
+    tune(BM = [16], BN = [64], BK = [32], TA = [0, 1], TB = [0, 1], WAY = [1], warps = [4], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], TA = [0], TB = [1], WAY = [0, 1, 2, 3], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = all,
