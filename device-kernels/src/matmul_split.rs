@@ -111,7 +111,7 @@ pub mod shared_tiles {
         tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
         grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), parts.dim(0)],
-        early = [b],
+        pdl = [b],
     )]
     pub fn matmul_f32_mixed<const TB: bool, const BM: usize, const BN: usize, const BK: usize>(
         a_high: View<f32, 2>,

@@ -128,16 +128,17 @@ pub fn observed_instance(
     dce::run(&mut f);
     after(Stage::Dce, &mut f, observer);
     if config.ctas > 1
-        && let Err(m) = spreads(&f)
+        && let Err(m) = can_be_partitioned(&f)
     {
-        let message = format!("`{}` cannot be spread over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
+        let message =
+            format!("`{}` cannot be partitioned over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
         return Err(d.error(m.span.unwrap_or(k.ast.name.span()), message));
     }
     Ok(f)
 }
 
-/// Whether a cluster can run the program of a function.
-fn spreads(f: &Func) -> std::result::Result<(), Missed> {
+/// Whether the program of a function can be partitioned over a cluster.
+fn can_be_partitioned(f: &Func) -> std::result::Result<(), Missed> {
     let mut f = f.clone();
     block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
@@ -182,7 +183,7 @@ fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::re
     let mut f = f.clone();
     let MmaPath::WgmmaTma(transposed) = variant.mma else {
         if f.ctas > 1 {
-            return Err(Missed::new("over a cluster", "only programs that copy by TMA are spread over thread blocks"));
+            return Err(Missed::new("partitioned over a cluster", "only programs that copy by TMA are"));
         }
         return Ok(f);
     };
@@ -267,7 +268,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
 }
 
 fn axis_note(f: &Func, a: &AxisAnalysis, v: Value) -> String {
-    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).along) } else { String::new() }
+    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).dims) } else { String::new() }
 }
 
 /// Compiles one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.

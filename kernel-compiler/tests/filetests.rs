@@ -109,8 +109,8 @@ impl<'a> FileTest<'a> {
             "rust" => self.stage(&f, Stage::Rust),
             "variants" => Ok(variants(&f)),
             "pdl" => {
-                let early = f.early.take().ok_or("the function has no `pdl`")?;
-                let at = first_that_waits(&f, &early);
+                let pdl = f.pdl.take().ok_or("the function has no `pdl`")?;
+                let at = first_that_waits(&f, &pdl);
                 Ok(match f.body.get(at) {
                     Some(s) => format!("{:?} waits\n", s.id),
                     None => "the end waits\n".into(),

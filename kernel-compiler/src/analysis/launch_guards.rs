@@ -34,7 +34,8 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec
     let a = learn(list(&all));
     // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1, if any is.
     let apart = |p: &Address| {
-        f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1)
+        f.shape(p.index()).len() > 1
+            && a.info(f, p.index()).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
     (of.seen, of.scale) = Default::default();
     places.iter().for_each(|p| of.index(p.index(), true, apart(p)));

@@ -1,4 +1,4 @@
-//! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows
+//! Stores of accumulators to a block pointer: a warpgroup's part goes through shared memory in chunks of 64 rows
 //! and 128 bytes. Where tensor maps take the array they are copied out while the next one, or the next tile, is
 //! computed, clipped at the array's ends by the hardware; else by the warps, neighbouring lanes to neighbouring
 //! elements.
@@ -43,7 +43,7 @@ impl Codegen<'_> {
             _ => false,
         };
         let read_again = |s: &ir::Stmt| matches!(&s.kind, StmtKind::Let(v) if reads(f.op(*v)));
-        let boxes = self.boxes && !crate::ir::walk::walk(&f.body).any(read_again);
+        let by_tma = self.tma_stores && !crate::ir::walk::walk(&f.body).any(read_again);
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
@@ -51,10 +51,10 @@ impl Codegen<'_> {
         // Computed here, after the products: before them registers are rare.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
-        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, boxes)));
+        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, by_tma)));
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
-        let group = Part {
+        let group = WarpgroupTile {
             rows,
             cols,
             chunks,
@@ -84,9 +84,9 @@ impl Codegen<'_> {
             if copied.is_none() {
                 // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have
                 // been there.
-                let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
+                let read = if q == 0 && self.tma_stores { 0 } else { CHUNKS - 1 };
                 let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
-                let read = (boxes || read == 0).then(|| wait_read(read));
+                let read = (by_tma || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
             }
             let len = CHUNK / size / 128;
@@ -104,20 +104,20 @@ impl Codegen<'_> {
             };
             self.put_chunk(dtype, words, &buffer, at, site);
             self.lines(
-                (boxes && !planted!("tma-store-without-proxy-fence"))
+                (by_tma && !planted!("tma-store-without-proxy-fence"))
                     .then(fence)
                     .into_iter()
                     .chain([barrier()])
                     .collect(),
             );
-            match boxes {
+            match by_tma {
                 true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
                 false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), lane, site),
             }
         }
         if copied.is_some() {
             // Then the tile's place is given back, by one thread for all, to copies (see `release`).
-            self.lines(if boxes { vec![wait_read(0)] } else { vec![fence(), barrier()] });
+            self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
         }
         true
     }
@@ -130,7 +130,7 @@ impl Codegen<'_> {
             _ => false,
         };
         let copies = |s: &ir::Stmt| copies(s) && !planted!("announced-before-tma-store-ends");
-        if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
+        if self.tma_stores && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {
@@ -161,7 +161,7 @@ impl Codegen<'_> {
     fn copy_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &Part,
+        group: &WarpgroupTile,
         q: usize,
         size: usize,
         buffer: &Expr,
@@ -183,7 +183,7 @@ impl Codegen<'_> {
     fn write_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &Part,
+        group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
         lane: Name,
         site: u32,
@@ -277,8 +277,8 @@ impl Codegen<'_> {
     }
 }
 
-/// Where a thread's words lie in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
-fn place_of_words(lane: Name, size: usize, boxes: bool) -> Expr {
+/// The offset of a thread's words in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
+fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
     let bits = |shift: u32, mask: u32| {
         if shift == 0 { (lane & mask).group() } else { ((lane >> shift).group() & mask).group() }
     };
@@ -294,13 +294,13 @@ fn place_of_words(lane: Name, size: usize, boxes: bool) -> Expr {
         }
         // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps'
         // swizzle does not see to.
-        _ if !boxes => quad(bits(2, 3) << 1 ^ bits(1, 1)),
+        _ if !by_tma => quad(bits(2, 3) << 1 ^ bits(1, 1)),
         _ => quad(bits(2, 7) ^ bits(1, 1)),
     }
 }
 
 /// The part of a warpgroup, in chunks by rows, then by columns.
-struct Part {
+struct WarpgroupTile {
     rows: usize,
     cols: usize,
     chunks: usize,
@@ -308,8 +308,8 @@ struct Part {
     col: Expr,
 }
 
-impl Part {
-    /// Where a chunk lies in a tile of that shape, in boxes side by side.
+impl WarpgroupTile {
+    /// The offset of a chunk in a tile of that shape, in boxes side by side.
     fn in_tile(&self, tile: Name, shape: &[usize], q: usize, size: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let row = self.row.clone() * self.rows + m * GROUP_ROWS;

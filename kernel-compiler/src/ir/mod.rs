@@ -31,10 +31,10 @@ pub struct Func {
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
-    /// Thread blocks that a program is spread over; see [`cluster`](crate::passes::cluster).
+    /// Thread blocks (CTAs) of the cluster that runs a program; see [`cluster`](crate::passes::cluster).
     pub ctas: u32,
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
-    pub early: Option<Vec<usize>>,
+    pub pdl: Option<Vec<usize>>,
     /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
     pub guards: Vec<Guard>,
 }

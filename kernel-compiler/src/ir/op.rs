@@ -14,8 +14,8 @@ pub enum Op {
     },
     ProgramId(u32),
     NumPrograms(u32),
-    /// Number of the thread block in its cluster, of a program that is spread over one.
-    Rank,
+    /// Rank of the CTA in its cluster.
+    ClusterCtaRank,
     /// The loop variable of the `For` that defines it.
     LoopVar,
     ReadVar(Var),
@@ -33,7 +33,7 @@ pub enum Op {
     Bitcast(Value),
     /// Insert an extent of 1 at the axis.
     Expand(Value, usize),
-    /// Spread extents of 1.
+    /// Broadcast extents of 1.
     Broadcast(Value),
     Reshape(Value),
     /// Dimension d of the result is dimension perm[d] of the operand.
@@ -289,7 +289,7 @@ impl Op {
             | Op::Slot { .. }
             | Op::ProgramId(_)
             | Op::NumPrograms(_)
-            | Op::Rank
+            | Op::ClusterCtaRank
             | Op::LoopVar
             | Op::ReadVar(_)
             | Op::Arange { .. } => vec![],
@@ -325,7 +325,7 @@ impl Op {
             | Op::Slot { .. }
             | Op::ProgramId(_)
             | Op::NumPrograms(_)
-            | Op::Rank
+            | Op::ClusterCtaRank
             | Op::LoopVar
             | Op::ReadVar(_)
             | Op::Arange { .. } => vec![],

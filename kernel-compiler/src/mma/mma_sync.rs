@@ -21,7 +21,7 @@ pub struct Warps {
     pub acc: Layout,
     pub a: Layout,
     pub b: Layout,
-    /// Instructions along the rows and the columns of a warp's part, and along the depth.
+    /// Instructions along the rows and the columns of a warp's part, and along K.
     pub row_blocks: usize,
     pub col_blocks: usize,
     pub steps: usize,

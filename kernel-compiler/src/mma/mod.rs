@@ -1,4 +1,4 @@
-//! Tensor-core instructions: how their operands and results lie, and how a tile's product is made of them.
+//! Tensor-core instructions: the layouts of their operands and results, and how a tile's product is made of them.
 
 pub mod fragments;
 pub mod mma_sync;
@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::layout::linear::Layout;
 use std::ops::Range;
 
-/// The depth of one instruction: 32 bytes.
+/// The K extent of one instruction: 32 bytes.
 pub fn depth(dtype: DType) -> usize {
     32 / dtype.size()
 }

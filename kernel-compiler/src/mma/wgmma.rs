@@ -84,7 +84,7 @@ impl WgmmaTiling {
     }
 
     /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the
-    /// depth before blocks of rows.
+    /// K before blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
         let (of_batch, matrix) = matrices(shape);
         let (m, part_m) = (bits(matrix[0]), bits(matrix[0] / self.rows));

@@ -17,19 +17,19 @@ const MAX_REGISTERS: usize = 176;
 
 /// Pipelines the loops of this kind.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
-    let mut cx = Rotate { f: f.clone(), rotated: false };
+    let mut cx = PipelineDots { f: f.clone(), pipelined: false };
     let body = std::mem::take(&mut cx.f.body);
     cx.f.body = cx.block(body);
-    if !cx.rotated {
+    if !cx.pipelined {
         return Ok(Changed::No);
     }
     *f = cx.f;
     Ok(Changed::Yes)
 }
 
-struct Rotate {
+struct PipelineDots {
     f: Func,
-    rotated: bool,
+    pipelined: bool,
 }
 
 /// A loop that can be rotated.
@@ -45,14 +45,14 @@ struct Plan {
     right: Vec<Value>,
 }
 
-impl Rotate {
+impl PipelineDots {
     fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = vec![];
         for mut s in stmts {
             if let StmtKind::For { iv, lo, hi, step, body, options } = &mut s.kind
                 && let Some(plan) = Body::new(&self.f, body).and_then(|b| b.plan())
             {
-                self.rotated((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
+                self.pipelined((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
                 continue;
             }
             for block in s.blocks_mut() {
@@ -63,7 +63,7 @@ impl Rotate {
         out
     }
 
-    fn rotated(
+    fn pipelined(
         &mut self,
         (iv, lo, hi, step): (Value, Value, Value, Value),
         body: Vec<Stmt>,
@@ -71,7 +71,7 @@ impl Rotate {
         plan: &Plan,
         out: &mut Vec<Stmt>,
     ) {
-        self.rotated = true;
+        self.pipelined = true;
         let span = self.f.values[plan.second.0 as usize].span;
         // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
         let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();

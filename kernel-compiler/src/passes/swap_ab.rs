@@ -85,7 +85,7 @@ struct Sums {
 impl Sums {
     fn of(f: &Func, dot: Value) -> Sums {
         let mut sums = Sums { dots: HashSet::from([dot]), values: HashSet::new(), vars: HashSet::new() };
-        while sums.spread(f) {}
+        while sums.grow(f) {}
         let accumulators: HashSet<Var> = sums.dots.iter().filter_map(|&d| sums.accumulator(f, d)).collect();
         while sums.shrink(f, &accumulators) {}
         sums
@@ -98,7 +98,7 @@ impl Sums {
     }
 
     /// Adds what is computed of sums by element, and the products that are joined with it. Whether there was any.
-    fn spread(&mut self, f: &Func) -> bool {
+    fn grow(&mut self, f: &Func) -> bool {
         let before = (self.dots.len(), self.values.len(), self.vars.len());
         for s in walk(&f.body) {
             match &s.kind {
@@ -215,8 +215,8 @@ fn holds_a_loop_around(s: &Stmt, dot: Value) -> bool {
     s.blocks().into_iter().flat_map(|b| walk(b)).filter(is_loop).any(has)
 }
 
-/// Whether the transpose of a tile takes no more work than the tile: index arithmetic, constants, spread rows and
-/// columns.
+/// Whether the transpose of a tile takes no more work than the tile: index arithmetic, constants, broadcast rows
+/// and columns.
 fn is_cheap(f: &Func, v: Value, known: &mut HashMap<Value, bool>) -> bool {
     if let Some(&is) = known.get(&v) {
         return is;

@@ -23,7 +23,7 @@ impl Operand {
         matches!(self, Operand::Registers) || self.is_mn_major() && dtype.size() == 4
     }
 
-    /// Whether it is in shared memory, and its contiguous dimension is not the depth.
+    /// Whether it is MN-major in shared memory.
     pub fn is_mn_major(&self) -> bool {
         match self {
             Operand::Registers => false,

@@ -19,7 +19,7 @@ pub fn matrix(f: &Func, value: Value) -> Value {
     }
 }
 
-/// How the warpgroups share a matrix that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
+/// The tiling of a matrix that is stored so, if its shape and its elements allow that. Accumulators of this shape have it.
 pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let [_, n] = *shape else { return None };

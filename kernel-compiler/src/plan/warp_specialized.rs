@@ -38,7 +38,7 @@ pub enum Multicast {
 pub struct WrittenOperand {
     pub operand: Value,
     pub tile: SwizzledSmemTile,
-    /// Whether its contiguous dimension is the depth.
+    /// Whether it is K-major.
     pub k_major: bool,
 }
 
@@ -52,10 +52,10 @@ pub struct OperandGroup {
     pub fetched: Vec<Value>,
     /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop leaves out.
     pub meets: bool,
-    pub ring: usize,
+    pub circular_buffer: usize,
 }
 
-/// Stages in shared memory, each for all tiles of an operand group. WgmmaTiling of loops that follow each other share one.
+/// Stages in shared memory, each for all tiles of an operand group. Groups of loops that follow each other share one.
 #[derive(Clone, Debug)]
 pub struct CircularBuffer {
     /// Of a stage.
@@ -82,7 +82,7 @@ pub struct TensorMap {
     /// Of a box.
     pub extents: Vec<usize>,
     pub swizzle: usize,
-    /// SwizzledSmemTile are copied to the array.
+    /// Tiles are stored to the array.
     pub stores: bool,
 }
 
@@ -108,7 +108,7 @@ pub fn of_batch(rank: usize, batch: usize, rows: usize, cols: usize) -> Vec<usiz
     extents
 }
 
-/// A loop whose products are waited for one iteration late, and the operand group that they take.
+/// A loop whose products are waited for in the next iteration, and the operand group that they take.
 #[derive(Clone, Copy, Debug)]
 pub struct DeferredWait {
     pub of: InFlight,
@@ -149,7 +149,7 @@ pub struct FusedStore {
 #[derive(Debug, Default)]
 pub struct Pipeline {
     pub operand_groups: Vec<OperandGroup>,
-    pub rings: Vec<CircularBuffer>,
+    pub circular_buffers: Vec<CircularBuffer>,
     pub maps: Vec<TensorMap>,
     pub dots: HashMap<Value, Product>,
     /// Operand group and buffer of a load.
@@ -165,8 +165,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
     pub fresh: HashSet<Var>,
-    /// Loops whose products are waited for one iteration late.
-    pub late: HashMap<StmtId, DeferredWait>,
+    /// Loops whose products are waited for in the next iteration.
+    pub deferred_waits: HashMap<StmtId, DeferredWait>,
     /// Values that the producer computes.
     pub needed: HashSet<Value>,
     pub needed_vars: HashSet<Var>,
@@ -174,8 +174,8 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// The circular buffer of an operand group.
-    pub fn ring_of(&self, operand_group: usize) -> &CircularBuffer {
-        &self.rings[self.operand_groups[operand_group].ring]
+    pub fn circular_buffer_of(&self, operand_group: usize) -> &CircularBuffer {
+        &self.circular_buffers[self.operand_groups[operand_group].circular_buffer]
     }
 
     /// Whether a statement, in a block that the producer runs, is for the producer too.
@@ -218,12 +218,12 @@ impl fmt::Display for Pipeline {
                 m.param, m.dims, m.extents, m.swizzle
             )?;
         }
-        for (i, r) in self.rings.iter().enumerate() {
+        for (i, r) in self.circular_buffers.iter().enumerate() {
             let stages = if r.repeats { format!("{} stages asked for", r.stages) } else { "one stage".into() };
             writeln!(f, "circular buffer {i}: {} bytes a stage, {stages}, {} copiers", r.bytes, r.copiers)?;
         }
         for (i, g) in self.operand_groups.iter().enumerate() {
-            writeln!(f, "operand group {i} in circular buffer {}:", g.ring)?;
+            writeln!(f, "operand group {i} in circular buffer {}:", g.circular_buffer)?;
             for b in &g.buffers {
                 writeln!(
                     f,
@@ -254,8 +254,8 @@ impl fmt::Display for Pipeline {
         for (s, steps) in sorted(&self.waits.after) {
             writeln!(f, "after {s:?}: {steps:?}")?;
         }
-        for (s, late) in sorted(&self.late) {
-            writeln!(f, "loop {s:?}: {:?} is waited for one iteration late", late.of.product)?;
+        for (s, wait) in sorted(&self.deferred_waits) {
+            writeln!(f, "loop {s:?}: {:?} is waited for one iteration late", wait.of.product)?;
         }
         let mut fresh: Vec<&Var> = self.fresh.iter().collect();
         fresh.sort();

@@ -10,7 +10,7 @@ use crate::ir::walk::behind;
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
-/// `release` says after which statements operand_groups are not used any more.
+/// `release` says after which statements operand groups are not used any more.
 pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Waits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
     let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: Waits::default() };
@@ -71,10 +71,10 @@ impl Plan<'_> {
 
     /// The products of a block, in the order in which they are waited for.
     fn ends(&self, stmts: &[Stmt]) -> Vec<End> {
-        let late = |d: &Value| self.p.late.values().any(|l| l.of.product == *d);
+        let deferred = |d: &Value| self.p.deferred_waits.values().any(|l| l.of.product == *d);
         let ends = stmts.iter().enumerate().filter_map(|(i, s)| {
             if let StmtKind::Let(d) = &s.kind {
-                (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d))
+                (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !deferred(d)).then_some((i, *d))
             } else {
                 None
             }
@@ -181,7 +181,7 @@ impl Plan<'_> {
             && (op.is_elementwise() || matches!(op, Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. }))
     }
 
-    /// Whether a chain of products, of which this is the last, takes operands from a operand_group.
+    /// Whether a chain of products, of which this is the last, takes operands from an operand group.
     fn takes_from(&self, product: Value, operand_group: usize) -> bool {
         let Op::Dot { acc, .. } = *self.f.op(product) else { unreachable!("a dot") };
         let p = self.p.dots[&product];

@@ -13,9 +13,12 @@ pub fn dump(l: &Lowered) -> String {
 }
 
 fn program(l: &Lowered, out: &mut String) -> fmt::Result {
-    let Lowered { threads, shared_bytes, exchange_bytes, staging, maps, .. } = l;
+    let Lowered { threads, shared_bytes, scratch_bytes, staging, maps, .. } = l;
     writeln!(out, "threads {threads}, tensor maps {}", maps.len())?;
-    writeln!(out, "shared bytes {shared_bytes}: {exchange_bytes} for exchanges, {staging} for stores by tensor maps")?;
+    writeln!(
+        out,
+        "shared bytes {shared_bytes}: {scratch_bytes} for scratch buffers, {staging} for stores by tensor maps"
+    )?;
     for c in l.consts.iter().flatten() {
         writeln!(out, "{c}")?;
     }
@@ -31,8 +34,8 @@ fn node(n: &Node, depth: usize, out: &mut String) -> fmt::Result {
     let pad = "    ".repeat(depth);
     match n {
         Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().try_for_each(|s| stmt(s, depth, out)),
-        Node::Exchange { bytes, store, load, .. } => {
-            writeln!(out, "{pad}exchange of {bytes} bytes: store")?;
+        Node::Scratch { bytes, store, load, .. } => {
+            writeln!(out, "{pad}scratch of {bytes} bytes: store")?;
             store.iter().try_for_each(|s| stmt(s, depth + 1, out))?;
             writeln!(out, "{pad}load")?;
             load.iter().try_for_each(|s| stmt(s, depth + 1, out))

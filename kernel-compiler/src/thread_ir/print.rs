@@ -1,8 +1,8 @@
 //! Thread-level code as Rust text: the only place that knows how a node is spelled.
 
-use super::expr::{BinaryOp, Body, Call, Closure, Exchange, Expr, Generic, Literal, Method, Stmt, Ty};
+use super::expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 use super::function::Function;
-use super::name::{Local, Name, Ring};
+use super::name::{BufferPart, Local, Name};
 use super::node::{Const, ConstValue, Lowered, Node};
 use crate::dtype::DType;
 use std::fmt::{self, Display, Formatter, Write};
@@ -44,9 +44,9 @@ fn node(n: &Node, depth: usize, out: &mut impl Write) -> fmt::Result {
             false => writeln!(out, "{pad}{}", List(stmts, " ")),
         },
         Node::Barrier { site } => writeln!(out, "{pad}d::barrier({site});"),
-        Node::Exchange { bytes, store, load, .. } => {
+        Node::Scratch { bytes, store, load, .. } => {
             // Only what is shown of a program that is not scheduled.
-            writeln!(out, "{pad}exchange of {bytes} bytes {{ {} }} {{ {} }}", List(store, " "), List(load, " "))
+            writeln!(out, "{pad}scratch of {bytes} bytes {{ {} }} {{ {} }}", List(store, " "), List(load, " "))
         }
         Node::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;
@@ -182,8 +182,8 @@ impl Display for Expr {
             Expr::Name(n) => n.fmt(f),
             Expr::Literal(l) => l.fmt(f),
             Expr::Register => f.write_str("#"),
-            Expr::Exchange(Exchange::Unplaced) => f.write_str("@"),
-            Expr::Exchange(Exchange::Placed { offset, .. }) => offset.fmt(f),
+            Expr::Scratch(Scratch::Unplaced) => f.write_str("@"),
+            Expr::Scratch(Scratch::Placed { offset, .. }) => offset.fmt(f),
             Expr::Not(e) => {
                 f.write_str("!")?;
                 operand(e, PREFIX, f)
@@ -387,7 +387,7 @@ impl Display for Name {
             Name::Buffer { operand_group, buffer } => write!(f, "b{operand_group}_{buffer}"),
             Name::Matrix(i) => write!(f, "MATRIX{i}"),
             Name::Staging => f.write_str("STAGING"),
-            Name::Ring(of, i) => write!(f, "{}{i}", ring(*of)),
+            Name::CircularBuffer(of, i) => write!(f, "{}{i}", buffer_part(*of)),
             Name::Live => f.write_str("live"),
             Name::Local(l) => l.fmt(f),
             Name::Program => f.write_str("p"),
@@ -400,20 +400,20 @@ impl Display for Name {
     }
 }
 
-fn ring(of: Ring) -> &'static str {
+fn buffer_part(of: BufferPart) -> &'static str {
     match of {
-        Ring::Start => "RING",
-        Ring::Bytes => "BYTES",
-        Ring::Stages => "STAGES",
-        Ring::Full => "FULL",
-        Ring::Empty => "EMPTY",
-        Ring::Stage => "s",
-        Ring::Phase => "p",
-        Ring::Read => "read",
-        Ring::Write => "write",
-        Ring::Filled => "filled",
-        Ring::Used => "used",
-        Ring::Late => "late",
+        BufferPart::Start => "RING",
+        BufferPart::Bytes => "BYTES",
+        BufferPart::Stages => "STAGES",
+        BufferPart::Full => "FULL",
+        BufferPart::Empty => "EMPTY",
+        BufferPart::Stage => "s",
+        BufferPart::Phase => "p",
+        BufferPart::Read => "read",
+        BufferPart::Write => "write",
+        BufferPart::Filled => "filled",
+        BufferPart::Used => "used",
+        BufferPart::InFlight => "late",
     }
 }
 

@@ -46,8 +46,8 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             continue;
         }
         done?;
-        let early = kernel
-            .early
+        let pdl = kernel
+            .pdl
             .as_ref()
             .map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
         return Ok(Func {
@@ -59,7 +59,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             blocks_per_sm: config.blocks_per_sm,
             stages: config.stages,
             ctas: config.ctas,
-            early,
+            pdl,
             guards: vec![],
         });
     }
@@ -426,7 +426,7 @@ impl<'a> Infer<'a> {
 
     // --- shapes ---
 
-    /// The shape that both spread to, by the rules of broadcasting.
+    /// The shape that both are broadcast to.
     fn common_shape(&self, a: &[usize], b: &[usize], span: Span) -> Result<Shape> {
         if a.is_empty() {
             return Ok(b.to_vec());
@@ -458,13 +458,15 @@ impl<'a> Infer<'a> {
                 self.check_size(&s, span)?;
                 Ok(s)
             }
-            None => self
-                .error(span, format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be spread")),
+            None => self.error(
+                span,
+                format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be broadcast"),
+            ),
         }
     }
 
     /// Spreads a scalar or extents of 1 to `shape`, which it is known to fit.
-    fn spread(&mut self, v: Value, shape: &[usize], span: Span) -> Value {
+    fn broadcast(&mut self, v: Value, shape: &[usize], span: Span) -> Value {
         let ty = self.ty(v).clone();
         if ty.shape == shape {
             v
@@ -476,13 +478,13 @@ impl<'a> Infer<'a> {
     }
 
     /// Spreads `v` to exactly `shape`, or reports that it does not fit.
-    fn spread_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
+    fn broadcast_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
         let found = self.ty(v).shape.clone();
         let fits = found.is_empty()
             || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(span, format!("{what} of shape {found:?} does not fit {shape:?}"));
         }
-        Ok(self.spread(v, shape, span))
+        Ok(self.broadcast(v, shape, span))
     }
 }

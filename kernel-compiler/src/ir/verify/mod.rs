@@ -112,8 +112,8 @@ impl Verifier<'_> {
                 check((1..=MAX_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
             }
         }
-        let of_params = |early: &Vec<usize>| early.iter().all(|&i| i < f.params.len());
-        check(f.early.as_ref().is_none_or(of_params), || "no such parameter is read early".into())?;
+        let of_params = |pdl: &Vec<usize>| pdl.iter().all(|&i| i < f.params.len());
+        check(f.pdl.as_ref().is_none_or(of_params), || "`pdl` names no parameter".into())?;
         for g in &f.guards {
             self.number(&g.of)?;
             match g.test {

@@ -1,7 +1,7 @@
 //! Conversions between layouts: within a thread, within a warp, or through shared memory.
 
 use super::layout::{LANE_BITS, Layout};
-use super::matrix::{Echelon, combine, independent, spread};
+use super::matrix::{Echelon, combine, deposit_bits, independent};
 use super::swizzle::{self, Shared};
 
 /// The way from one layout of a tile to another.
@@ -160,7 +160,7 @@ pub(super) fn shuffle(src: &Layout, dst: &Layout) -> Option<Shuffle> {
 
     let distinct = Echelon::coordinates(&b);
     Some(Shuffle {
-        take: (0..1 << a.len()).map(|i| spread(i, &src_bits)).collect(),
+        take: (0..1 << a.len()).map(|i| deposit_bits(i, &src_bits)).collect(),
         before: by_lane.chain(by_warp).filter(|&(_, mask)| mask != 0).collect(),
         from: places.iter().map(|&p| lane_of(p)).collect(),
         rounds: (0..1 << b.len())

@@ -1,4 +1,4 @@
-//! Where the elements of a matrix lie in shared memory that many accesses share.
+//! The offsets of the elements of a matrix in shared memory that many accesses share.
 
 use super::layout::LANE_BITS;
 use super::matrix::combine;

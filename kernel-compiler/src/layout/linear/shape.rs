@@ -4,7 +4,7 @@
 //! that makes the operation free for a demanded layout of the result).
 
 use super::layout::{Layout, dim_bits, shift};
-use super::matrix::{Echelon, gather, spread};
+use super::matrix::{Echelon, deposit_bits, gather};
 
 /// The layout on the other side of an operation, and where its registers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Layout {
         let low = shift(self.dims(), axis);
         let high = low + self.dims()[axis];
         let (layout, kept) = self.map_bases(dims, |b| (b >> high << low) | (b & ((1 << low) - 1))).without_zero_regs();
-        Derived { regs: (0..layout.regs()).map(|r| spread(r, &kept)).collect(), layout }
+        Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &kept)).collect(), layout }
     }
 
     /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis, registers
@@ -76,7 +76,7 @@ impl Layout {
         self.map_bases(dims, |b| b).unmoved()
     }
 
-    /// Dimensions of extent 1 spread to those of `shape`, over new, highest register bits.
+    /// Dimensions of extent 1 broadcast to those of `shape`, over new, highest register bits.
     pub fn broadcast(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *a == 0), "{:?} to {shape:?}", self.shape());
@@ -144,7 +144,7 @@ impl Layout {
         let bits = |bases: &[u32]| -> Vec<usize> { (0..bases.len()).filter(|&i| along(bases[i])).collect() };
         let reg_bits = bits(self.reg_bases());
         let group = |first: &usize| {
-            let mut group: Vec<usize> = (0..1 << reg_bits.len()).map(|k| first | spread(k, &reg_bits)).collect();
+            let mut group: Vec<usize> = (0..1 << reg_bits.len()).map(|k| first | deposit_bits(k, &reg_bits)).collect();
             group.sort_by_key(|&r| self.reg_index(r) & axis_mask);
             group
         };

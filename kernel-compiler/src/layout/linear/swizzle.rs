@@ -1,7 +1,7 @@
-//! Conversions through shared memory: where each element lies, so that both sides move wide vectors without bank conflicts.
+//! Conversions through shared memory: the offset of each element, so that both sides move wide vectors without bank conflicts.
 
 use super::layout::{LANE_BITS, Layout};
-use super::matrix::{Echelon, basis, combine, independent, intersection, spread};
+use super::matrix::{Echelon, basis, combine, deposit_bits, independent, intersection};
 
 /// Log2 of the bytes that a thread accesses at once, at most.
 const VECTOR_BITS: u32 = 4;
@@ -258,7 +258,7 @@ fn access(side: &Side, vector: &[u32], offset: &[u32], elem_bytes: usize) -> Opt
     let of_slot = |slot: u32| combine(&slots, slot);
     let access = Access {
         vec: 1 << vector.len(),
-        regs: (0..1 << slots.len()).map(|s| spread(of_slot(s) as usize, &side.reg_bits)).collect(),
+        regs: (0..1 << slots.len()).map(|s| deposit_bits(of_slot(s) as usize, &side.reg_bits)).collect(),
         offsets: (0..1 << slots.len()).map(|s| combine(offset, combine(&side.regs, of_slot(s)))).collect(),
         threads: side.threads.iter().map(|&b| combine(offset, b)).collect(),
     };

@@ -1,4 +1,4 @@
-//! One access: the array that it is a window of, and where in it.
+//! One access: its block pointer, i.e. the array and the offsets.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
@@ -40,7 +40,7 @@ struct Limit {
     end: Polynomial,
 }
 
-/// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
+/// The block pointer of an access to a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
 /// leave that open.
 pub fn find(
     f: &Func,

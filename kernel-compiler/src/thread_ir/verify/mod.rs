@@ -1,11 +1,11 @@
 //! Invariants of a lowered program.
 //!
 //! - [`names`]: a name is defined once in a block, and before its use. No expression has its register left open,
-//!   an exchange has its place. What is assigned is a variable.
+//!   a scratch buffer has its offset. What is assigned is a variable.
 //! - [`barriers`]: all threads that a barrier counts reach it.
 //! - [`accesses`]: accesses to one parameter are in order across threads.
-//! - [`shared`]: accesses to exchange buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
-//!   to, awaited and loaded from in this order. What lies in shared memory overlaps nothing else.
+//! - [`shared`]: accesses to scratch buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
+//!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
 
 mod accesses;
 mod barriers;
