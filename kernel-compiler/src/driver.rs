@@ -178,20 +178,30 @@ pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
     }
 }
 
-/// The function as a variant has it, before its products are changed.
-fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
-    let mut f = f.clone();
-    let MmaPath::WgmmaTma(transposed) = variant.mma else {
-        if f.ctas > 1 {
-            return Err(Missed::new("partitioned over a cluster", "only programs that copy by TMA are"));
-        }
-        return Ok(f);
-    };
-    let mut missed = vec![];
+/// The function with the block pointers that are found in it.
+fn with_block_pointers(
+    f: &Func,
+    transposed: Transposed,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Func, Missed> {
+    let (mut f, mut missed) = (f.clone(), vec![]);
     let changed = block_pointers::run(&mut f, transposed, &mut missed);
     missed.into_iter().for_each(|m| observer.missed(m));
     changed?;
     after(Stage::BlockPointers, &mut f, observer);
+    Ok(f)
+}
+
+/// The function as a variant has it, before its products are changed. Variants that copy by TMA take one with block
+/// pointers.
+fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
+    let mut f = f.clone();
+    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
+        if f.ctas > 1 {
+            return Err(Missed::new("partitioned over a cluster", "only programs that copy by TMA are"));
+        }
+        return Ok(f);
+    }
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
     tf32x3::run(&mut f);
@@ -278,6 +288,19 @@ pub fn lower(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
+    match variant.mma {
+        MmaPath::WgmmaTma(t) => lower_found(&with_block_pointers(f, t, observer)?, variant, sites, observer),
+        _ => lower_found(f, variant, sites, observer),
+    }
+}
+
+/// Compiles a function for one variant, with block pointers where the variant wants them.
+fn lower_found(
+    f: &Func,
+    variant: Variant,
+    sites: bool,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Lowered, Missed> {
     let f = transform(f, variant, observer)?;
     let Some(swapped) = with_swapped_operands(&f, variant, observer) else {
         return planned(&f, variant, sites, observer);
@@ -332,33 +355,36 @@ fn generate(
 /// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes them, and
 /// by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
-    let lowered = |mma: MmaPath, aligned: bool| {
+    let lowered = |f: &Func, mma: MmaPath, aligned: bool| {
         let v = Variant { aligned, mma };
-        let lowered = lower(func, v, sites, &mut ()).ok();
+        let lowered = lower_found(f, v, sites, &mut ()).ok();
         lowered.map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
     };
-    let pair = |mma: MmaPath| [true, false].into_iter().filter_map(move |aligned| lowered(mma, aligned));
+    let pair = |f: &Func, mma: MmaPath| -> Vec<_> {
+        [true, false].into_iter().filter_map(|aligned| lowered(f, mma, aligned)).collect()
+    };
     let mut out = vec![];
     if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL;
-        out.extend(pair(MmaPath::WgmmaTma(as_written)));
-        out.extend(transposed.into_iter().filter_map(|t| lowered(MmaPath::WgmmaTma(t), true)));
-        // Nor may a result's.
-        let mut found = func.clone();
-        let asks_no_more = block_pointers::run(&mut found, as_written, &mut vec![]).is_err()
-            || found.guards.len() == func.guards.len();
-        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block pointers that are found
-        // in index arithmetic may ask for more than arguments have.
+        let found = with_block_pointers(func, as_written, &mut ()).ok();
+        out.extend(found.iter().flat_map(|f| pair(f, MmaPath::WgmmaTma(as_written))));
+        out.extend(transposed.into_iter().filter_map(|t| {
+            let found = with_block_pointers(func, t, &mut ()).ok()?;
+            lowered(&found, MmaPath::WgmmaTma(t), true)
+        }));
+        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block
+        // pointers that are found in index arithmetic may need guards that a call does not pass.
+        let asks_no_more = found.is_none_or(|f| f.guards.len() == func.guards.len());
         let of_views = !out.is_empty()
             && asks_no_more
             && dots(func, &func.body)
                 .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { block_pointer: Some(_), .. })));
         if !of_views {
-            out.extend(pair(MmaPath::WgmmaCpAsync));
+            out.extend(pair(func, MmaPath::WgmmaCpAsync));
         }
     }
     if config.arch != 90 || out.is_empty() {
-        out.extend(pair(MmaPath::MmaSync));
+        out.extend(pair(func, MmaPath::MmaSync));
     }
     out
 }

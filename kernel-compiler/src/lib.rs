@@ -23,6 +23,7 @@ mod mma;
 pub mod passes;
 pub mod plan;
 pub mod remarks;
+mod select;
 mod show;
 pub mod thread_ir;
 pub mod variant;

@@ -84,7 +84,7 @@ pub(super) fn specialize(
         [BufferPart::Stage, BufferPart::Phase]
             .map(|of| Stmt::variable(Name::CircularBuffer(of, i), Some(Ty::U32), Some(0.into())))
     };
-    let state: Vec<Stmt> = (0..p.circular_buffers.len()).flat_map(of_buffer).chain([Stmt::Empty]).collect();
+    let state: Vec<Stmt> = (0..p.circular_buffers.len()).flat_map(of_buffer).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| {
         set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
     };
@@ -102,8 +102,7 @@ pub(super) fn specialize(
     } else {
         vec![]
     };
-    let or_nothing = |stmts: &[Stmt]| if stmts.is_empty() { vec![Stmt::Empty] } else { stmts.to_vec() };
-    let leave = [or_nothing(&read), or_nothing(&together)].concat();
+    let leave = [read.clone(), together.clone()].concat();
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
     consume.push(Node::Line(read));
     let cond = Expr::from(Name::Tid).not_less(consumers);

@@ -105,7 +105,7 @@ impl Version {
 
     /// Grows with the time that a program of it takes on the emulated SM.
     fn cost(&self) -> u64 {
-        u64::from(self.lowered.threads) * self.lowered.text().len() as u64
+        u64::from(self.lowered.threads) * self.lowered.size() as u64
     }
 }
 

@@ -20,8 +20,12 @@ impl Address {
     }
 
     pub fn index(&self) -> Value {
+        *self.index_ref()
+    }
+
+    pub fn index_ref(&self) -> &Value {
         match self {
-            Address::Slice { index, .. } | Address::Raw { index, .. } => *index,
+            Address::Slice { index, .. } | Address::Raw { index, .. } => index,
         }
     }
 

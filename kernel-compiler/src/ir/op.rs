@@ -279,46 +279,10 @@ impl Atomic {
     }
 }
 
-impl Op {
-    /// Operands, in order; a closure's inner values are not among them.
-    pub fn operands(&self) -> Vec<Value> {
-        match self {
-            Op::Int(_)
-            | Op::Float(_)
-            | Op::Bool(_)
-            | Op::Slot { .. }
-            | Op::ProgramId(_)
-            | Op::NumPrograms(_)
-            | Op::ClusterCtaRank
-            | Op::LoopVar
-            | Op::ReadVar(_)
-            | Op::Arange { .. } => vec![],
-            Op::Splat(v)
-            | Op::Unary(_, v)
-            | Op::Cast(v)
-            | Op::Bitcast(v)
-            | Op::Expand(v, _)
-            | Op::Broadcast(v)
-            | Op::Reshape(v)
-            | Op::Permute(v, _) => vec![*v],
-            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
-            Op::Binary(_, a, b) => vec![*a, *b],
-            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.index()), *mask, *other]
-                .into_iter()
-                .flatten()
-                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
-                .collect(),
-            Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
-            Op::Atomic { place, values, mask, .. } => {
-                [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect()
-            }
-        }
-    }
-
-    /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
-        match self {
+/// References to the operands of an operation, by the methods that give them.
+macro_rules! operands {
+    ($op:expr, $index:ident, $as:ident, $iter:ident) => {
+        match $op {
             Op::Int(_)
             | Op::Float(_)
             | Op::Bool(_)
@@ -340,18 +304,28 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, block_pointer, .. } => {
-                [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
-                    .into_iter()
-                    .flatten()
-                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
-                    .collect()
-            }
+            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.$index()), mask.$as(), other.$as()]
+                .into_iter()
+                .flatten()
+                .chain(block_pointer.$iter().flat_map(|b| b.at.$iter()))
+                .collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
             Op::Atomic { place, values, mask, .. } => {
-                [place.index_mut()].into_iter().chain(values).chain(mask).collect()
+                [place.$index()].into_iter().chain(values.$iter()).chain(mask.$as()).collect()
             }
         }
+    };
+}
+
+impl Op {
+    /// Operands, in order; a closure's inner values are not among them.
+    pub fn operands(&self) -> Vec<Value> {
+        operands!(self, index_ref, as_ref, iter).into_iter().copied().collect()
+    }
+
+    /// The same, to be replaced.
+    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+        operands!(self, index_mut, as_mut, iter_mut)
     }
 
     /// Each element of the result depends on the same element of the operands.

@@ -199,6 +199,4 @@ pub enum Stmt {
         cond: Expr,
         body: Vec<Stmt>,
     },
-    /// Nothing, in its place among the statements of a line.
-    Empty,
 }

@@ -17,7 +17,7 @@ impl Lowered {
         for stmt in &self.prologue {
             writeln!(out, "    {stmt}").expect("a string takes all");
         }
-        nodes(&self.body, 1, &mut out).expect("a string takes all");
+        nodes(&self.body, &Rust, 1, &mut out).expect("a string takes all");
         out
     }
 }
@@ -25,46 +25,71 @@ impl Lowered {
 /// Nodes as the body of a function.
 pub fn body(body: &[Node]) -> String {
     let mut out = String::new();
-    nodes(body, 1, &mut out).expect("a string takes all");
+    nodes(body, &Rust, 1, &mut out).expect("a string takes all");
     out
 }
 
-fn nodes(body: &[Node], depth: usize, out: &mut impl Write) -> fmt::Result {
-    for n in body {
-        node(n, depth, out)?;
-    }
-    Ok(())
+/// How nodes are written. Control flow is the same in every form.
+pub(super) trait Form {
+    /// Ends a jump.
+    const END: &'static str;
+
+    fn stmts(&self, stmts: &[Stmt], depth: usize, out: &mut dyn Write) -> fmt::Result;
+    fn barrier(&self, site: u32, depth: usize, out: &mut dyn Write) -> fmt::Result;
 }
 
-fn node(n: &Node, depth: usize, out: &mut impl Write) -> fmt::Result {
-    let pad = "    ".repeat(depth);
+/// As the code that is compiled: the statements of a node on one line.
+struct Rust;
+
+impl Form for Rust {
+    const END: &'static str = ";";
+
+    fn stmts(&self, stmts: &[Stmt], depth: usize, out: &mut dyn Write) -> fmt::Result {
+        if stmts.is_empty() { Ok(()) } else { writeln!(out, "{}{}", pad(depth), List(stmts, " ")) }
+    }
+
+    fn barrier(&self, site: u32, depth: usize, out: &mut dyn Write) -> fmt::Result {
+        writeln!(out, "{}d::barrier({site});", pad(depth))
+    }
+}
+
+pub(super) fn pad(depth: usize) -> String {
+    "    ".repeat(depth)
+}
+
+pub(super) fn nodes<F: Form>(body: &[Node], form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+    body.iter().try_for_each(|n| node(n, form, depth, out))
+}
+
+fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+    let (pad, end) = (pad(depth), F::END);
     match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.is_empty() {
-            true => Ok(()),
-            false => writeln!(out, "{pad}{}", List(stmts, " ")),
-        },
-        Node::Barrier { site } => writeln!(out, "{pad}d::barrier({site});"),
+        Node::Line(stmts) | Node::Access { stmts, .. } => form.stmts(stmts, depth, out),
+        Node::Barrier { site } => form.barrier(*site, depth, out),
+        // Only in programs whose scratch buffers have no offsets yet, which are never compiled.
         Node::Scratch { bytes, store, load, .. } => {
-            // Only what is shown of a program that is not scheduled.
-            writeln!(out, "{pad}scratch of {bytes} bytes {{ {} }} {{ {} }}", List(store, " "), List(load, " "))
+            writeln!(out, "{pad}scratch of {bytes} bytes: store")?;
+            form.stmts(store, depth + 1, out)?;
+            writeln!(out, "{pad}load")?;
+            form.stmts(load, depth + 1, out)
         }
         Node::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;
-            nodes(then, depth + 1, out)?;
+            nodes(then, form, depth + 1, out)?;
             if !other.is_empty() {
                 writeln!(out, "{pad}}} else {{")?;
-                nodes(other, depth + 1, out)?;
+                nodes(other, form, depth + 1, out)?;
             }
             writeln!(out, "{pad}}}")
         }
         Node::Loop { body } | Node::Block { body } => {
             writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
-            nodes(body, depth + 1, out)?;
+            nodes(body, form, depth + 1, out)?;
             writeln!(out, "{pad}}}")
         }
-        Node::Break => writeln!(out, "{pad}break;"),
-        Node::Continue => writeln!(out, "{pad}continue;"),
-        Node::Return => writeln!(out, "{pad}return;"),
+        Node::Break => writeln!(out, "{pad}break{end}"),
+        Node::Continue => writeln!(out, "{pad}continue{end}"),
+        Node::Return => writeln!(out, "{pad}return{end}"),
     }
 }
 
@@ -114,7 +139,6 @@ impl Display for Stmt {
             Stmt::Expr(e) => write!(f, "{e};"),
             Stmt::If { cond, then } => write!(f, "if {cond} {{ {} }}", List(then, " ")),
             Stmt::While { cond, body } => write!(f, "while {cond} {{ {} }}", List(body, " ")),
-            Stmt::Empty => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Visits of thread-level code.
 
 use super::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
-use super::node::{Lowered, Node};
+use super::node::{Const, ConstValue, Lowered, Node};
 
 impl Expr {
     /// Calls `visit` with the expression and all in it, outer before inner.
@@ -126,7 +126,6 @@ impl Stmt {
                 cond.walk(visit);
                 body.iter().for_each(|s| s.walk(visit));
             }
-            Stmt::Empty => {}
         }
     }
 
@@ -150,7 +149,6 @@ impl Stmt {
             Stmt::Expr(e) => Stmt::Expr(e.mapped(with)),
             Stmt::If { cond, then } => Stmt::If { cond: cond.mapped(with), then: all(then, with) },
             Stmt::While { cond, body } => Stmt::While { cond: cond.mapped(with), body: all(body, with) },
-            Stmt::Empty => Stmt::Empty,
         }
     }
 
@@ -195,6 +193,14 @@ impl Lowered {
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         self.prologue.iter().for_each(|s| s.walk(visit));
         exprs(&self.body, visit);
+    }
+
+    /// How many expressions, constants and numbers of tables the program has.
+    pub fn size(&self) -> usize {
+        let numbers = |c: &Const| if let ConstValue::Table(_, numbers) = &c.value { numbers.len() } else { 1 };
+        let mut size = self.consts.iter().flatten().map(numbers).sum();
+        self.walk(&mut |_| size += 1);
+        size
     }
 
     /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].

@@ -135,7 +135,6 @@ impl Names {
                 self.expr(cond)?;
                 self.scoped(|cx| cx.stmts(body))
             }
-            Stmt::Empty => Ok(()),
         }
     }
 
