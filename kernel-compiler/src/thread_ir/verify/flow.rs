@@ -24,6 +24,7 @@ pub enum Step<'n> {
     Call(&'n Call),
     /// A statement, behind its calls.
     Stmt(&'n Stmt),
+    Return,
 }
 
 type Checked = Result<(), String>;
@@ -66,7 +67,10 @@ impl<'v, S: State> Flow<'v, S> {
                     join(&mut exits[usize::from(matches!(n, Node::Continue))], state.as_ref());
                     *state = None;
                 }
-                Node::Return => *state = None,
+                Node::Return => {
+                    (self.visit)(Step::Return, here)?;
+                    *state = None;
+                }
             }
         }
         Ok(())

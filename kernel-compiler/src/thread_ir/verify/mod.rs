@@ -6,11 +6,14 @@
 //! - [`accesses`]: accesses to one parameter are in order across threads.
 //! - [`shared`]: accesses to scratch buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
 //!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
+//! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number
+//!   stays below the number of stages.
 
 mod accesses;
 mod barriers;
 mod bounds;
 mod flow;
+mod mbarriers;
 mod names;
 mod shared;
 #[cfg(test)]
@@ -25,5 +28,6 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     names::verify(lowered)?;
     barriers::verify(lowered)?;
     accesses::verify(lowered)?;
-    shared::verify(lowered)
+    shared::verify(lowered)?;
+    mbarriers::verify(lowered)
 }

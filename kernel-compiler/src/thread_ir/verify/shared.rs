@@ -15,7 +15,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
     let cx = ScratchBuffers { bytes: lowered.scratch_bytes, bounds: Bounds::new(lowered) };
     let mut visit = |step: Step, state: &mut Buffered| match step {
-        Step::Access(_) => Ok(()),
+        Step::Access(_) | Step::Return => Ok(()),
         Step::Call(c) => buffer(c)?.map_or(Ok(()), |buffer| cx.access(c, buffer, state)),
         Step::Stmt(s) => all_are_accesses(s),
     };

@@ -1,5 +1,7 @@
 //! Broken programs, one or more for each rule. A test fails where its rule is gone.
 
+mod mbarriers;
+
 use super::{verify, verify_cpu};
 use crate::dtype::DType;
 use crate::ir::{Atomic, Value, Var};
