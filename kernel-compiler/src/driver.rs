@@ -18,7 +18,7 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source};
-use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
+use crate::plan::{Plan, epilogue, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand};
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant};
 use std::collections::HashMap;
@@ -263,8 +263,13 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         })
     });
     let mut missed = vec![];
-    let cp_async = match pipeline {
-        Some(_) => CpAsyncPipeline::default(),
+    let cp_async = match &pipeline {
+        Some(p) => {
+            missed.extend(epilogue::missed(f, &fused, p));
+            missed.extend(written_operand::missed(f, p));
+            missed.extend(tma_store::missed(f, &layouts));
+            CpAsyncPipeline::default()
+        }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
     };
     if variant.aligned {

@@ -9,10 +9,10 @@ use crate::codegen::pieces::{all_of, any, each, number, of_r};
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::warpgroup_barrier;
 use crate::dtype::DType;
-use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, Op, StmtKind, Value};
+use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Value};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
-use crate::plan::tma_store::{ROW, matrix, part};
+use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call};
 
@@ -27,23 +27,14 @@ impl Codegen<'_> {
         let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
             return false;
         };
+        let (Role::Consumer(_), Ok(g)) = (self.role, tiling(f, self.layouts, *value)) else { return false };
         let value = matrix(f, *value);
-        let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !self.layouts.is_accumulator(value) || *self.layouts.of(value) != layout {
-            return false;
-        }
-        // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before
-        // it tells others it waits (see `told`).
-        let reads = |op: &Op| match op {
-            Op::Load { place: from, .. } | Op::Atomic { place: from, .. } => from.param() == place.param(),
-            _ => false,
-        };
-        let read_again = |s: &ir::Stmt| matches!(&s.kind, StmtKind::Let(v) if reads(f.op(*v)));
-        let by_tma = self.tma_stores && !crate::ir::walk::walk(&f.body).any(read_again);
+        // Nobody waits for stores by TMA but what tells others (see `told`).
+        let by_tma = self.tma_stores && !is_read_again(f, place.param());
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);

@@ -137,6 +137,15 @@ pub fn plan(
         }
         missed.append(&mut left);
     }
+    for s in walk(&f.body) {
+        if let StmtKind::For { iv, body, options, .. } = &s.kind
+            && options.flatten
+            && walk(body).any(|s| out.buffers.contains_key(&s.id))
+        {
+            let why = "copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on";
+            missed.push(Missed::new("flattened", why).at(f.span(*iv)));
+        }
+    }
     let loads = out
         .products
         .values()

@@ -6,6 +6,7 @@ use super::product::Operand;
 use super::warp_specialized::Pipeline;
 use crate::ir::walk::{behind, dots};
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::missed::Missed;
 use std::collections::HashMap;
 
 /// Says before which statements the matrices of a pipeline are written.
@@ -42,4 +43,10 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
         Some(previous) if p.chained.contains(&acc) => chain_start(f, p, stmts, previous),
         _ => at,
     }
+}
+
+/// The computed operands that are not multiplied from registers.
+pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
+    let why = "it is a computed right operand: threads write it to shared memory, between two barriers";
+    p.written.iter().map(|w| Missed::new("multiplied from registers", why).at(f.span(w.operand))).collect()
 }
