@@ -246,6 +246,7 @@ fn form(f: &Func, v: Value) -> Form {
     match f.op(v) {
         op if let Some(x) = is_transposition(op) => Form::Of(x),
         Op::Splat(_) => Form::Computed,
+        Op::Broadcast(_) if planted!("swap-ab-broadcast-is-its-transpose") => Form::Of(v),
         op if op.is_elementwise() => Form::Computed,
         _ => Form::Permuted,
     }
@@ -335,7 +336,8 @@ impl<'a> Swap<'a> {
         if let Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } = op
             && self.sums.values.contains(value)
         {
-            (*value, *axis) = (self.transposed[value], 1 - *axis);
+            let other = if planted!("swap-ab-reduces-the-other-axis") { *axis } else { 1 - *axis };
+            (*value, *axis) = (self.transposed[value], other);
         }
         if let Some(sums) = is_transposition(op).filter(|x| self.sums.values.contains(x)) {
             let new = self.transposed[&sums];

@@ -84,6 +84,7 @@ impl Decompose<'_> {
         let of = |a: Value, b: Value, acc: Value| Op::Dot { a, b, acc, precision: Precision::Tf32 };
         let left = self.f.push(of(a.low, b.high, acc), ty.clone(), span, out);
         let small = self.f.push(of(a.high, b.low, left), ty, span, out);
+        let small = if planted!("tf32x3-drops-a-small-product") { left } else { small };
         let small = if planted!("tf32x3-without-low-parts") { acc } else { small };
         self.f.values[dot.0 as usize].op = of(a.high, b.high, small);
     }
@@ -103,7 +104,7 @@ impl Decompose<'_> {
         let nearest = self.nearest(x, out);
         let high = self.f.push(Op::Select(special, x, nearest), float.clone(), span, out);
         let rest = self.f.push(Op::Binary(Binary::Sub, x, high), float.clone(), span, out);
-        let nearest = self.nearest(rest, out);
+        let nearest = self.nearest(if planted!("tf32x3-low-part-of-the-whole") { x } else { rest }, out);
         let zero = self.f.push(Op::Float(0.0), Type::scalar(DType::F32), span, out);
         let zeros = self.f.push(Op::Splat(zero), float.clone(), span, out);
         let low = self.f.push(Op::Select(special, zeros, nearest), float, span, out);
