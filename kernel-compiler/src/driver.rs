@@ -1,7 +1,7 @@
 //! The order of the compiler's stages: the only place that knows it.
 //!
-//! kernel → AST → IR → passes that every variant shares → for each [`Variant`]: passes of its own → axis info → layouts →
-//! plan → thread-level code.
+//! kernel → AST → IR → passes that every variant shares → for each [`Variant`]: passes of its own → axis info → layouts
+//! → plan → thread-level code.
 
 use crate::analysis::assume;
 use crate::analysis::axis_info::AxisAnalysis;
@@ -357,8 +357,8 @@ fn generate(
     Ok(lowered)
 }
 
-/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes them, and
-/// by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
+/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes
+/// them, and by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     let lowered = |f: &Func, mma: MmaPath, aligned: bool| {
         let v = Variant { aligned, mma };
@@ -394,7 +394,8 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
     out
 }
 
-/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those before it.
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
+/// before it.
 pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = matches!(config.arch, 0 | 90) && has_dots;

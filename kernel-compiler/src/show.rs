@@ -23,8 +23,8 @@ impl Observer for Capture {
     }
 }
 
-/// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the first) and
-/// configuration (its id; none: the default), in one of its variants.
+/// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the
+/// first) and configuration (its id; none: the default), in one of its variants.
 pub fn show<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,

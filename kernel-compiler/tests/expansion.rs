@@ -1,5 +1,5 @@
-//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only what
-//! they are called: `snapshots.rs` has their bodies.
+//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only
+//! what they are called: `snapshots.rs` has their bodies.
 //! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test expansion` writes the new state.
 
 use kernel_compiler::diag::Diagnostics;

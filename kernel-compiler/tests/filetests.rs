@@ -1,4 +1,5 @@
-//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass makes of it.
+//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass
+//! makes of it.
 //!
 //! A file begins with `test COMMAND`, with `precise-output` behind it where the whole output is expected, and may say
 //! `set variant=NAME`. Then comes the function, and then the expectation, in comments:

@@ -1,8 +1,8 @@
 //! Contiguity, divisibility and constancy of integer tiles, by dimension.
 //!
-//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each of
-//! the two variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
-//! index are multiples of a 16-byte vector; the launcher checks both. `general` assumes nothing.
+//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
+//! of the two variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes
+//! in an index are multiples of a 16-byte vector; the launcher checks both. `general` assumes nothing.
 
 use crate::ir::{Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 
@@ -61,8 +61,8 @@ impl Congruence {
     }
 }
 
-/// What is known along one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups of
-/// elements, powers of two.
+/// What is known along one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups
+/// of elements, powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DimInfo {
     /// In each group every element is one more than the one before.
@@ -71,8 +71,8 @@ pub struct DimInfo {
     pub reverse_contiguity: u64,
     /// In each group all elements are equal.
     pub constancy: u64,
-    /// The lowest element of each contiguous group; every element if there is no such group. Triton's divisibility is the
-    /// [`divisor`](Congruence::divisor) of this.
+    /// The lowest element of each contiguous group; every element if there is no such group. Triton's divisibility is
+    /// the [`divisor`](Congruence::divisor) of this.
     pub divisibility: Congruence,
 }
 

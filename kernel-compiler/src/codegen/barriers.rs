@@ -1,9 +1,9 @@
 //! Shared-memory allocation and barrier placement.
 //!
-//! A scratch buffer is stored to, awaited at a barrier, and loaded from. Its store needs another barrier before it where
-//! some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so that
-//! straight code needs none. Barriers also order the accesses to a parameter that the program both reads and writes,
-//! except where one thread reaches the same element.
+//! A scratch buffer is stored to, awaited at a barrier, and loaded from. Its store needs another barrier before it
+//! where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
+//! that straight code needs none. Barriers also order the accesses to a parameter that the program both reads and
+//! writes, except where one thread reaches the same element.
 
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Node};

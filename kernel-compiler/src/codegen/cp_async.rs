@@ -17,8 +17,8 @@ struct Copies {
 }
 
 impl Codegen<'_> {
-    /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills the
-    /// stage that the iteration before it has read.
+    /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills
+    /// the stage that the iteration before it has read.
     pub(super) fn staged(&mut self, s: &ir::Stmt) {
         let (f, cp_async) = (self.f, self.cp_async);
         let buffer = &cp_async.buffers[&s.id];
@@ -146,8 +146,8 @@ impl Codegen<'_> {
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());
     }
 
-    /// Offset in shared memory, from `base`, of any slot: `place` has the offsets of elements, as bases over the bits of their flat
-    /// index. The constants that no bit of the thread reaches are added, to end up in instructions.
+    /// Offset in shared memory, from `base`, of any slot: `place` has the offsets of elements, as bases over the bits
+    /// of their flat index. The constants that no bit of the thread reaches are added, to end up in instructions.
     pub(super) fn shared_place(
         &mut self,
         base: Expr,

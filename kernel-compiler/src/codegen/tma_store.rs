@@ -190,8 +190,8 @@ impl Codegen<'_> {
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
             if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
-        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would take
-        // the registers of elements that are not stored yet.
+        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would
+        // take the registers of elements that are not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
@@ -268,7 +268,8 @@ impl Codegen<'_> {
     }
 }
 
-/// The offset of a thread's words in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
+/// The offset of a thread's words in a chunk: rows are swizzled as the map says, which leaves the banks of a warp
+/// apart.
 fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
     let bits = |shift: u32, mask: u32| {
         if shift == 0 { (lane & mask).group() } else { ((lane >> shift).group() & mask).group() }

@@ -170,8 +170,8 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
     (both, producer, consumer)
 }
 
-/// A warpgroup releases a stage of a circular buffer; `when` comes before the choice of its thread. `ctas` are those who copy
-/// into it: each is told by a thread of its own.
+/// A warpgroup releases a stage of a circular buffer; `when` comes before the choice of its thread. `ctas` are those
+/// who copy into it: each is told by a thread of its own.
 pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
     let at = mbarrier(BufferPart::Empty, circular_buffer, stage);
     let in_group = Name::Tid % WARPGROUP;

@@ -119,7 +119,8 @@ pub struct Helper {
     pub body: Block,
 }
 
-/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is inferred.
+/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is
+/// inferred.
 #[derive(Clone, Debug)]
 pub enum Said {
     Nothing,

@@ -1,8 +1,8 @@
 //! The typed tile IR of one instance: what `infer` makes, what every later phase reads.
 //!
-//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable
-//! cell with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform:
-//! every thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
+//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable cell
+//! with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform: every
+//! thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
 pub mod memory;
 pub mod op;
@@ -52,7 +52,8 @@ impl Func {
         &self.ty(v).shape
     }
 
-    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among them.
+    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
+    /// them.
     pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => {
@@ -85,7 +86,8 @@ impl Func {
         v
     }
 
-    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with it.
+    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with
+    /// it.
     pub fn number(&mut self) {
         fn block(stmts: &mut [Stmt], next: &mut u32) {
             for s in stmts {

@@ -49,7 +49,8 @@ pub enum Op {
         axis: usize,
         largest: bool,
     },
-    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
+    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by
+    /// element.
     Load {
         place: Address,
         mask: Option<Value>,
@@ -222,8 +223,8 @@ impl Binary {
     }
 }
 
-/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`, which `Cas`, a
-/// function of its own there, has none of.
+/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`,
+/// which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add = 0,

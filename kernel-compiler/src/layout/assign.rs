@@ -1,9 +1,9 @@
 //! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
 //! Values that are joined by elementwise work share one layout, chosen by the memory accesses among them: vectors of 16
-//! bytes along the contiguous dimension, neighbouring lanes beside each other. Index arithmetic on `arange` and constants
-//! is *cheap*: it has no layout, and is computed anew in the layout of each use. Shape operations have no layout of their
-//! own either: they are read through. Where a use needs another layout, code generation converts.
+//! bytes along the contiguous dimension, neighbouring lanes beside each other. Index arithmetic on `arange` and
+//! constants is *cheap*: it has no layout, and is computed anew in the layout of each use. Shape operations have no
+//! layout of their own either: they are read through. Where a use needs another layout, code generation converts.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;

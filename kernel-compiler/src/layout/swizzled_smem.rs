@@ -26,7 +26,8 @@ impl SwizzledSmemTile {
         self.box_bytes() * self.count
     }
 
-    /// Whether a matrix descriptor of `wgmma` can say it: swizzles repeat after eight rows, and boxes are equally far apart.
+    /// Whether a matrix descriptor of `wgmma` can say it: swizzles repeat after eight rows, and boxes are equally far
+    /// apart.
     pub fn is_regular(&self) -> bool {
         self.rows.is_multiple_of(8) && self.row_bytes >= 32
     }

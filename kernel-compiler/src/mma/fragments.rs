@@ -10,13 +10,15 @@ const ACROSS: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where transposed.
+    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where
+    /// transposed.
     Matrix { transposed: bool },
     /// So many elements at once.
     Elements { vec: usize },
 }
 
-/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the thread's and the slot's.
+/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the
+/// thread's and the slot's.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     pub way: Way,

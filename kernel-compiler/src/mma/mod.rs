@@ -13,8 +13,9 @@ pub fn depth(dtype: DType) -> usize {
     32 / dtype.size()
 }
 
-/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the row's number that tell
-/// a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times two as `copies` says.
+/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the
+/// row's number that tell a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times
+/// two as `copies` says.
 pub fn left_operand(
     shape: &[usize],
     size: usize,

@@ -25,8 +25,8 @@ pub const GROUP_ROWS: usize = 64;
 const MAX_COLUMNS: usize = 256;
 
 impl WgmmaTiling {
-    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of two are one instruction's.
-    /// Warpgroups take whole products of a batch before they share one.
+    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of
+    /// two are one instruction's. Warpgroups take whole products of a batch before they share one.
     pub fn new(shape: &[usize], warps: usize) -> Option<WgmmaTiling> {
         if !matches!(shape.len(), 2 | 3) {
             return None;

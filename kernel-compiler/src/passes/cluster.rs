@@ -1,7 +1,7 @@
-//! A program partitioned over the thread blocks (CTAs) of a cluster. Each CTA computes a part of the rows of every product,
-//! and the elementwise work, loads and stores that are joined to them. The result is the function of one CTA, on smaller
-//! tiles: [`Op::ClusterCtaRank`] selects its rows. Values that do not depend on the rank, such as the right operands of
-//! products, are the same in all CTAs.
+//! A program partitioned over the thread blocks (CTAs) of a cluster. Each CTA computes a part of the rows of every
+//! product, and the elementwise work, loads and stores that are joined to them. The result is the function of one CTA,
+//! on smaller tiles: [`Op::ClusterCtaRank`] selects its rows. Values that do not depend on the rank, such as the right
+//! operands of products, are the same in all CTAs.
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, walk, written};

@@ -1,10 +1,9 @@
-//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in the next one,
-//! behind the first of that. Tensor cores then have both at once, and multiply the one while what is between them is computed of the
-//! other; as written each would wait for the other.
+//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in
+//! the next one, behind the first of that. Tensor cores then have both at once, and multiply the one while what is
+//! between them is computed of the other; as written each would wait for the other.
 //!
 //! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
-//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
-//! acc = dot(p, v(last), acc)`.
+//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) } acc = dot(p, v(last), acc)`.
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, values};
@@ -226,8 +225,8 @@ impl<'a> Body<'a> {
         tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
     }
 
-    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the first product, and
-    /// given nothing but the product, which is given to nothing else.
+    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the
+    /// first product, and given nothing but the product, which is given to nothing else.
     fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
         let given: Vec<Var> = self
             .stmts
@@ -248,8 +247,8 @@ impl<'a> Body<'a> {
         (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
     }
 
-    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier iteration's tile. With the
-    /// second product, and what of this nobody else takes.
+    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier
+    /// iteration's tile. With the second product, and what of this nobody else takes.
     fn right(&self, second: Value, operand: Value) -> Option<(Vec<Value>, HashSet<Value>)> {
         let f = self.f;
         let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });

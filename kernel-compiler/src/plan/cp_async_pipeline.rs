@@ -1,8 +1,8 @@
-//! Software pipelining with `cp.async`. Loads of a loop that only feed products are copied to a circular buffer in shared
-//! memory, some iterations before their products take them.
+//! Software pipelining with `cp.async`. Loads of a loop that only feed products are copied to a circular buffer in
+//! shared memory, some iterations before their products take them.
 //!
-//! All warps copy and multiply. A slice of the loop's body computes the addresses and masks of the copies in advance. It
-//! works on copies of the variables that the body changes. The rest of the body does not matter.
+//! All warps copy and multiply. A slice of the loop's body computes the addresses and masks of the copies in advance.
+//! It works on copies of the variables that the body changes. The rest of the body does not matter.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};

@@ -1,6 +1,6 @@
-//! The products of an iteration are waited for in the next one, so that the tensor cores begin the next product before this
-//! one ends. The stages of their operands are released in the next iteration, too. This is for a warpgroup alone on its
-//! multiprocessor: several warpgroups overlap each other's waits, and need the stage.
+//! The products of an iteration are waited for in the next one, so that the tensor cores begin the next product before
+//! this one ends. The stages of their operands are released in the next iteration, too. This is for a warpgroup alone
+//! on its multiprocessor: several warpgroups overlap each other's waits, and need the stage.
 
 use super::product::InFlight;
 use super::warp_specialized::{DeferredWait, Pipeline};

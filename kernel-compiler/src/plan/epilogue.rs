@@ -1,6 +1,6 @@
-//! Epilogues that load. A tile of a view that is joined with accumulators before their store is not loaded as a whole beside
-//! the accumulators, but by pieces of the store. TMA copies the first such tile to the store's staging buffer where its
-//! view allows it.
+//! Epilogues that load. A tile of a view that is joined with accumulators before their store is not loaded as a whole
+//! beside the accumulators, but by pieces of the store. TMA copies the first such tile to the store's staging buffer
+//! where its view allows it.
 
 use super::operands;
 use super::tma_store::{matrix, part};

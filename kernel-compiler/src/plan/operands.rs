@@ -1,4 +1,5 @@
-//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
+//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by
+//! themselves.
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk, written};
@@ -57,7 +58,8 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// The tiles of views that products take from shared memory; with `all` also those that their computed operands are made of.
+/// The tiles of views that products take from shared memory; with `all` also those that their computed operands are
+/// made of.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {

@@ -28,7 +28,8 @@ pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|&e| e != 1).collect()
 }
 
-/// How an operand is taken from shared memory, if its load is there with `fast` the dimension of neighbours; whether it is transposed.
+/// How an operand is taken from shared memory, if its load is there with `fast` the dimension of neighbours; whether it
+/// is transposed.
 pub fn fetch(f: &Func, d: Value, side: Side, fast: impl Fn(Value) -> Option<usize>) -> Option<(Fetch, bool)> {
     let Op::Dot { a, b, .. } = f.op(d) else { unreachable!("a dot") };
     let (load, flipped) = source(f, if side == Side::A { *a } else { *b })?;

@@ -1,5 +1,5 @@
-//! Makes the plan of a [warp-specialized](super::warp_specialized) program: block pointers that feed products are copied
-//! by TMA, by a producer of their own.
+//! Makes the plan of a [warp-specialized](super::warp_specialized) program: block pointers that feed products are
+//! copied by TMA, by a producer of their own.
 //!
 //! The plan does not depend on the kernel's algorithm. The producer runs ahead by as many stages as there are, over the
 //! ends of loops too.
@@ -169,8 +169,8 @@ impl Builder {
     ) -> Result<(), Missed> {
         self.blocks += 1;
         let block = self.blocks;
-        // The operand group that loads still join, and the statement where it began. It ends where something is taken from it,
-        // or the block branches.
+        // The operand group that loads still join, and the statement where it began. It ends where something is taken
+        // from it, or the block branches.
         let mut open: Option<(usize, usize)> = None;
         let mut operand_groups = vec![];
         for (i, s) in stmts.iter().enumerate() {
@@ -240,8 +240,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether a loop uses either the tiles of an operand group or another one, and not both. Then each has a group of its
-    /// own, and is released on its own.
+    /// Whether a loop uses either the tiles of an operand group or another one, and not both. Then each has a group of
+    /// its own, and is released on its own.
     fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, operand_group: usize, load: Value) -> bool {
         let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
         let (mine, other) =
@@ -251,7 +251,8 @@ impl Builder {
             .any(|s| matches!(&s.kind, StmtKind::For { .. } | StmtKind::Loop { .. }))
     }
 
-    /// Gives an operand group its circular buffer: that of another one which is never in use at the same time, if it fits.
+    /// Gives an operand group its circular buffer: that of another one which is never in use at the same time, if it
+    /// fits.
     fn circular_buffer(&mut self, f: &Func, operand_group: usize, repeats: bool, stages: u32) {
         let buffers = &self.p.operand_groups[operand_group].buffers;
         let last = buffers.last().expect("an operand group has loads");
@@ -333,8 +334,8 @@ impl Builder {
         }
     }
 
-    /// The first tile that an epilogue loads is copied to the buffer of the store's chunks. The buffer is released when the
-    /// chunks have been stored.
+    /// The first tile that an epilogue loads is copied to the buffer of the store's chunks. The buffer is released when
+    /// the chunks have been stored.
     fn epilogue(&mut self, f: &Func, x: &FusedStore) {
         let value = x.value;
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
@@ -369,7 +370,7 @@ impl Builder {
         let map = map.among(&mut self.p.maps);
         let c = &mut self.p.operand_groups[operand_group];
         let offset = c.buffers.last().map_or(0, |b| b.offset + b.tile.bytes().next_multiple_of(ALIGN));
-        let b = Buffer { load, map, offset, tile: tile, multicast: multicast };
+        let b = Buffer { load, map, offset, tile, multicast };
         self.p.loads.insert(load, (operand_group, c.buffers.len()));
         c.buffers.push(b);
     }
@@ -434,8 +435,8 @@ impl Builder {
     }
 }
 
-/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back when
-/// the next one is under way.
+/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back
+/// when the next one is under way.
 fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };

@@ -9,7 +9,8 @@ use crate::mma::wgmma::WgmmaTiling;
 /// Bytes of a row of a chunk.
 pub const ROW: usize = 128;
 
-/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole sectors without.
+/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole
+/// sectors without.
 pub fn matrix(f: &Func, value: Value) -> Value {
     match f.op(value) {
         Op::Reshape(x)
@@ -22,7 +23,8 @@ pub fn matrix(f: &Func, value: Value) -> Value {
     }
 }
 
-/// The tiling of a matrix that is stored so, if its shape and its elements allow that. Accumulators of this shape have it.
+/// The tiling of a matrix that is stored so, if its shape and its elements allow that. Accumulators of this shape have
+/// it.
 pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let [_, n] = *shape else { return None };

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 
 const VECTORIZED: &str = "vectorized to 16 bytes";
 
-/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads that others copy.
+/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads
+/// that others copy.
 pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
     let of = |place: &Address, span: Span, verb: &str| {
         let index = place.index();

@@ -1,8 +1,8 @@
 //! The plan of a warp-specialized program, as data. [`tma_pipeline`](super::tma_pipeline) makes it.
 //!
-//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
-//! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make an
-//! *operand group*. Its *circular buffer* has stages with a tile for each of them and two barriers, `full` and `empty`. The
+//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The *consumers*
+//! run the whole program, with each of these loads replaced by a wait. Loads that are used together make an *operand
+//! group*. Its *circular buffer* has stages with a tile for each of them and two barriers, `full` and `empty`. The
 //! producer is as far ahead as there are stages, over the ends of loops too.
 
 use super::product::{InFlight, Product};
@@ -50,7 +50,8 @@ pub struct OperandGroup {
     pub by_threads: bool,
     /// The products for which threads fetch it word by word.
     pub fetched: Vec<Value>,
-    /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop leaves out.
+    /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop
+    /// leaves out.
     pub meets: bool,
     pub circular_buffer: usize,
 }
@@ -70,8 +71,8 @@ pub struct CircularBuffer {
     pub lifetimes: Vec<Lifetime>,
 }
 
-/// When a buffer is in use: in each block around it, outermost first, the number of the block, and from which of its statements to
-/// which. In all but the last these two are the same.
+/// When a buffer is in use: in each block around it, outermost first, the number of the block, and from which of its
+/// statements to which. In all but the last these two are the same.
 pub type Lifetime = Vec<(usize, usize, usize)>;
 
 /// As `kernel_core::MapDesc`.

@@ -1,6 +1,6 @@
-//! When consumers wait for products and give buffers back: where somebody takes what a product made, so that what the kernel does in
-//! between is done meanwhile. The next block's scores are multiplied while the last one's weights are, and the weights are computed
-//! while both are, if the kernel is written so.
+//! When consumers wait for products and give buffers back: where somebody takes what a product made, so that what the
+//! kernel does in between is done meanwhile. The next block's scores are multiplied while the last one's weights are,
+//! and the weights are computed while both are, if the kernel is written so.
 
 use super::operands::Taken;
 use super::product::Operand;
@@ -80,7 +80,8 @@ impl Plan<'_> {
             }
         });
         let mut ends: Vec<End> = ends.map(|(i, d)| self.end(stmts, i, d)).collect();
-        // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each instruction.
+        // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each
+        // instruction.
         for e in &mut ends {
             let later = (e.begun + 1..stmts.len())
                 .filter(|&i| matches!(&stmts[i].kind, StmtKind::Let(d) if self.p.dots.contains_key(d)));
@@ -104,7 +105,8 @@ impl Plan<'_> {
             (StmtKind::Assign(to, _), Some((_, var))) => *to == var,
             _ => false,
         };
-        // A left operand that is a variable's value must not meet the next one, of which the variable gets the registers.
+        // A left operand that is a variable's value must not meet the next one, of which the variable gets the
+        // registers.
         let Op::Dot { a, .. } = *f.op(product) else { unreachable!("a dot") };
         let left = match f.op(behind(f, a)) {
             Op::ReadVar(var) if matches!(self.p.dots[&product].a, Operand::Registers) => Some(*var),

@@ -30,7 +30,8 @@ impl Infer<'_> {
         self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
     }
 
-    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's start.
+    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's
+    /// start.
     fn with_options(&mut self, e: &Expr) -> Result<Val> {
         let mut options = builtins::Options::default();
         let mut at = e;

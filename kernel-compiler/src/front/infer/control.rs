@@ -247,7 +247,8 @@ impl Infer<'_> {
                 Ok(Merged::Tuple(list))
             }
             (a, b) => {
-                // Literals of the branches are made inside the branches; two of them take the type that is asked of the choice.
+                // Literals of the branches are made inside the branches; two of them take the type that is asked of the
+                // choice.
                 let open = [&a, &b].iter().all(|v| matches!(v, Val::Int(_, None) | Val::Float(_, None)));
                 self.literals += usize::from(open);
                 let literal = self.literals;

@@ -65,8 +65,8 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, ty, c.span)))
     }
 
-    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
-    /// of f32 are made of multiply-adds, of any number of them.
+    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the
+    /// precision of f32 are made of multiply-adds, of any number of them.
     fn dot_extents(
         &self,
         [m, n, k]: [usize; 3],

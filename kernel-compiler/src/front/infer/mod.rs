@@ -135,8 +135,8 @@ struct Infer<'a> {
     vars: Vec<VarInfo>,
     /// Those that hold the value of an `if`.
     choices: HashSet<Var>,
-    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets another.
-    /// (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
+    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
+    /// another. (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
     open_vars: HashMap<Var, usize>,
     literals: usize,
     literal_types: HashMap<usize, DType>,
@@ -348,7 +348,8 @@ impl<'a> Infer<'a> {
         true
     }
 
-    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are others.
+    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are
+    /// others.
     fn restart_with(&mut self, literal: usize, dtype: DType) {
         if !self.restart {
             self.literal_types.insert(literal, dtype);

@@ -20,7 +20,8 @@ use syn::visit::Visit;
 const MOST_SLOTS: usize = 40;
 const MOST_ARRAYS: usize = 12;
 
-/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and for all targets alike.
+/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
+/// for all targets alike.
 pub struct NoCfg<'d>(&'d Diagnostics, Result<()>);
 
 impl<'d> NoCfg<'d> {
@@ -41,7 +42,8 @@ impl<'a> Visit<'a> for NoCfg<'_> {
     }
 }
 
-/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
+/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters
+/// that callers choose.
 pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
     let types: Vec<Ident> = item.sig.generics.type_params().map(|t| t.ident.clone()).collect();
     let mut kernels = attr::kernels(attr);

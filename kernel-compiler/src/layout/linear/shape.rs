@@ -19,8 +19,8 @@ pub struct Derived {
 pub struct Reduction {
     /// The result; threads that differ along the axis end with copies.
     pub result: Layout,
-    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis (where the
-    /// bases are single bits; else only thread 0's are in order).
+    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis
+    /// (where the bases are single bits; else only thread 0's are in order).
     pub groups: Vec<Vec<usize>>,
     /// Then combine with the lanes at these xor masks, one after another.
     pub lanes: Vec<u32>,
@@ -49,8 +49,8 @@ impl Layout {
         Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &kept)).collect(), layout }
     }
 
-    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis, registers
-    /// the rest.
+    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis,
+    /// registers the rest.
     pub fn reduce_source(&self, axis: usize, extent: usize) -> Derived {
         let mut shape = self.shape();
         shape.insert(axis, extent);
@@ -190,8 +190,9 @@ fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
 }
 
-/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element, as
-/// [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers of two.
+/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element,
+/// as [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers
+/// of two.
 pub fn reshape_is_linear(from: &[usize], to: &[usize]) -> bool {
     let padded = |extents: &[usize], mut linear: usize| {
         let (mut flat, mut stride) = (0, 1);

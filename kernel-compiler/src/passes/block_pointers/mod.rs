@@ -1,8 +1,9 @@
-//! Finds block pointers: accesses through pointers and slices whose index arithmetic and masks describe a part of a matrix.
+//! Finds block pointers: accesses through pointers and slices whose index arithmetic and masks describe a part of a
+//! matrix.
 //!
-//! `a.add(rows.expand(1) * stride + columns.expand(0))` under the mask `(rows.expand(1) < m) & (columns.expand(0) < n)` is
-//! a block of a matrix of m × n, which TMA copies. The pointers may advance in a loop, and indices may wrap around. The
-//! conditions that the code does not state become guards of the launch.
+//! `a.add(rows.expand(1) * stride + columns.expand(0))` under the mask `(rows.expand(1) < m) & (columns.expand(0) < n)`
+//! is a block of a matrix of m × n, which TMA copies. The pointers may advance in a loop, and indices may wrap around.
+//! The conditions that the code does not state become guards of the launch.
 
 mod find;
 mod origins;

@@ -1,5 +1,5 @@
-//! The offsets of block pointers. They must not be negative numbers that have wrapped around: by element, an index below 0
-//! in one dimension is another element of memory, while a block pointer loads zero there.
+//! The offsets of block pointers. They must not be negative numbers that have wrapped around: by element, an index
+//! below 0 in one dimension is another element of memory, while a block pointer loads zero there.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;

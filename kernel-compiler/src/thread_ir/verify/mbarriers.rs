@@ -3,8 +3,8 @@
 //! - Before the roles, both mbarriers of each stage are initialized: `full` for one arrival, `empty` for one of each
 //!   warpgroup of each CTA that copies. A fence and a barrier follow.
 //! - The producer waits for `empty`, says how many bytes `full` expects, copies as many, and goes to the next stage.
-//! - A consumer waits for `full`, takes the tiles, arrives at `empty`, and goes to the next stage. Where it arrives in the
-//!   next iteration, it keeps the stage's number until then.
+//! - A consumer waits for `full`, takes the tiles, arrives at `empty`, and goes to the next stage. Where it arrives in
+//!   the next iteration, it keeps the stage's number until then.
 //! - A stage's number begins at 0 and wraps at the number of stages.
 
 use super::flow::{Flow, State, Step};
