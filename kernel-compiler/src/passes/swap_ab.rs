@@ -71,6 +71,11 @@ fn is_tile(f: &Func, v: Value) -> bool {
     f.shape(v).len() == 2
 }
 
+/// Whether its transpose has the same type: a planted defect is no error of types then.
+fn is_square(f: &Func, v: Value) -> bool {
+    is_tile(f, v) && f.shape(v)[0] == f.shape(v)[1]
+}
+
 fn is_transposition(op: &Op) -> Option<Value> {
     if let Op::Permute(x, perm) = op { (perm[..] == [1, 0]).then_some(*x) } else { None }
 }
@@ -246,7 +251,7 @@ fn form(f: &Func, v: Value) -> Form {
     match f.op(v) {
         op if let Some(x) = is_transposition(op) => Form::Of(x),
         Op::Splat(_) => Form::Computed,
-        Op::Broadcast(_) if planted!("swap-ab-broadcast-is-its-transpose") => Form::Of(v),
+        Op::Broadcast(_) if planted!("swap-ab-broadcast-is-its-transpose") && is_square(f, v) => Form::Of(v),
         op if op.is_elementwise() => Form::Computed,
         _ => Form::Permuted,
     }
@@ -330,14 +335,15 @@ impl<'a> Swap<'a> {
     }
 
     fn value(&mut self, v: Value, s: Stmt, out: &mut Vec<Stmt>) {
+        let of_square = |f: &Func| f.op(v).operands().first().is_some_and(|&x| is_square(f, x));
+        let keeps_axis = planted!("swap-ab-reduces-the-other-axis") && of_square(&self.f);
         let alias = &self.alias;
         let op = &mut self.f.values[v.0 as usize].op;
         op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
         if let Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } = op
             && self.sums.values.contains(value)
         {
-            let other = if planted!("swap-ab-reduces-the-other-axis") { *axis } else { 1 - *axis };
-            (*value, *axis) = (self.transposed[value], other);
+            (*value, *axis) = (self.transposed[value], if keeps_axis { *axis } else { 1 - *axis });
         }
         if let Some(sums) = is_transposition(op).filter(|x| self.sums.values.contains(x)) {
             let new = self.transposed[&sums];
