@@ -45,7 +45,7 @@ pub mod whole {
         tune(BLOCK = [4096], PER_SM = [4, 8], warps = [8]),
         tune(BLOCK = [2048], PER_SM = [8], warps = [8]),
         grid = [min(cdiv(x.len(), BLOCK), num_sms() * PER_SM)],
-        early = [x],
+        pdl = [x],
     )]
     pub fn softmax_1d_apply<const BLOCK: usize, const PER_SM: usize>(
         x: &[f32],

@@ -8,7 +8,7 @@ use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, 
 use std::time::Duration;
 use tile_host::ops::{self, On};
 use tile_host::{
-    Autotune, Buffer, Early, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Place, Runtime, Source, Stream,
+    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Pdl, Place, Runtime, Source, Stream,
 };
 
 /// In turn, of each kernel, of which one may.
@@ -220,7 +220,7 @@ pub fn main() -> tile_host::Result<()> {
 
     step("launches that begin early");
     // SAFETY: the kernel waits before it reads.
-    let early = LaunchOptions { early: unsafe { Early::allowed() }, ..Default::default() };
+    let pdl = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..Default::default() };
     let mut bz = Buffer::<f32>::zeros(&rt, n)?;
     let kernels = if rt.device().compute_capability >= Some((9, 0)) {
         vec![add_early(), add_early_but_old()]
@@ -231,7 +231,7 @@ pub fn main() -> tile_host::Result<()> {
         for _ in 0..EARLY_LAUNCHES {
             bz.fill_zero()?;
             rt.launch(call(k, &bx, &mut by))?;
-            rt.launch_with(rt.stream(), call(k, &by, &mut bz), &early)?;
+            rt.launch_with(rt.stream(), call(k, &by, &mut bz), &pdl)?;
             assert!(bz.to_vec()?.iter().zip(&want).all(|(z, y)| *z == y + 1.0));
         }
         by.fill_zero()?;
@@ -239,7 +239,7 @@ pub fn main() -> tile_host::Result<()> {
         s.wait_for(rt.stream())?;
         let graph = s.capture(|s| {
             rt.launch_on(s, call(k, &bx, &mut by))?;
-            rt.launch_with(s, call(k, &by, &mut bz), &early)
+            rt.launch_with(s, call(k, &by, &mut bz), &pdl)
         })?;
         // SAFETY: the buffers live, and all work on them is on this stream.
         unsafe { graph.replay(&s)? };

@@ -53,9 +53,9 @@ pub(crate) fn launch(
             list.push(variant);
         }
     });
-    let regions = regions(stream, call, emulated.early.unwrap_or_default());
+    let regions = regions(stream, call, emulated.pdl.unwrap_or_default());
     let program =
-        Program { name: desc.name, run: emulated.run, registers: emulated.registers, early: emulated.early.is_some() };
+        Program { name: desc.name, run: emulated.run, registers: emulated.registers, pdl: emulated.pdl.is_some() };
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
     let slots: Vec<u64> =
         call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
@@ -116,7 +116,7 @@ fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorM
 }
 
 /// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.
-fn regions(stream: &Stream, call: &Call, early: &[u8]) -> Vec<Region> {
+fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
     let (desc, all) = (call.desc(), call.buffers());
     all.iter()
         .map(|b| {
@@ -129,7 +129,7 @@ fn regions(stream: &Stream, call: &Call, early: &[u8]) -> Vec<Region> {
                 bytes: if raw { b.extent.unwrap_or(Region::UNKNOWN) } else { b.bytes },
                 mutable: all.iter().filter(same).any(|o| o.mutable),
                 initialised: !stream.blocks().is_undefined(b.start),
-                early: early.iter().any(|&p| p as usize == b.param as usize),
+                pdl: pdl.iter().any(|&p| p as usize == b.param as usize),
                 name: param.map_or(String::new(), |p| p.name.into()),
                 element: param.map_or(1, |p| p.dtype.size() as u32),
             }

@@ -25,25 +25,25 @@ pub struct LaunchOptions<'a> {
     pub allow_exact_alias: bool,
     /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
     pub config: Option<&'a str>,
-    /// Lets the launch begin while the one before it on the stream ends, if the kernel is for that (`early = [..]`) and the device
+    /// Lets the launch begin while the one before it on the stream ends, if the kernel is for that (`pdl = [..]`) and the device
     /// can (code for compute capability 9.0 or later, and a driver for CUDA 12.3 or later): for a caller who knows what is before, and that
     /// it writes nothing of what this one reads early, which is then read before it is written, after it, or between. A launch that may
     /// have tuned, the first of its kind, begins when all before it has ended.
-    pub early: Early,
+    pub pdl: Pdl,
 }
 
 /// Whether a launch may begin before the one in front of it has ended. It waits by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Early(bool);
+pub struct Pdl(bool);
 
-impl Early {
+impl Pdl {
     /// It may.
     ///
     /// # Safety
     /// The launch before it on the stream writes nothing that this one reads before it waits, and reads nothing that
     /// this one writes before it waits.
-    pub unsafe fn allowed() -> Early {
-        Early(true)
+    pub unsafe fn allowed() -> Pdl {
+        Pdl(true)
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Ready {
     plan: Arc<Plan>,
     variant: usize,
     grid: [u64; 3],
-    early: bool,
+    pdl: bool,
     /// On the GPU.
     function: Option<Function>,
     /// Those of the function, for these arguments.
@@ -125,7 +125,7 @@ impl Runtime {
             }
             _ => None,
         };
-        let ready = self.ready(stream, &call, options, true)?.map(|ready| Ready { early: options.early.0, ..ready });
+        let ready = self.ready(stream, &call, options, true)?.map(|ready| Ready { pdl: options.pdl.0, ..ready });
         Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
     }
 
@@ -166,7 +166,7 @@ impl Runtime {
         };
         let known = self.0.plans.get(&key);
         // Else the tuner may have been on the stream just now.
-        let early = options.early.0 && known.is_some();
+        let pdl = options.pdl.0 && known.is_some();
         let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
@@ -187,7 +187,7 @@ impl Runtime {
         if !check::grid(desc, grid)? {
             return Ok(None);
         }
-        self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { early, ..ready }))
+        self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { pdl, ..ready }))
     }
 
     /// The variant and the grid of a configuration that takes these arguments; else why it does not.
@@ -231,13 +231,13 @@ impl Runtime {
     #[inline]
     fn with_code(&self, call: &Call, plan: Arc<Plan>, variant: usize, grid: [u64; 3]) -> Result<Ready> {
         let Backend::Cuda(cuda) = &self.0.backend else {
-            return Ok(Ready { plan, variant, grid, early: false, function: None, maps: Box::default() });
+            return Ok(Ready { plan, variant, grid, pdl: false, function: None, maps: Box::default() });
         };
         let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
         // Of thread blocks, too, there are no more than that.
         check::grid(call.desc(), [grid[0].saturating_mul(u64::from(function.ctas)), grid[1], grid[2]])?;
         let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.slots())?;
-        Ok(Ready { plan, variant, grid, early: false, function: Some(function), maps })
+        Ok(Ready { plan, variant, grid, pdl: false, function: Some(function), maps })
     }
 
     #[inline]
@@ -321,7 +321,7 @@ impl Ready {
         // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.
         // The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits for the stream.
         let code = unsafe {
-            match self.early && f.early {
+            match self.pdl && f.pdl {
                 false => (cuda.api.launch_kernel)(
                     f.raw.0,
                     x,

@@ -55,7 +55,7 @@ pub use error::{Error, Result};
 pub use event::Event;
 pub use foreign::{Foreign, ForeignMut};
 pub use graph::Graph;
-pub use launch::{Early, LaunchOptions, Launcher};
+pub use launch::{LaunchOptions, Launcher, Pdl};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;
 pub use stream::Stream;

@@ -29,7 +29,7 @@ pub(crate) struct Function {
     /// Thread blocks of a program.
     pub ctas: u32,
     /// Whether it may begin while the launch before it ends.
-    pub early: bool,
+    pub pdl: bool,
     /// What it takes after the slots.
     pub maps: &'static [MapDesc],
 }
@@ -76,7 +76,7 @@ impl Plan {
             threads: entry.threads,
             shared_bytes: entry.shared_bytes,
             ctas: entry.ctas,
-            early: entry.early,
+            pdl: entry.pdl,
             maps: chosen.maps,
         };
         Ok(*self.functions[variant].get_or_init(|| f))

@@ -72,7 +72,7 @@ pub(crate) static COPY: KernelDesc =
             types: "f32",
             params: PARAMS,
             is_unsafe: false,
-            early: false,
+            pdl: false,
             tf32: false,
             configs: &[
                 config("BLOCK=16", grid::<16>, copy::<16>),
@@ -105,7 +105,7 @@ pub(crate) static UPWARDS: KernelDesc =
             types: "f32",
             params: PARAMS,
             is_unsafe: false,
-            early: false,
+            pdl: false,
             tf32: false,
             configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
             bundle: None,

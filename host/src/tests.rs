@@ -430,7 +430,7 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
                 ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
             ],
             is_unsafe: true,
-            early: false,
+            pdl: false,
             tf32: false,
             configs: COPY.parts().configs,
             bundle: None,

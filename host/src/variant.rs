@@ -141,7 +141,7 @@ mod tests {
                 types: "",
                 params: PARAMS,
                 is_unsafe: false,
-                early: false,
+                pdl: false,
                 tf32: false,
                 configs: &[],
                 bundle: None,

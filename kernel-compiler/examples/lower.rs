@@ -1,4 +1,5 @@
-//! `lower FILE.rs`: writes the device source of every kernel in the file to `KERNEL.rs`, or `KERNEL.TARGET.rs`, in the current folder.
+//! `lower FILE.rs`: writes the device source of every kernel in the file to `KERNEL.rs`, or `KERNEL.TARGET.rs`, in the
+//! current folder.
 
 fn main() {
     let path = std::env::args().nth(1).expect("usage: lower FILE.rs");

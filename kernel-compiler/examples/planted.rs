@@ -1,5 +1,5 @@
-//! `planted DEFECT..`: the kernels among the tests of the language whose code planted defects change. A line has a defect, the
-//! module of a file, a kernel, and the bytes of its code, with tabs between.
+//! `planted DEFECT..`: the kernels among the tests of the language whose code planted defects change. A line has a
+//! defect, the module of a file, a kernel, and the bytes of its code, with tabs between.
 
 use kernel_compiler::diag::Diagnostics;
 use kernel_compiler::emit::host::compiled_code;

@@ -1,5 +1,5 @@
-//! `show FILE.rs KERNEL STAGE [VARIANT]`: prints a stage of the first instance of a kernel, of the variant `general` unless another
-//! one is named. What `block_pointers` and the stages before it print is a start for a file test.
+//! `show FILE.rs KERNEL STAGE [VARIANT]`: prints a stage of the first instance of a kernel, of the variant `general`
+//! unless another one is named. What `block_pointers` and the stages before it print is a start for a file test.
 
 use kernel_compiler::variant::Variant;
 use kernel_compiler::{Libraries, Stage, show};

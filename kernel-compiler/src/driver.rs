@@ -1,7 +1,7 @@
 //! The order of the compiler's stages: the only place that knows it.
 //!
-//! kernel → AST → IR → passes that every variant shares → for each [`Variant`]: passes of its own → axis info → layouts →
-//! plan → thread-level code.
+//! kernel → AST → IR → passes that every variant shares → for each [`Variant`]: passes of its own → axis info → layouts
+//! → plan → thread-level code.
 
 use crate::analysis::assume;
 use crate::analysis::axis_info::AxisAnalysis;
@@ -18,7 +18,7 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
-use crate::plan::{Plan, epilogue, tma_pipeline, vectors, wgmma_cp_async};
+use crate::plan::{Plan, epilogue, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand};
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant};
 use std::collections::HashMap;
@@ -128,16 +128,17 @@ pub fn observed_instance(
     dce::run(&mut f);
     after(Stage::Dce, &mut f, observer);
     if config.ctas > 1
-        && let Err(m) = spreads(&f)
+        && let Err(m) = can_be_partitioned(&f)
     {
-        let message = format!("`{}` cannot be spread over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
+        let message =
+            format!("`{}` cannot be partitioned over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
         return Err(d.error(m.span.unwrap_or(k.ast.name.span()), message));
     }
     Ok(f)
 }
 
-/// Whether a cluster can run the program of a function.
-fn spreads(f: &Func) -> std::result::Result<(), Missed> {
+/// Whether the program of a function can be partitioned over a cluster.
+fn can_be_partitioned(f: &Func) -> std::result::Result<(), Missed> {
     let mut f = f.clone();
     block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
@@ -181,20 +182,30 @@ pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
     }
 }
 
-/// The function as a variant has it, before its products are changed.
-fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
-    let mut f = f.clone();
-    let MmaPath::WgmmaTma(transposed) = variant.mma else {
-        if f.ctas > 1 {
-            return Err(Missed::new("over a cluster", "only programs that copy by TMA are spread over thread blocks"));
-        }
-        return Ok(f);
-    };
-    let mut missed = vec![];
+/// The function with the block pointers that are found in it.
+fn with_block_pointers(
+    f: &Func,
+    transposed: Transposed,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Func, Missed> {
+    let (mut f, mut missed) = (f.clone(), vec![]);
     let changed = block_pointers::run(&mut f, transposed, &mut missed);
     missed.into_iter().for_each(|m| observer.missed(m));
     changed?;
     after(Stage::BlockPointers, &mut f, observer);
+    Ok(f)
+}
+
+/// The function as a variant has it, before its products are changed. Variants that copy by TMA take one with block
+/// pointers.
+fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
+    let mut f = f.clone();
+    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
+        if f.ctas > 1 {
+            return Err(Missed::new("partitioned over a cluster", "only programs that copy by TMA are"));
+        }
+        return Ok(f);
+    }
     cluster::run(&mut f)?;
     after(Stage::Cluster, &mut f, observer);
     tf32x3::run(&mut f);
@@ -256,8 +267,13 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         })
     });
     let mut missed = vec![];
-    let cp_async = match pipeline {
-        Some(_) => CpAsyncPipeline::default(),
+    let cp_async = match &pipeline {
+        Some(p) => {
+            missed.extend(epilogue::missed(f, &fused, p));
+            missed.extend(written_operand::missed(f, p));
+            missed.extend(tma_store::missed(f, &layouts));
+            CpAsyncPipeline::default()
+        }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
     };
     if variant.aligned {
@@ -271,11 +287,24 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
 }
 
 fn axis_note(f: &Func, a: &AxisAnalysis, v: Value) -> String {
-    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).along) } else { String::new() }
+    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).dims) } else { String::new() }
 }
 
 /// Compiles one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.
 pub fn lower(
+    f: &Func,
+    variant: Variant,
+    sites: bool,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Lowered, Missed> {
+    match variant.mma {
+        MmaPath::WgmmaTma(t) => lower_found(&with_block_pointers(f, t, observer)?, variant, sites, observer),
+        _ => lower_found(f, variant, sites, observer),
+    }
+}
+
+/// Compiles a function for one variant, with block pointers where the variant wants them.
+fn lower_found(
     f: &Func,
     variant: Variant,
     sites: bool,
@@ -332,41 +361,45 @@ fn generate(
     Ok(lowered)
 }
 
-/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes them, and
-/// by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
+/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes
+/// them, and by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
-    let lowered = |mma: MmaPath, aligned: bool| {
+    let lowered = |f: &Func, mma: MmaPath, aligned: bool| {
         let v = Variant { aligned, mma };
-        let lowered = lower(func, v, sites, &mut ()).ok();
+        let lowered = lower_found(f, v, sites, &mut ()).ok();
         lowered.map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
     };
-    let pair = |mma: MmaPath| [true, false].into_iter().filter_map(move |aligned| lowered(mma, aligned));
+    let pair = |f: &Func, mma: MmaPath| -> Vec<_> {
+        [true, false].into_iter().filter_map(|aligned| lowered(f, mma, aligned)).collect()
+    };
     let mut out = vec![];
     if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL;
-        out.extend(pair(MmaPath::WgmmaTma(as_written)));
-        out.extend(transposed.into_iter().filter_map(|t| lowered(MmaPath::WgmmaTma(t), true)));
-        // Nor may a result's.
-        let mut found = func.clone();
-        let asks_no_more = block_pointers::run(&mut found, as_written, &mut vec![]).is_err()
-            || found.guards.len() == func.guards.len();
-        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block pointers that are found
-        // in index arithmetic may ask for more than arguments have.
+        let found = with_block_pointers(func, as_written, &mut ()).ok();
+        out.extend(found.iter().flat_map(|f| pair(f, MmaPath::WgmmaTma(as_written))));
+        out.extend(transposed.into_iter().filter_map(|t| {
+            let found = with_block_pointers(func, t, &mut ()).ok()?;
+            lowered(&found, MmaPath::WgmmaTma(t), true)
+        }));
+        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block
+        // pointers that are found in index arithmetic may need guards that a call does not pass.
+        let asks_no_more = found.is_none_or(|f| f.guards.len() == func.guards.len());
         let of_views = !out.is_empty()
             && asks_no_more
             && dots(func, &func.body)
                 .all(|d| operands_of(func, d).all(|l| matches!(func.op(l), Op::Load { block_pointer: Some(_), .. })));
         if !of_views {
-            out.extend(pair(MmaPath::WgmmaCpAsync));
+            out.extend(pair(func, MmaPath::WgmmaCpAsync));
         }
     }
     if config.arch != 90 || out.is_empty() {
-        out.extend(pair(MmaPath::MmaSync));
+        out.extend(pair(func, MmaPath::MmaSync));
     }
     out
 }
 
-/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those before it.
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
+/// before it.
 pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = matches!(config.arch, 0 | 90) && has_dots;

@@ -112,7 +112,8 @@ impl DType {
         }
     }
 
-    /// What a number becomes that is more than the type holds: an infinity, or the greatest number of types that are converted to without.
+    /// What a number becomes that is more than the type holds: an infinity, or the greatest number of types that are
+    /// converted to without.
     pub fn overflowed(self, v: f64) -> f64 {
         if self.is_float8() { self.greatest().copysign(v) } else { f64::INFINITY.copysign(v) }
     }

@@ -34,7 +34,7 @@ pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     if f.ctas > 1 {
         pass("cluster");
     }
-    if f.early.is_some() {
+    if f.pdl.is_some() {
         pass("programmatic dependent launch");
     }
     if walk(&f.body).any(|s| matches!(&s.kind, StmtKind::For { options, .. } if options.unroll > 1)) {

@@ -1,8 +1,8 @@
 //! The tile compiler: from a `#[tile_kernel]` function to thread-level Rust, one phase a module and one type between
 //! phases. `kernel-macros` and `kernel-build` both call it; see `ARCHITECTURE.md`.
 //!
-//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`], which makes
-//! [`thread_ir`] → [`emit`].
+//! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`],
+//! which makes [`thread_ir`] → [`emit`].
 
 #[macro_use]
 pub mod planted;
@@ -23,6 +23,7 @@ mod mma;
 pub mod passes;
 pub mod plan;
 pub mod remarks;
+mod select;
 mod show;
 pub mod thread_ir;
 pub mod variant;

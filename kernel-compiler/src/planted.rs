@@ -1,4 +1,5 @@
-//! Planted defects: small mistakes of the compiler that its tests have to catch. `cargo xtask mutate` plants one at a time.
+//! Planted defects: small mistakes of the compiler that its tests have to catch. `cargo xtask mutate` plants one at a
+//! time.
 //!
 //! A site asks `planted!("name")`, which is the constant `false` without the feature `mutants`. With it, one defect is
 //! planted: that of the environment variable `TILE_PLANT`, or that of [`with`](active::with).

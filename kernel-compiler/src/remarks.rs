@@ -5,9 +5,10 @@ use crate::driver;
 use crate::emit::{config_id, types_id};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
+use crate::front::module;
 use crate::front::source::Source;
-use crate::front::{module, parse};
 use crate::missed::Missed;
+use crate::select;
 use std::fmt;
 
 /// Something that the compiler could not do well, in some configurations of a kernel.
@@ -66,19 +67,9 @@ pub fn of_kernel<'a>(
     types: Option<&str>,
     config: Option<&str>,
 ) -> Result<Vec<Remark>, String> {
-    let d = Diagnostics::default();
-    let mut kernels = module::file(source, libraries)
-        .into_iter()
-        .filter(|f| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel))
-        .flat_map(|f| f.parse(&d).unwrap_or_default());
-    let k = kernels.find(|k| k.name == kernel).ok_or_else(|| format!("no kernel `{kernel}` here"))?;
-    let mut out = vec![];
-    for i in k.instances() {
-        let wanted = types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
-        if wanted {
-            of_instance(&mut out, &k, &i, &d);
-        }
-    }
+    let k = select::kernel(source, libraries, kernel)?;
+    let (d, mut out) = (Diagnostics::default(), vec![]);
+    k.instances().iter().filter(|i| select::matches(i, types, config)).for_each(|i| of_instance(&mut out, &k, i, &d));
     Ok(out)
 }
 

@@ -3,11 +3,9 @@
 use crate::diag::Diagnostics;
 use crate::driver::{Observer, Stage, lower, observed_instance};
 use crate::emit::{config_id, cpu, types_id};
-use crate::front::instance::Instance;
 use crate::front::library::Libraries;
-use crate::front::module::{self, Found};
-use crate::front::parse;
 use crate::front::source::Source;
+use crate::select;
 use crate::thread_ir::print;
 use crate::variant::Variant;
 
@@ -25,8 +23,8 @@ impl Observer for Capture {
     }
 }
 
-/// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the first) and
-/// configuration (its id; none: the default), in one of its variants.
+/// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the
+/// first) and configuration (its id; none: the default), in one of its variants.
 pub fn show<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,
@@ -36,24 +34,15 @@ pub fn show<'a>(
     variant: Variant,
     stage: Stage,
 ) -> Result<String, String> {
-    let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(name, _)| name == kernel);
-    let source = source.into();
-    let none = || [vec![format!("no kernel `{kernel}` here")], libraries.missing(source)].concat().join("\n");
-    let found = module::file(source, libraries).into_iter().find(named).ok_or_else(none)?;
-    let d = Diagnostics::default();
-    let failed = |d: &Diagnostics| d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n");
-    let k =
-        found.parse(&d).map_err(|_| failed(&d))?.into_iter().find(|k| k.name == kernel).expect("it is among the names");
-    let wanted =
-        |i: &Instance| types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c);
+    let k = select::kernel(source, libraries, kernel)?;
     let instances = k.instances();
-    let i = instances.iter().find(|i| wanted(i)).ok_or_else(|| {
+    let i = instances.iter().find(|i| select::matches(i, types, config)).ok_or_else(|| {
         let all: Vec<String> =
             instances.iter().map(|i| format!("{} {}", types_id(&i.types), config_id(i.config))).collect();
         format!("no such instance; there are:\n  {}", all.join("\n  "))
     })?;
-    let mut capture = Capture { stage, text: None };
-    let f = observed_instance(&k, &i.types, i.config, &d, &mut capture).map_err(|_| failed(&d))?;
+    let (d, mut capture) = (Diagnostics::default(), Capture { stage, text: None });
+    let f = observed_instance(&k, &i.types, i.config, &d, &mut capture).map_err(|_| select::messages(&d))?;
     if let Some(text) = capture.text {
         return Ok(text);
     }

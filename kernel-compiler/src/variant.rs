@@ -21,7 +21,8 @@ pub enum MmaPath {
     WgmmaTma(Transposed),
 }
 
-/// Of which operands of products, where strides alone do not tell, the first dimension's elements are neighbours: else the last one's.
+/// Of which operands of products, where strides alone do not tell, the first dimension's elements are neighbours: else
+/// the last one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transposed {
     pub a: bool,

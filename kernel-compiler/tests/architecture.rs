@@ -27,7 +27,8 @@ fn blocks() -> Vec<(&'static str, Vec<&'static str>)> {
     out
 }
 
-/// Each excerpt's lines, apart from `...`, come in the stage's text in this order. With `TILE_TRIP=DIR` the whole texts are written there.
+/// Each excerpt's lines, apart from `...`, come in the stage's text in this order. With `TILE_TRIP=DIR` the whole texts
+/// are written there.
 #[test]
 fn the_trip_of_a_matmul_is_what_the_compiler_does() {
     let blocks = blocks();

@@ -2,17 +2,17 @@
 
 use crate::common::{indices, kernel, masks};
 use kernel_compiler::analysis::assume::analyse;
-use kernel_compiler::analysis::axis_info::{Along, Assume, Info};
+use kernel_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
 use kernel_compiler::ir::{Guard, Test};
 
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
-fn info(body: &str) -> Info {
+fn info(body: &str) -> AxisInfo {
     let f = kernel("f32", body);
     analyse(&f, Assume::Vectors).info(&f, indices(&f)[0])
 }
 
-fn along(body: &str) -> Along {
-    info(body).along[0]
+fn along(body: &str) -> DimInfo {
+    info(body).dims[0]
 }
 
 /// Elements that one access moves, and whether downwards: of the first access, for aligned arguments.
@@ -37,10 +37,10 @@ fn copy(index: &str) -> String {
 #[test]
 fn consecutive() {
     let a = along(&copy("i"));
-    assert_eq!((a.ascending, a.descending, a.constant), (1024, 1, 1));
-    assert_eq!(a.low.divisor(), 1024);
+    assert_eq!((a.contiguity, a.reverse_contiguity, a.constancy), (1024, 1, 1));
+    assert_eq!(a.divisibility.divisor(), 1024);
     // Extents that are no powers of two: groups are, of the tile as it is padded.
-    assert_eq!(along("let i = arange(100); store(y, i, load(x, i));").ascending, 128);
+    assert_eq!(along("let i = arange(100); store(y, i, load(x, i));").contiguity, 128);
 }
 
 #[test]
@@ -53,16 +53,16 @@ fn sixteen_bytes_of_any_type() {
 #[test]
 fn offsets_keep_runs_but_not_alignment() {
     for (offset, width) in [("i + 1", 1), ("i + 2", 2), ("i + 4", 4), ("i + 6", 2), ("i + 1024", 4)] {
-        assert_eq!(along(&copy(offset)).ascending, 1024, "{offset}");
+        assert_eq!(along(&copy(offset)).contiguity, 1024, "{offset}");
         assert_eq!(vector("f32", &copy(offset)), (width, false), "{offset}");
     }
-    assert_eq!(along(&copy("i + 6")).low.divisor(), 2);
+    assert_eq!(along(&copy("i + 6")).divisibility.divisor(), 2);
 }
 
 #[test]
 fn descending() {
     let a = along(&copy("n - 1 - i"));
-    assert_eq!((a.ascending, a.descending), (1, 1024));
+    assert_eq!((a.contiguity, a.reverse_contiguity), (1, 1024));
     assert_eq!(vector("f32", &copy("n - 1 - i")), (4, true), "n is a multiple of 4 here");
     assert_eq!(vector("f32", &copy("n - i")), (1, false), "one off");
     assert_eq!(vector("f32", &copy("1023 - arange(1024)")), (4, true));
@@ -73,29 +73,29 @@ fn descending() {
 fn strides_are_no_runs() {
     for index in ["i * 2", "i * n", "i << 1"] {
         let a = along(&copy(index));
-        assert_eq!((a.ascending, a.descending), (1, 1), "{index}");
+        assert_eq!((a.contiguity, a.reverse_contiguity), (1, 1), "{index}");
         assert_eq!(vector("f32", &copy(index)), (1, false), "{index}");
     }
-    assert_eq!(along(&copy("i * 1")).ascending, 1024);
+    assert_eq!(along(&copy("i * 1")).contiguity, 1024);
 }
 
 #[test]
 fn division_makes_constants_and_shorter_runs() {
     let q = along(&copy("i / 16"));
-    assert_eq!((q.ascending, q.constant), (1, 16));
+    assert_eq!((q.contiguity, q.constancy), (1, 16));
     let r = along(&copy("i % 16"));
-    assert_eq!((r.ascending, r.low.divisor()), (16, 16));
+    assert_eq!((r.contiguity, r.divisibility.divisor()), (16, 16));
     assert_eq!(vector("f32", &copy("i % 2")), (2, false));
     // Nothing is known of where a group that starts anywhere wraps around.
-    assert_eq!(along(&copy("(i + 3) % 16")).ascending, 1);
-    assert_eq!(along(&copy("i / 10")).constant, 1);
+    assert_eq!(along(&copy("(i + 3) % 16")).contiguity, 1);
+    assert_eq!(along(&copy("i / 10")).constancy, 1);
 }
 
 #[test]
 fn sums_of_runs_and_constants() {
-    assert_eq!(along(&copy("i + i / 16")).ascending, 16, "within the groups of equal quotients");
-    assert_eq!(along(&copy("i + i")).ascending, 1);
-    assert_eq!(along(&copy("i - i / 16 * 16")).ascending, 16);
+    assert_eq!(along(&copy("i + i / 16")).contiguity, 16, "within the groups of equal quotients");
+    assert_eq!(along(&copy("i + i")).contiguity, 1);
+    assert_eq!(along(&copy("i - i / 16 * 16")).contiguity, 16);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn rows_of_a_matrix() {
     let row_major =
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i));";
     let i = info(row_major);
-    assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
+    assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
     let f = kernel("f32", row_major);
     let a = analyse(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [1, 0]);
@@ -124,7 +124,7 @@ fn permuted_indices() {
     let i = info(
         "let (r, c) = (arange(32), arange(64)); let i = trans(r.expand(1) * cols + c.expand(0)); store(y, i, load(x, i));",
     );
-    assert_eq!((i.along[0].ascending, i.along[1].ascending), (64, 1));
+    assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (64, 1));
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn masks_are_constant_along_what_they_do_not_depend_on() {
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));",
     );
     let m = analyse(&f, Assume::Vectors).info(&f, masks(&f)[0]);
-    assert_eq!((m.along[0].constant, m.along[1].constant), (1, 64));
+    assert_eq!((m.dims[0].constancy, m.dims[1].constancy), (1, 64));
 }
 
 #[test]
 fn loops() {
     let tiled =
         |step: &str| format!("for s in (0..n).step_by({step}) {{ let i = s + arange(256); store(y, i, load(x, i)); }}");
-    assert_eq!((along(&tiled("256")).ascending, along(&tiled("256")).low.divisor()), (256, 256));
+    assert_eq!((along(&tiled("256")).contiguity, along(&tiled("256")).divisibility.divisor()), (256, 256));
     assert_eq!(vector("f32", &tiled("256")), (4, false));
     assert_eq!(vector("f32", &tiled("6")), (2, false));
     assert_eq!(vector("f32", &tiled("cols")), (4, false), "cols is a multiple of 4 here");
@@ -210,7 +210,7 @@ fn strides_that_are_arguments() {
     let strided = matrix("r.expand(1) * rows + c.expand(0) * cols");
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
     let i = info(&strided);
-    assert_eq!((i.along[0].ascending, i.along[1].ascending), (1, 64));
+    assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
     // Not where it is a stride of rows as well, nor where rows are neighbours.
     assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
     assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
@@ -223,7 +223,7 @@ fn indices_that_wrap_around() {
     assert_eq!(vector("f32", &wrapped), (4, false));
     assert_eq!(vector("f32", &copy("(i + 1) % n")), (1, false));
     // Of negative numbers the rest counts down to zero.
-    assert_eq!(along("let i = (arange(64).to::<i32>() - 32) % 16; store(y, i, load(x, i));").ascending, 1);
+    assert_eq!(along("let i = (arange(64).to::<i32>() - 32) % 16; store(y, i, load(x, i));").contiguity, 1);
 }
 
 #[test]

@@ -3,25 +3,25 @@
 use kernel_compiler::codegen::barriers::schedule;
 use kernel_compiler::driver::lower;
 use kernel_compiler::ir::Value;
-use kernel_compiler::thread_ir::{Access, AccessKind, Exchange, Expr, Name, Node, Stmt};
+use kernel_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
 use kernel_compiler::{MmaPath, Variant};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
-fn exchange(name: u32, bytes: usize) -> Node {
-    let offset = || Expr::Exchange(Exchange::Unplaced);
+fn scratch(name: u32, bytes: usize) -> Node {
+    let offset = || Expr::Scratch(Scratch::Unplaced);
     let store = vec![Stmt::assign(Value(name), offset())];
-    Node::Exchange { bytes, store, load: vec![Stmt::bind(Value(name), offset())], site: 0 }
+    Node::Scratch { bytes, store, load: vec![Stmt::bind(Value(name), offset())], site: 0 }
 }
 
 /// An access to a parameter; equal elements have equal keys.
-fn access(param: usize, act: AccessKind, element: u64) -> Node {
-    let of = match act {
+fn access(param: usize, kind: AccessKind, element: u64) -> Node {
+    let of = match kind {
         AccessKind::Read => Name::Arg(param),
         AccessKind::Write => Name::Map(param),
         AccessKind::Update => Name::Table(param),
     };
     let stmts = vec![Stmt::Expr(Expr::from(of).element(element as usize))];
-    Node::Access { stmts, access: Access { param, act, key: (0, element), site: 0 } }
+    Node::Access { stmts, access: Access { param, kind, key: (0, element), site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {
@@ -75,39 +75,39 @@ fn scheduled(nodes: Vec<Node>) -> (String, usize) {
 
 #[test]
 fn exchanges_in_straight_code_have_bytes_of_their_own() {
-    let (t, bytes) = scheduled(vec![exchange(0, 20), exchange(1, 64)]);
+    let (t, bytes) = scheduled(vec![scratch(0, 20), scratch(1, 64)]);
     assert_eq!(t, "a store 0; |; a load 0; b store 32; |; b load 32");
     assert_eq!(bytes, 96);
 }
 
 #[test]
 fn large_exchanges_share_bytes_and_wait() {
-    let (t, bytes) = scheduled(vec![exchange(0, 12 << 10), exchange(1, 8 << 10)]);
+    let (t, bytes) = scheduled(vec![scratch(0, 12 << 10), scratch(1, 8 << 10)]);
     assert_eq!(t, "a store 0; |; a load 0; |; b store 0; |; b load 0");
     assert_eq!(bytes, 12 << 10);
 }
 
 #[test]
 fn a_loop_uses_its_bytes_again() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16)] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16)] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0 }");
 }
 
 #[test]
 fn two_exchanges_in_a_loop_wait_for_each_other() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), exchange(1, 16)] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), scratch(1, 16)] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; b store 16; |; b load 16 }");
 }
 
 #[test]
 fn a_conditional_exchange_in_a_loop_cannot_be_relied_on() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), when(vec![exchange(1, 16)])] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), when(vec![scratch(1, 16)])] }]);
     assert_eq!(t, "loop { |; a store 0; |; a load 0; if { b store 16; |; b load 16 } }");
 }
 
 #[test]
 fn a_loop_that_is_left_at_once_needs_nothing() {
-    let (t, _) = scheduled(vec![Node::Loop { body: vec![exchange(0, 16), Node::Break] }]);
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![scratch(0, 16), Node::Break] }]);
     assert_eq!(t, "loop { a store 0; |; a load 0; break }");
 }
 
@@ -133,7 +133,7 @@ fn what_one_thread_orders_by_itself_does_not_wait() {
 
 #[test]
 fn the_barrier_of_an_exchange_also_orders_accesses() {
-    let (t, _) = scheduled(vec![write(0, 1), exchange(0, 16), read(0, 2)]);
+    let (t, _) = scheduled(vec![write(0, 1), scratch(0, 16), read(0, 2)]);
     assert_eq!(t, "write 0[1]; a store 0; |; a load 0; read 0[2]");
 }
 

@@ -1,5 +1,5 @@
-//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only what
-//! they are called: `snapshots.rs` has their bodies.
+//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only
+//! what they are called: `snapshots.rs` has their bodies.
 //! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test expansion` writes the new state.
 
 use kernel_compiler::diag::Diagnostics;
@@ -22,7 +22,7 @@ const VIEWS: &str = "
     tune(BM = [64], BN = [64], BK = [64], warps = [4], stages = [3], arch = [90]),
     tune(BM = [32], BN = [32], BK = [32], warps = [2], blocks_per_sm = [2]),
     grid = [if BM == 64 { num_sms() } else { cdiv(c.dim(0), BM) }, cdiv(c.dim(1), BN)],
-    early = [b],
+    pdl = [b],
     emulate = all,
 )]
 pub(crate) unsafe fn product<T: Float, const BM: usize, const BN: usize, const BK: usize>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>, p: *const T) {

@@ -1,4 +1,5 @@
-//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass makes of it.
+//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass
+//! makes of it.
 //!
 //! A file begins with `test COMMAND`, with `precise-output` behind it where the whole output is expected, and may say
 //! `set variant=NAME`. Then comes the function, and then the expectation, in comments:
@@ -109,8 +110,8 @@ impl<'a> FileTest<'a> {
             "rust" => self.stage(&f, Stage::Rust),
             "variants" => Ok(variants(&f)),
             "pdl" => {
-                let early = f.early.take().ok_or("the function has no `pdl`")?;
-                let at = first_that_waits(&f, &early);
+                let pdl = f.pdl.take().ok_or("the function has no `pdl`")?;
+                let at = first_that_waits(&f, &pdl);
                 Ok(match f.body.get(at) {
                     Some(s) => format!("{:?} waits\n", s.id),
                     None => "the end waits\n".into(),

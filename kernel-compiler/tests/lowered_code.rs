@@ -1,5 +1,5 @@
-//! A hash of the lowered code of every entry in the repository. A move or a rename inside the compiler changes none of them.
-//! `cargo xtask bless` writes the new hashes, and the commit says which entries changed and why.
+//! A hash of the lowered code of every entry in the repository. A move or a rename inside the compiler changes none of
+//! them. `cargo xtask bless` writes the new hashes, and the commit says which entries changed and why.
 
 use crate::common::{bless, for_each_source};
 use kernel_compiler::{Libraries, Source, device_units};

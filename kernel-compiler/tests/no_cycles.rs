@@ -1,5 +1,5 @@
-//! The `use` edges between the files of a crate form no cycle. An edge goes to the file that defines the name: neither a
-//! re-export nor a parent module on the way is an end of it. Paths in code count like `use` items.
+//! The `use` edges between the files of a crate form no cycle. An edge goes to the file that defines the name: neither
+//! a re-export nor a parent module on the way is an end of it. Paths in code count like `use` items.
 
 mod sources;
 
@@ -20,7 +20,8 @@ struct Circle {
     reason: &'static str,
 }
 
-/// The circles that are still to be opened. Without a group of files here, the test fails for an edge between two of them.
+/// The circles that are still to be opened. Without a group of files here, the test fails for an edge between two of
+/// them.
 const CIRCLES: &[Circle] = &[
     Circle {
         of: "kernel-core",

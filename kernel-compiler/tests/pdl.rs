@@ -6,9 +6,9 @@ use kernel_compiler::{MmaPath, Variant};
 
 const WAIT: &str = "d::grid_dependency_wait();";
 
-fn lowered(early: &str, body: &str, tma: bool) -> String {
+fn lowered(pdl: &str, body: &str, tma: bool) -> String {
     let text = format!(
-        "#[tile_kernel(tune(B = [64], warps = [4], arch = [{}]), grid = [1]{early})]
+        "#[tile_kernel(tune(B = [64], warps = [4], arch = [{}]), grid = [1]{pdl})]
          pub fn k<const B: usize>(x: &[f32], w: &[f32], y: &mut [f32], a: View<f16, 2>, mut c: ViewMut<f32, 2>, n: usize) {{ {body} }}",
         if tma { 90 } else { 80 }
     );
@@ -56,10 +56,10 @@ fn early_loads_go_ahead_and_all_else_waits() {
         (format!("{x} if n == 0 {{ return; }} store(y, i, v);"), "L!RS"),
         (format!("{x} let t = atomic_add(y, 0, 1.0); store(y, i, v + t);"), "L!SS"),
     ] {
-        assert_eq!(order(&lowered(", early = [x]", &body, false)), expected, "{body}");
+        assert_eq!(order(&lowered(", pdl = [x]", &body, false)), expected, "{body}");
         assert!(!lowered("", &body, false).contains(WAIT));
     }
-    assert_eq!(order(&lowered(", early = []", &format!("{x} store(y, i, v);"), false)), "!LS");
+    assert_eq!(order(&lowered(", pdl = []", &format!("{x} store(y, i, v);"), false)), "!LS");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn every_role_waits_as_it_begins() {
     let body = "let mut s = zeros::<f32>([64, 64]);
         for k in (0..n).step_by(64) { s = dot(a.tile([0, k], [64, 64]), trans(a.tile([0, k], [64, 64])), s); }
         c.store([0, 0], s);";
-    let text = lowered(", early = []", body, true);
+    let text = lowered(", pdl = []", body, true);
     let roles: Vec<&str> = text.split("} else {").collect();
     assert!(text.matches(WAIT).count() == 2 && roles[0].contains(WAIT), "{text}");
     assert!(text.contains("copy_box") && text.find(WAIT) < text.find("copy_box"), "{text}");

@@ -4,8 +4,8 @@ use kernel_compiler::driver::lower;
 use kernel_compiler::variant::Transposed;
 use kernel_compiler::{MmaPath, Variant};
 
-/// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration, both in the loop,
-/// and the second one of the last.
+/// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration,
+/// both in the loop, and the second one of the last.
 fn products(n: usize, body: &str) -> usize {
     let f = crate::common::func(&format!(
         "#[tile_kernel(tune(warps = [4]), grid = [1])]

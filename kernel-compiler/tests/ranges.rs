@@ -78,8 +78,8 @@ fn specialised_or_not() {
     let all = ["aligned", "general", "tma", "tma_general"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialise(true)", ""), all);
-    // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on sm_90 too, but not of a
-    // configuration for warpgroups.
+    // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on
+    // sm_90 too, but not of a configuration for warpgroups.
     assert_eq!(variants(".warp_specialise(false)", ""), ["aligned", "general", "groups"]);
     assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), ["groups"]);
     let by_wgmma = |options: &str| -> DeviceUnit {

@@ -1,5 +1,5 @@
-//! What the compiler says that it could not do well, at the kernel's own line: a file a cliff. `//~ remark` behind a line is expected
-//! there, and no other. `cargo xtask bless` writes the remarks into the files.
+//! What the compiler says that it could not do well, at the kernel's own line: a file a cliff. `//~ remark` behind a
+//! line is expected there, and no other. `cargo xtask bless` writes the remarks into the files.
 
 use crate::common::bless;
 use kernel_compiler::diag::Diagnostics;

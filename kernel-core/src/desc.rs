@@ -137,7 +137,7 @@ pub struct KernelParts {
     /// Whether the kernel is declared `unsafe fn`: its caller vouches for accesses that nothing checks.
     pub is_unsafe: bool,
     /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability 9.0 on.
-    pub early: bool,
+    pub pdl: bool,
     /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
     pub tf32: bool,
     /// Every configuration that was built; the first is the default.
@@ -432,7 +432,7 @@ pub struct Emulated {
     /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
     pub registers: u32,
     /// The parameters that may be read before the launch in front has ended, if the kernel may begin then.
-    pub early: Option<&'static [u8]>,
+    pub pdl: Option<&'static [u8]>,
 }
 
 impl ConfigDesc {

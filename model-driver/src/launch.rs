@@ -64,7 +64,7 @@ impl Kernel {
     /// built for the emulated SM, too; others are taken to touch nothing before they wait.
     fn early_params(&self) -> &'static [u8] {
         let mut variants = self.desc.configs.iter().flat_map(|c| c.variants);
-        variants.find_map(|v| v.emulated.as_ref()?.early).unwrap_or_default()
+        variants.find_map(|v| v.emulated.as_ref()?.pdl).unwrap_or_default()
     }
 }
 

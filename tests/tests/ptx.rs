@@ -215,11 +215,11 @@ fn nothing_lives_in_local_memory() {
 
 #[test]
 fn early_kernels_wait_for_the_launch_before() {
-    let early: BTreeSet<&str> = device_kernels::all().into_iter().filter(|d| d.early).map(|d| d.name).collect();
-    assert!(!early.is_empty());
+    let pdl: BTreeSet<&str> = device_kernels::all().into_iter().filter(|d| d.pdl).map(|d| d.name).collect();
+    assert!(!pdl.is_empty());
     // Devices before 9.0 begin no launch early, and their code has nothing to wait with.
     let waits = |e: &Entry| {
-        early.iter().any(|k| e.is_of(k))
+        pdl.iter().any(|k| e.is_of(k))
             && e.target.trim_end_matches(['a', 'f'])["sm_".len()..].parse::<u32>().expect("a number") >= 90
     };
     // Each role of a specialised program has its own.

@@ -108,7 +108,7 @@ pub fn add_boxes() -> &'static KernelDesc {
         types: "",
         params: PARAMS,
         is_unsafe: false,
-        early: false,
+        pdl: false,
         tf32: false,
         configs: CONFIGS,
         bundle: Some(bundle),

@@ -99,7 +99,7 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts 
         types: "",
         params: PARAMS,
         is_unsafe: false,
-        early: false,
+        pdl: false,
         tf32: false,
         configs: CONFIGS,
         bundle,
@@ -131,18 +131,18 @@ pub fn add_early() -> &'static KernelDesc {
             .replace("sm_75", "sm_90")
             .replace("mov.u32 %r1,", "griddepcontrol.wait; mov.u32 %r1,")
     };
-    leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
+    leak_one(KernelParts { pdl: true, ..desc("add_one", Some(bundle("sm_90", waiting))) })
 }
 
 /// The same in code for devices that cannot, which does not wait.
 pub fn add_early_but_old() -> &'static KernelDesc {
-    leak_one(KernelParts { early: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
+    leak_one(KernelParts { pdl: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
 }
 
 /// As [`add_early`], and said to read `x` before it waits.
 pub fn add_reading_early() -> &'static KernelDesc {
     unsafe fn nothing(_: &[u64]) {}
-    let emulated = Emulated { run: nothing, threads: 64, shared_bytes: 0, ctas: 1, registers: 0, early: Some(&[0]) };
+    let emulated = Emulated { run: nothing, threads: 64, shared_bytes: 0, ctas: 1, registers: 0, pdl: Some(&[0]) };
     let variants = vec![VariantDesc { emulated: Some(emulated), ..variant("add_64") }].leak();
     let configs = vec![config("THREADS=64", 2, grid::<64>, on_cpu::<1>, variants)].leak();
     leak_one(KernelParts { configs, ..*add_early().parts() })

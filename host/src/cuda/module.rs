@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub shared_bytes: u32,
     pub ctas: u32,
     /// Whether it waits where it must for the launch before, so that it may begin while that ends.
-    pub early: bool,
+    pub pdl: bool,
 }
 
 mod attr {
@@ -185,15 +185,15 @@ fn load_new(
         threads: meta.threads,
         shared_bytes: meta.shared_bytes,
         ctas: meta.ctas,
-        early: early(desc, cuda, image.target),
+        pdl: pdl(desc, cuda, image.target),
     })
 }
 
 /// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and drivers
 /// before 12.3 do not capture such launches.
-fn early(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
+fn pdl(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
     const CAPTURES: i32 = 12030;
-    desc.early && cuda.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
+    desc.pdl && cuda.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
 }
 
 pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {

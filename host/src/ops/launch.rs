@@ -2,7 +2,7 @@
 
 use crate::choose::Tunable;
 use crate::error::Result;
-use crate::launch::{Early, LaunchOptions};
+use crate::launch::{LaunchOptions, Pdl};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::tuner::Report;
@@ -70,12 +70,12 @@ pub unsafe trait Launch {
     /// The same, where it may begin before the launch in front of it has ended.
     ///
     /// # Safety
-    /// As of [`Early::allowed`].
+    /// As of [`Pdl::allowed`].
     #[doc(hidden)]
     unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
         // SAFETY: the caller's contract.
-        let early = unsafe { Early::allowed() };
-        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), early, ..Default::default() })
+        let pdl = unsafe { Pdl::allowed() };
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), pdl, ..Default::default() })
     }
 
     /// The same, with all that can be said but the configuration, which is the pinned one.
@@ -91,7 +91,7 @@ pub unsafe trait Launch {
         {
             let report = self.runtime().tune(self.stream(), call.reborrow())?;
             tuned.borrow_mut().push((desc, report));
-            options.early = Early::default();
+            options.pdl = Pdl::default();
         }
         self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
     }

@@ -54,7 +54,7 @@ pub enum Step {
         stream: usize,
         from: usize,
         to: usize,
-        early: bool,
+        pdl: bool,
     },
     Prepared {
         stream: usize,
@@ -128,7 +128,7 @@ fn step(faults: bool) -> BoxedStrategy<Step> {
         1 => e.clone().prop_map(Step::AskEvent),
         1 => e.prop_map(Step::DropEvent),
         8 => (three(), any::<bool>())
-            .prop_map(|((stream, from, to), early)| Step::Launch { stream, from, to, early }),
+            .prop_map(|((stream, from, to), pdl)| Step::Launch { stream, from, to, pdl }),
         2 => three().prop_map(|(stream, from, to)| Step::Prepared { stream, from, to }),
         2 => three().prop_map(|(stream, from, to)| Step::Foreign { stream, from, to }),
         4 => (three(), any::<bool>())

@@ -4,7 +4,7 @@ use super::{call, driver, driver_of_thread, enter, hand_made, over};
 use core::ffi::c_void;
 use model_driver::{Kind, Model};
 use tile_host::kernel_core::bundle::Bundle;
-use tile_host::{Early, KernelDesc, LaunchOptions, Runtime, Stream};
+use tile_host::{KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
 
 /// What a program does on a thread of its own, behind a wait of this one.
 fn on_another_thread(told: bool) -> Vec<String> {
@@ -35,7 +35,7 @@ fn threads_are_in_no_order_until_one_is_told() {
 }
 
 /// `b = a + 1`, and then `d = c + 1` by a kernel that begins early.
-fn early(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
+fn pdl(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
     let (model, rt, k, _here) = over(21);
     model.register(kernel);
     let s = Stream::new(&rt).unwrap();
@@ -43,7 +43,7 @@ fn early(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
     let (c, mut d) = (rt.zeros::<f32>(40).unwrap(), rt.zeros::<f32>(40).unwrap());
     s.wait_for(rt.stream()).unwrap();
     // SAFETY: not kept where the launches are chained, which the model finds. Its memory is that of the test.
-    let options = LaunchOptions { early: unsafe { Early::allowed() }, ..Default::default() };
+    let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..Default::default() };
     // The first launch loads the code.
     rt.launch_on(&s, call(kernel, &c, &mut d)).unwrap();
     s.synchronize().unwrap();
@@ -67,17 +67,17 @@ fn early(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
 fn an_early_launch_reads_before_the_one_in_front_has_ended() {
     for captured in [false, true] {
         let kernel = hand_made::add_reading_early();
-        assert_eq!(early(kernel, false, captured).reports(), [""; 0]);
-        let found = early(kernel, true, captured).reports_of(Kind::Race);
+        assert_eq!(pdl(kernel, false, captured).reports(), [""; 0]);
+        let found = pdl(kernel, true, captured).reports_of(Kind::Race);
         assert!(found.len() == 1 && found[0].contains("before it waits"), "{found:?}");
         // What a kernel reads behind its wait is in order.
-        assert_eq!(early(hand_made::add_early(), true, captured).reports(), [""; 0]);
+        assert_eq!(pdl(hand_made::add_early(), true, captured).reports(), [""; 0]);
     }
 }
 
 #[test]
 fn an_early_launch_of_code_that_does_not_wait_is_found() {
-    let found = early(hand_made::add_early_without_waiting(), false, false).reports_of(Kind::Call);
+    let found = pdl(hand_made::add_early_without_waiting(), false, false).reports_of(Kind::Call);
     assert!(found.len() == 1 && found[0].contains("does not wait"), "{found:?}");
 }
 

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use model_driver::{HandOver, Model};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tile_host::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tile_host::{Buffer, Early, Event, Foreign, ForeignMut, Graph, KernelDesc, LaunchOptions, Runtime, Stream};
+use tile_host::{Buffer, Event, Foreign, ForeignMut, Graph, KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
 
 pub const BUFFERS: usize = 5;
 /// The first one is the default stream.
@@ -97,7 +97,7 @@ pub struct World {
     model: Model,
     rt: Runtime,
     kernel: &'static KernelDesc,
-    early: &'static KernelDesc,
+    pdl: &'static KernelDesc,
     ordered: bool,
     context: usize,
     buffers: [Slot<Held>; BUFFERS],
@@ -108,8 +108,8 @@ pub struct World {
 
 impl World {
     pub fn new(model: &Model, rt: Runtime, kernel: &'static KernelDesc, ordered: bool) -> World {
-        let early = hand_made::add_early();
-        model.register(early);
+        let pdl = hand_made::add_early();
+        model.register(pdl);
         let mut context = core::ptr::null_mut();
         // SAFETY: room for the handle.
         unsafe { driver::retain_context(&mut context, 0) };
@@ -117,7 +117,7 @@ impl World {
             model: model.clone(),
             rt,
             kernel,
-            early,
+            pdl,
             ordered,
             context: context as usize,
             buffers: Default::default(),
@@ -296,13 +296,13 @@ impl World {
                 drop(taken);
                 Ok(())
             }
-            Step::Launch { stream, from, to, early } => self.work(stream, from, to, |s, x, y| {
+            Step::Launch { stream, from, to, pdl } => self.work(stream, from, to, |s, x, y| {
                 let options = LaunchOptions {
                     // SAFETY: the kernel waits before it reads.
-                    early: if early { unsafe { Early::allowed() } } else { Early::default() },
+                    pdl: if pdl { unsafe { Pdl::allowed() } } else { Pdl::default() },
                     ..Default::default()
                 };
-                let kernel = if early { self.early } else { k };
+                let kernel = if pdl { self.pdl } else { k };
                 rt.launch_with(s, hand_made::call(kernel, &x.buffer, &mut y.buffer), &options).map_err(text)?;
                 Ok(plus(1.0, x))
             }),

@@ -1,8 +1,8 @@
-//! Phase 3, analyse: what is known of integer tiles: runs of consecutive values, alignment, constancy.
+//! Contiguity, divisibility and constancy of integer tiles, by dimension.
 //!
-//! From it follow the width of memory accesses and the order in which a tile is laid over threads. It is computed twice,
-//! for the two variants of an instance: `aligned` assumes that addresses are multiples of 16 bytes and that the sizes
-//! that reach an index are multiples of a 16-byte vector (the launcher checks both), `general` assumes nothing.
+//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
+//! of the two variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes
+//! in an index are multiples of a 16-byte vector; the launcher checks both. `general` assumes nothing.
 
 use crate::ir::{Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 
@@ -61,67 +61,73 @@ impl Congruence {
     }
 }
 
-/// What is known along one dimension: in every aligned group of so many (a power of two) elements, ...
+/// What is known along one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups
+/// of elements, powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Along {
-    /// ... each is one more than the one before.
-    pub ascending: u64,
-    /// ... each is one less.
-    pub descending: u64,
-    /// ... all are equal.
-    pub constant: u64,
-    /// The lowest element of each ascending or descending group; every element if there is no such group.
-    pub low: Congruence,
+pub struct DimInfo {
+    /// In each group every element is one more than the one before.
+    pub contiguity: u64,
+    /// In each group every element is one less than the one before. Triton has no such number.
+    pub reverse_contiguity: u64,
+    /// In each group all elements are equal.
+    pub constancy: u64,
+    /// The lowest element of each contiguous group; every element if there is no such group. Triton's divisibility is
+    /// the [`divisor`](Congruence::divisor) of this.
+    pub divisibility: Congruence,
 }
 
-impl Along {
+impl DimInfo {
     fn unknown() -> Self {
-        Along { ascending: 1, descending: 1, constant: 1, low: Congruence::UNKNOWN }
+        DimInfo { contiguity: 1, reverse_contiguity: 1, constancy: 1, divisibility: Congruence::UNKNOWN }
     }
 
-    /// What every single element satisfies.
-    fn every(self) -> Congruence {
-        if self.ascending > 1 || self.descending > 1 { Congruence::UNKNOWN } else { self.low }
+    /// Each single element.
+    fn element(self) -> Congruence {
+        if self.contiguity > 1 || self.reverse_contiguity > 1 { Congruence::UNKNOWN } else { self.divisibility }
     }
 
-    /// The lowest of each group of `n`, a part of an ascending or descending group.
-    fn low_of(self, n: u64) -> Congruence {
-        match self.ascending.max(self.descending) {
-            1 => self.low,
-            run if run == n => self.low,
-            _ => self.low.coarser(n),
+    /// The lowest of each group of `n`, a part of a contiguous group.
+    fn divisibility_of(self, n: u64) -> Congruence {
+        match self.contiguity.max(self.reverse_contiguity) {
+            1 => self.divisibility,
+            run if run == n => self.divisibility,
+            _ => self.divisibility.coarser(n),
         }
     }
 }
 
+/// What is known of an integer tile.
+/// What is known of an integer tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Info {
-    pub along: Vec<Along>,
-    /// Every element.
-    pub every: Congruence,
+pub struct AxisInfo {
+    pub dims: Vec<DimInfo>,
+    /// Each single element.
+    pub element: Congruence,
 }
 
-impl Info {
+impl AxisInfo {
     fn unknown(rank: usize) -> Self {
-        Info { along: vec![Along::unknown(); rank], every: Congruence::UNKNOWN }
+        AxisInfo { dims: vec![DimInfo::unknown(); rank], element: Congruence::UNKNOWN }
     }
 
-    fn uniform(shape: &[usize], every: Congruence) -> Self {
-        let along = shape
+    fn uniform(shape: &[usize], element: Congruence) -> Self {
+        let dims = shape
             .iter()
-            .map(|&e| Along { constant: e.next_power_of_two() as u64, low: every, ..Along::unknown() })
+            .map(|&e| DimInfo { constancy: e.next_power_of_two() as u64, divisibility: element, ..DimInfo::unknown() })
             .collect();
-        Info { along, every }
+        AxisInfo { dims, element }
     }
 
-    fn meet(&self, o: &Info) -> Info {
-        let along = self.along.iter().zip(&o.along).map(|(a, b)| {
-            let (ascending, descending) = (a.ascending.min(b.ascending), a.descending.min(b.descending));
-            let n = ascending.max(descending);
-            let low = if n > 1 { a.low_of(n).meet(b.low_of(n)) } else { a.every().meet(b.every()) };
-            Along { ascending, descending, constant: a.constant.min(b.constant), low }
+    fn meet(&self, o: &AxisInfo) -> AxisInfo {
+        let dims = self.dims.iter().zip(&o.dims).map(|(a, b)| {
+            let (contiguity, reverse_contiguity) =
+                (a.contiguity.min(b.contiguity), a.reverse_contiguity.min(b.reverse_contiguity));
+            let n = contiguity.max(reverse_contiguity);
+            let divisibility =
+                if n > 1 { a.divisibility_of(n).meet(b.divisibility_of(n)) } else { a.element().meet(b.element()) };
+            DimInfo { contiguity, reverse_contiguity, constancy: a.constancy.min(b.constancy), divisibility }
         });
-        Info { along: along.collect(), every: self.every.meet(o.every) }
+        AxisInfo { dims: dims.collect(), element: self.element.meet(o.element) }
     }
 }
 
@@ -137,7 +143,7 @@ pub enum Assume {
 
 #[derive(Debug)]
 pub struct AxisAnalysis {
-    info: Vec<Option<Info>>,
+    info: Vec<Option<AxisInfo>>,
     aligned: bool,
     pub guards: Vec<Guard>,
 }
@@ -150,14 +156,14 @@ impl AxisAnalysis {
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
     }
 
-    pub fn info(&self, f: &Func, v: Value) -> Info {
-        self.info[v.0 as usize].clone().unwrap_or_else(|| Info::unknown(f.shape(v).len()))
+    pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
+        self.info[v.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(f.shape(v).len()))
     }
 
     /// The dimensions of an index tile, those with the longest runs of consecutive addresses first.
     pub fn order(&self, f: &Func, index: Value) -> Vec<usize> {
         let info = self.info(f, index);
-        let run = |d: usize| info.along[d].ascending.max(info.along[d].descending);
+        let run = |d: usize| info.dims[d].contiguity.max(info.dims[d].reverse_contiguity);
         let mut order: Vec<usize> = (0..f.shape(index).len()).rev().collect();
         order.sort_by_key(|&d| std::cmp::Reverse(run(d)));
         order
@@ -165,14 +171,14 @@ impl AxisAnalysis {
 
     /// Elements of `bytes` that one aligned access may move along `dim`, and whether their addresses descend.
     pub fn vector(&self, f: &Func, index: Value, dim: usize, bytes: usize) -> (usize, bool) {
-        let a = self.info(f, index).along[dim];
-        let descending = a.descending > a.ascending;
-        let run = a.ascending.max(a.descending);
+        let a = self.info(f, index).dims[dim];
+        let descending = a.reverse_contiguity > a.contiguity;
+        let run = a.contiguity.max(a.reverse_contiguity);
         if !self.aligned || run == 1 {
             return (1, false);
         }
         let mut n = (VECTOR_BYTES / bytes) as u64;
-        while n > 1 && (run < n || a.low.divisor() < n && !planted!("axis-info-ignores-alignment")) {
+        while n > 1 && (run < n || a.divisibility.divisor() < n && !planted!("axis-info-ignores-alignment")) {
             n /= 2;
         }
         (n as usize, descending && n > 1)
@@ -181,8 +187,8 @@ impl AxisAnalysis {
     /// How many elements along the last dimension are known to be consecutive: for the CPU's block copies.
     pub fn run(&self, f: &Func, index: Value) -> usize {
         let (shape, info) = (f.shape(index), self.info(f, index));
-        let (Some(&extent), Some(a)) = (shape.last(), info.along.last()) else { return 1 };
-        if a.ascending as usize >= extent { extent } else { 1 }
+        let (Some(&extent), Some(a)) = (shape.last(), info.dims.last()) else { return 1 };
+        if a.contiguity as usize >= extent { extent } else { 1 }
     }
 }
 
@@ -204,8 +210,8 @@ pub fn learn(f: &Func, guards: Vec<Guard>, aligned: bool) -> AxisAnalysis {
 struct Context<'a> {
     f: &'a Func,
     guards: &'a [Guard],
-    info: Vec<Option<Info>>,
-    vars: Vec<Option<Info>>,
+    info: Vec<Option<AxisInfo>>,
+    vars: Vec<Option<AxisInfo>>,
 }
 
 impl Context<'_> {
@@ -227,10 +233,10 @@ impl Context<'_> {
                     self.block(other);
                 }
                 StmtKind::For { iv, lo, step, body, .. } => {
-                    let (lo, step) = (self.get(*lo).every, self.get(*step).every);
-                    self.info[iv.0 as usize] = Some(Info {
-                        along: vec![],
-                        every: if planted!("axis-info-forgets-the-step") { lo } else { lo.coarser(step.divisor()) },
+                    let (lo, step) = (self.get(*lo).element, self.get(*step).element);
+                    self.info[iv.0 as usize] = Some(AxisInfo {
+                        dims: vec![],
+                        element: if planted!("axis-info-forgets-the-step") { lo } else { lo.coarser(step.divisor()) },
                     });
                     self.block(body);
                 }
@@ -240,29 +246,29 @@ impl Context<'_> {
         }
     }
 
-    fn get(&self, v: Value) -> Info {
-        self.info[v.0 as usize].clone().unwrap_or_else(|| Info::unknown(self.f.shape(v).len()))
+    fn get(&self, v: Value) -> AxisInfo {
+        self.info[v.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(self.f.shape(v).len()))
     }
 
-    fn value(&self, v: Value) -> Info {
+    fn value(&self, v: Value) -> AxisInfo {
         let shape = self.f.shape(v);
         let rank = shape.len();
         let constancy = |ops: &[Value]| {
-            let mut i = Info::unknown(rank);
-            for (d, a) in i.along.iter_mut().enumerate() {
-                a.constant = ops.iter().map(|&o| self.get(o).along[d].constant).min().unwrap_or(1);
+            let mut i = AxisInfo::unknown(rank);
+            for (d, a) in i.dims.iter_mut().enumerate() {
+                a.constancy = ops.iter().map(|&o| self.get(o).dims[d].constancy).min().unwrap_or(1);
             }
             i
         };
         if !self.f.ty(v).dtype.is_int() {
             return match self.f.op(v) {
                 op if op.is_elementwise() => constancy(&op.operands()),
-                Op::Splat(_) => Info::uniform(shape, Congruence::UNKNOWN),
-                _ => Info::unknown(rank),
+                Op::Splat(_) => AxisInfo::uniform(shape, Congruence::UNKNOWN),
+                _ => AxisInfo::unknown(rank),
             };
         }
         match self.f.op(v) {
-            Op::Int(n) => Info::uniform(shape, Congruence::new(LARGEST, *n as u64)),
+            Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(LARGEST, *n as u64)),
             Op::Slot { slot } => {
                 let of = |r: &Guard| match r.test {
                     Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
@@ -270,26 +276,29 @@ impl Context<'_> {
                     _ => Congruence::UNKNOWN,
                 };
                 let known = self.guards.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
-                Info::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
+                AxisInfo::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
             }
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;
-                let low = Congruence::new(if n == 1 { LARGEST } else { n }, *start as u64);
-                let every = if n == 1 { low } else { Congruence::UNKNOWN };
-                Info { along: vec![Along { ascending: n, descending: 1, constant: 1, low }], every }
+                let divisibility = Congruence::new(if n == 1 { LARGEST } else { n }, *start as u64);
+                let element = if n == 1 { divisibility } else { Congruence::UNKNOWN };
+                AxisInfo {
+                    dims: vec![DimInfo { contiguity: n, reverse_contiguity: 1, constancy: 1, divisibility }],
+                    element,
+                }
             }
-            Op::Splat(s) => Info::uniform(shape, self.get(*s).every),
-            Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| Info::unknown(rank)),
+            Op::Splat(s) => AxisInfo::uniform(shape, self.get(*s).element),
+            Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(rank)),
             Op::Cast(x) if self.f.ty(*x).dtype.is_int() => self.get(*x),
             Op::Unary(Unary::Neg, x) => {
-                self.subtract(&Info::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x))
+                self.subtract(&AxisInfo::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x))
             }
             Op::Binary(Binary::Add, a, b) => self.add(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Sub, a, b) => self.subtract(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Mul, a, b) => self.multiply(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Shl, a, b) => match self.constant(*b) {
                 Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => {
-                    self.multiply(&self.get(*a), &Info::uniform(shape, Congruence::new(LARGEST, 1 << k)))
+                    self.multiply(&self.get(*a), &AxisInfo::uniform(shape, Congruence::new(LARGEST, 1 << k)))
                 }
                 _ => constancy(&[*a, *b]),
             },
@@ -298,98 +307,110 @@ impl Context<'_> {
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
                 Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
                 // A multiple of a power of two, to which the index wraps around.
-                None if *op == Binary::Rem && self.get(*b).every.divisor() > 1 => {
-                    self.by_power_of_two(*op, &self.get(*a), self.get(*b).every.divisor())
+                None if *op == Binary::Rem && self.get(*b).element.divisor() > 1 => {
+                    self.by_power_of_two(*op, &self.get(*a), self.get(*b).element.divisor())
                 }
                 _ => constancy(&[*a, *b]),
             },
             Op::Expand(x, axis) => {
                 let mut i = self.get(*x);
-                i.along.insert(*axis, Along { low: i.every, ..Along::unknown() });
+                i.dims.insert(*axis, DimInfo { divisibility: i.element, ..DimInfo::unknown() });
                 i
             }
             Op::Broadcast(x) => {
                 let mut i = self.get(*x);
-                for (d, a) in i.along.iter_mut().enumerate().filter(|&(d, _)| self.f.shape(*x)[d] != shape[d]) {
-                    a.constant = shape[d].next_power_of_two() as u64;
+                for (d, a) in i.dims.iter_mut().enumerate().filter(|&(d, _)| self.f.shape(*x)[d] != shape[d]) {
+                    a.constancy = shape[d].next_power_of_two() as u64;
                 }
                 i
             }
             Op::Permute(x, perm) => {
                 let i = self.get(*x);
-                Info { along: perm.iter().map(|&p| i.along[p]).collect(), every: i.every }
+                AxisInfo { dims: perm.iter().map(|&p| i.dims[p]).collect(), element: i.element }
             }
-            Op::Reshape(x) => Info { every: self.get(*x).every, ..Info::unknown(rank) },
+            Op::Reshape(x) => AxisInfo { element: self.get(*x).element, ..AxisInfo::unknown(rank) },
             op if op.is_elementwise() => {
                 constancy(&op.operands().into_iter().filter(|o| self.f.shape(*o).len() == rank).collect::<Vec<_>>())
             }
-            _ => Info::unknown(rank),
+            _ => AxisInfo::unknown(rank),
         }
     }
 
     fn constant(&self, v: Value) -> Option<u64> {
-        let c = self.get(v).every;
+        let c = self.get(v).element;
         (c.modulus == LARGEST).then_some(c.rem)
     }
 
-    fn add(&self, a: &Info, b: &Info) -> Info {
-        let along = a.along.iter().zip(&b.along).map(|(a, b)| {
-            let up = (a.ascending.min(b.constant)).max(a.constant.min(b.ascending));
-            let down = (a.descending.min(b.constant)).max(a.constant.min(b.descending));
-            let constant = a.constant.min(b.constant);
+    fn add(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+        let dims = a.dims.iter().zip(&b.dims).map(|(a, b)| {
+            let up = (a.contiguity.min(b.constancy)).max(a.constancy.min(b.contiguity));
+            let down = (a.reverse_contiguity.min(b.constancy)).max(a.constancy.min(b.reverse_contiguity));
+            let constancy = a.constancy.min(b.constancy);
             let n = up.max(down);
-            let low = if n > 1 { a.low_of(n).add(b.low_of(n)) } else { a.every().add(b.every()) };
-            Along { ascending: if up == n { up } else { 1 }, descending: if up == n { 1 } else { down }, constant, low }
+            let divisibility =
+                if n > 1 { a.divisibility_of(n).add(b.divisibility_of(n)) } else { a.element().add(b.element()) };
+            DimInfo {
+                contiguity: if up == n { up } else { 1 },
+                reverse_contiguity: if up == n { 1 } else { down },
+                constancy,
+                divisibility,
+            }
         });
-        Info { along: along.collect(), every: a.every.add(b.every) }
+        AxisInfo { dims: dims.collect(), element: a.element.add(b.element) }
     }
 
-    fn subtract(&self, a: &Info, b: &Info) -> Info {
-        // Turned around: what ascends descends, and its lowest element is the one that was highest.
-        let along = b.along.iter().map(|b| {
-            let n = b.ascending.max(b.descending);
-            let highest =
-                b.low.add(Congruence::new(LARGEST, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
-            Along { ascending: b.descending, descending: b.ascending, constant: b.constant, low: highest.neg() }
+    fn subtract(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+        // A negated run goes the other way: its lowest element is the one that was highest.
+        let dims = b.dims.iter().map(|b| {
+            let n = b.contiguity.max(b.reverse_contiguity);
+            let highest = b
+                .divisibility
+                .add(Congruence::new(LARGEST, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
+            DimInfo {
+                contiguity: b.reverse_contiguity,
+                reverse_contiguity: b.contiguity,
+                constancy: b.constancy,
+                divisibility: highest.neg(),
+            }
         });
-        self.add(a, &Info { along: along.collect(), every: b.every.neg() })
+        self.add(a, &AxisInfo { dims: dims.collect(), element: b.element.neg() })
     }
 
-    fn multiply(&self, a: &Info, b: &Info) -> Info {
+    fn multiply(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
         let one = Congruence::new(LARGEST, 1);
-        if b.every == one {
+        if b.element == one {
             return a.clone();
         }
-        if a.every == one {
+        if a.element == one {
             return b.clone();
         }
-        let along = a.along.iter().zip(&b.along).map(|(a, b)| Along {
-            constant: a.constant.min(b.constant),
-            low: a.every().mul(b.every()),
-            ..Along::unknown()
+        let dims = a.dims.iter().zip(&b.dims).map(|(a, b)| DimInfo {
+            constancy: a.constancy.min(b.constancy),
+            divisibility: a.element().mul(b.element()),
+            ..DimInfo::unknown()
         });
-        Info { along: along.collect(), every: a.every.mul(b.every) }
+        AxisInfo { dims: dims.collect(), element: a.element.mul(b.element) }
     }
 
-    fn by_power_of_two(&self, op: Binary, a: &Info, k: u64) -> Info {
-        let along = a.along.iter().map(|a| {
+    fn by_power_of_two(&self, op: Binary, a: &AxisInfo, k: u64) -> AxisInfo {
+        let dims = a.dims.iter().map(|a| {
             // Only groups that start at a multiple of k stay whole.
-            let whole = if a.low.rem == 0 || planted!("axis-info-rem-of-shifted") {
-                a.ascending.min(k).min(a.low.modulus)
+            let whole = if a.divisibility.rem == 0 || planted!("axis-info-rem-of-shifted") {
+                a.contiguity.min(k).min(a.divisibility.modulus)
             } else {
                 1
             };
             match op {
-                Binary::Rem => Along {
-                    ascending: whole,
-                    constant: a.constant,
-                    low: if whole > 1 { a.low_of(whole).coarser(k) } else { a.every().coarser(k) },
-                    descending: 1,
+                Binary::Rem => DimInfo {
+                    contiguity: whole,
+                    constancy: a.constancy,
+                    divisibility: if whole > 1 { a.divisibility_of(whole).coarser(k) } else { a.element().coarser(k) },
+                    reverse_contiguity: 1,
                 },
-                _ => Along { constant: a.constant.max(whole), ..Along::unknown() },
+                _ => DimInfo { constancy: a.constancy.max(whole), ..DimInfo::unknown() },
             }
         });
-        let every = if op == Binary::Rem { a.every.coarser(k) } else { Congruence::UNKNOWN };
-        Info { along: along.collect(), every }
+        let element = if op == Binary::Rem { a.element.coarser(k) } else { Congruence::UNKNOWN };
+        AxisInfo { dims: dims.collect(), element }
     }
 }

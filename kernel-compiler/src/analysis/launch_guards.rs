@@ -1,4 +1,5 @@
-//! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks at every call.
+//! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks
+//! at every call.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::front::ast::ParamKind;
@@ -32,9 +33,11 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec
     let list =
         |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Guard::slot(slot, test)).collect::<Vec<_>>();
     let a = learn(list(&all));
-    // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1, if any is.
+    // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1,
+    // if any is.
     let apart = |p: &Address| {
-        f.shape(p.index()).len() > 1 && a.info(f, p.index()).along.iter().all(|a| a.ascending.max(a.descending) == 1)
+        f.shape(p.index()).len() > 1
+            && a.info(f, p.index()).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
     (of.seen, of.scale) = Default::default();
     places.iter().for_each(|p| of.index(p.index(), true, apart(p)));
@@ -54,7 +57,8 @@ struct Walk<'a> {
     f: &'a Func,
     seen: BTreeSet<(Value, bool, bool)>,
     slots: BTreeSet<usize>,
-    /// What index tiles are multiplied with, and whether all of these are the last index of a matrix whose elements lie apart.
+    /// What index tiles are multiplied with, and whether all of these are the last index of a matrix whose elements lie
+    /// apart.
     scale: BTreeMap<usize, bool>,
 }
 

@@ -34,8 +34,8 @@ impl Factor {
     }
 }
 
-/// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the length too, so
-/// are they from the remainder on.
+/// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the
+/// length too, so are they from the remainder on.
 #[derive(Clone, Debug)]
 pub struct Wrap {
     pub begin: Polynomial,

@@ -1,30 +1,30 @@
-//! Phase 6, schedule: gives every exchange its place in shared memory, and puts barriers where threads must wait.
+//! Shared-memory allocation and barrier placement.
 //!
-//! An exchange is store, barrier, load. Before its store another barrier is needed if some thread may still be loading
-//! from the same bytes; each exchange has bytes of its own while they last, so that in straight code none is. Accesses
-//! to one parameter that the program both reads and writes are kept in order across threads by barriers as well, except
-//! where the same thread reaches the same element.
+//! A scratch buffer is stored to, awaited at a barrier, and loaded from. Its store needs another barrier before it
+//! where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
+//! that straight code needs none. Barriers also order the accesses to a parameter that the program both reads and
+//! writes, except where one thread reaches the same element.
 
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Beyond this many bytes exchanges share one buffer: occupancy is worth more than a barrier.
+/// Beyond this many bytes all scratch buffers are one: occupancy is worth more than a barrier.
 const OWN_BYTES: usize = 16 << 10;
 
 pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
-    let (mut sizes, mut acts) = (vec![], BTreeMap::<usize, BTreeSet<AccessKind>>::new());
+    let (mut sizes, mut kinds) = (vec![], BTreeMap::<usize, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
-        Node::Exchange { bytes, .. } => sizes.push(*bytes),
+        Node::Scratch { bytes, .. } => sizes.push(*bytes),
         Node::Access { access, .. } => {
-            acts.entry(access.param).or_default().insert(access.act);
+            kinds.entry(access.param).or_default().insert(access.kind);
         }
         _ => {}
     });
     let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
-    let mixed = acts.into_iter().filter(|(_, acts)| acts.len() > 1).map(|(param, _)| param).collect();
+    let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(param, _)| param).collect();
     let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
@@ -34,7 +34,7 @@ pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
 /// What threads may have done since the last barrier on some way here.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
-    /// Exchange buffers that were loaded from.
+    /// Scratch buffers that were loaded from.
     loaded: BTreeSet<usize>,
     /// Accesses: parameter, what is done, key (none: made in an earlier round of a loop).
     accesses: BTreeSet<(usize, AccessKind, Option<(u32, u64)>)>,
@@ -61,12 +61,12 @@ impl State {
     }
 
     /// As seen from the next round of a loop, where keys name other elements.
-    fn aged(&self) -> State {
+    fn from_earlier_iteration(&self) -> State {
         State { accesses: self.accesses.iter().map(|&(p, act, _)| (p, act, None)).collect(), ..self.clone() }
     }
 
     fn conflicts(&self, a: &Access) -> bool {
-        self.accesses.iter().any(|&(p, act, key)| p == a.param && act != a.act && key != Some(a.key))
+        self.accesses.iter().any(|&(p, act, key)| p == a.param && act != a.kind && key != Some(a.key))
     }
 }
 
@@ -92,7 +92,7 @@ impl Scheduler {
 
     fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
-            Node::Exchange { bytes, store, load, site } => {
+            Node::Scratch { bytes, store, load, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
                 if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
@@ -112,7 +112,7 @@ impl Scheduler {
                         out.push(Node::Barrier { site: access.site });
                         state.barrier();
                     }
-                    state.accesses.insert((access.param, access.act, Some(access.key)));
+                    state.accesses.insert((access.param, access.kind, Some(access.key)));
                 }
                 out.push(Node::Access { stmts, access });
             }
@@ -167,7 +167,7 @@ impl Scheduler {
             at.join(&continues);
             let mut again = entry.clone();
             if !planted!("barriers-forget-the-last-round") {
-                again.join(&at.aged());
+                again.join(&at.from_earlier_iteration());
             }
             if again == entry {
                 *state = breaks;

@@ -15,8 +15,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone
 /// else.
-pub(super) fn paired(t: crate::dtype::DType, home: &Layout) -> bool {
-    t.size() == 2 && home.pairs().is_some()
+pub(super) fn paired(t: crate::dtype::DType, layout_of_value: &Layout) -> bool {
+    t.size() == 2 && layout_of_value.pairs().is_some()
 }
 
 /// A tile at hand: the element in any register, by [`Expr::Register`].
@@ -38,7 +38,7 @@ pub(super) struct Codegen<'a> {
     pub(super) f: &'a Func,
     pub(super) a: &'a AxisAnalysis,
     pub(super) layouts: &'a LayoutAssignment,
-    pub(super) ahead: &'a CpAsyncPipeline,
+    pub(super) cp_async: &'a CpAsyncPipeline,
     /// What consumers compute by pieces of a store.
     pub(super) fused: &'a [FusedStore],
     pub(super) role: Role<'a>,
@@ -59,14 +59,14 @@ pub(super) struct Codegen<'a> {
     /// Whether any access is wider than an element.
     pub(super) vectors: bool,
     /// Whether stores may go by tensor maps.
-    pub(super) boxes: bool,
+    pub(super) tma_stores: bool,
     pub(super) maps: Vec<TensorMap>,
     /// Shared memory for such stores.
     pub(super) staging: usize,
     /// What one thread has of a relaxed atomic and the others do not know yet.
     pub(super) pending: Vec<(Value, Node)>,
     /// Of the loop that is being lowered.
-    pub(super) late: Option<InFlight>,
+    pub(super) deferred_wait: Option<InFlight>,
     /// Variables of which a copy, some iterations ahead, is meant.
     pub(super) advanced: BTreeSet<Var>,
 }

@@ -8,7 +8,7 @@ use crate::mma::fragments::{Side, Way, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
 use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
-use crate::thread_ir::{BinaryOp, Body, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
+use crate::thread_ir::{BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
 
 /// The copies of one iteration: what comes before its products, and what after them.
 struct Copies {
@@ -17,43 +17,44 @@ struct Copies {
 }
 
 impl Codegen<'_> {
-    /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills the
-    /// stage that the iteration before it has read.
+    /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills
+    /// the stage that the iteration before it has read.
     pub(super) fn staged(&mut self, s: &ir::Stmt) {
-        let (f, ahead) = (self.f, self.ahead);
-        let ring = &ahead.rings[&s.id];
+        let (f, cp_async) = (self.f, self.cp_async);
+        let buffer = &cp_async.buffers[&s.id];
         let StmtKind::For { iv, lo, hi, step, body, .. } = &s.kind else { unreachable!("a loop") };
-        let (n, j, ty) = (ring.index, Name::Ahead(*iv), Ty::from(f.ty(*iv).dtype));
-        let of_ring = |of: Ring| Name::Ring(of, n);
+        let (n, j, ty) = (buffer.index, Name::Ahead(*iv), Ty::from(f.ty(*iv).dtype));
+        let of_buffer = |of: BufferPart| Name::CircularBuffer(of, n);
         let first = |s: &ir::Stmt| {
             if let StmtKind::Let(v) = &s.kind {
-                ahead.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span)
+                cp_async.tiles.contains_key(v).then(|| self.f.values[v.0 as usize].span)
             } else {
                 None
             }
         };
         let site = body.iter().find_map(first).map_or(0, |span| self.site(span));
         self.line(Stmt::variable(j, Some(ty), Some((*lo).into())));
-        let at_start = |at: Ring| Stmt::variable(of_ring(at), Some(Ty::U32), Some(of_ring(Ring::Start).into()));
-        self.lines(vec![at_start(Ring::Read), at_start(Ring::Write)]);
-        for &v in &ring.vars {
+        let at_start =
+            |at: BufferPart| Stmt::variable(of_buffer(at), Some(Ty::U32), Some(of_buffer(BufferPart::Start).into()));
+        self.lines(vec![at_start(BufferPart::Read), at_start(BufferPart::Write)]);
+        for &v in &buffer.vars {
             self.line(Stmt::variable(Name::Advanced(v), None, Some(Name::Var(v).into())));
         }
-        let copies = self.copies(ring, body, (*iv, *hi, *step));
-        let filled = of_ring(Ring::Filled);
+        let copies = self.copies(buffer, body, (*iv, *hi, *step));
+        let filled = of_buffer(BufferPart::Filled);
         let fill = vec![
-            Node::break_if(Expr::from(filled).equals(of_ring(Ring::Stages))),
+            Node::break_if(Expr::from(filled).equals(of_buffer(BufferPart::Stages))),
             Stmt::Update(BinaryOp::Add, filled, 1.into()).into(),
         ];
-        self.line(Stmt::variable(filled, Some(Ty::U32), Some(ring.read().into())));
+        self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
         self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
         self.unroll(s, |cx| {
-            if ring.asynchronous {
-                let read = ring.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
-                let later = Generic::Expr(of_ring(Ring::Stages) - (1 + read));
+            if buffer.asynchronous {
+                let read = buffer.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
+                let later = Generic::Expr(of_buffer(BufferPart::Stages) - (1 + read));
                 cx.line(call!(Device::CpAsyncWait; [later]; site));
             }
-            if cx.ahead.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
+            if cx.cp_async.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
                 cx.line(call!(Device::ProxyFence; site));
             }
             // What was copied is there for all, and the stage of the iteration before has been read.
@@ -61,21 +62,21 @@ impl Codegen<'_> {
                 cx.node(Node::Barrier { site });
             }
             copies.start.iter().for_each(|node| cx.node(node.clone()));
-            let outer = std::mem::replace(&mut cx.late, ring.late);
+            let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
-            cx.late = outer;
-            if ring.late.is_some() && !planted!("cp-async-late-without-wait") {
+            cx.deferred_wait = outer;
+            if buffer.deferred_wait.is_some() && !planted!("cp-async-late-without-wait") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.finish.iter().for_each(|node| cx.node(node.clone()));
-            cx.lines(next(Ring::Read, n));
+            cx.lines(next(BufferPart::Read, n));
         });
-        if let Some(late) = ring.late {
-            let m = self.var(late.var);
-            self.line(Stmt::assign(m, done(m, 0, self.ahead.products[&late.product].tiling.n, site)));
+        if let Some(deferred_wait) = buffer.deferred_wait {
+            let m = self.var(deferred_wait.var);
+            self.line(Stmt::assign(m, done(m, 0, self.cp_async.products[&deferred_wait.product].tiling.n, site)));
         }
         // Others use the memory next.
-        if ring.asynchronous && !planted!("cp-async-left-in-flight") {
+        if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
         if !planted!("cp-async-ring-left-without-barrier") {
@@ -83,9 +84,9 @@ impl Codegen<'_> {
         }
     }
 
-    fn copies(&mut self, ring: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
+    fn copies(&mut self, buffer: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
         let (mut start, mut finish) = (vec![], vec![]);
-        self.advanced = ring.vars.clone();
+        self.advanced = buffer.vars.clone();
         let block = self.nested(|cx| {
             let j = Name::Ahead(iv);
             cx.lines(vec![
@@ -95,19 +96,19 @@ impl Codegen<'_> {
             ]);
             for s in body {
                 match &s.kind {
-                    StmtKind::Let(v) if cx.ahead.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
-                    _ if ring.keeps(s) => cx.plain(s),
+                    StmtKind::Let(v) if cx.cp_async.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
+                    _ if buffer.keeps(s) => cx.plain(s),
                     _ => {}
                 }
             }
         });
         self.advanced.clear();
         start.push(Node::Block { body: block });
-        if ring.asynchronous {
+        if buffer.asynchronous {
             // In every iteration, so that the number of groups tells the stage.
             start.push(call!(Device::CpAsyncCommit; 0).into());
         }
-        finish.push(Node::Line(next(Ring::Write, ring.index)));
+        finish.push(Node::Line(next(BufferPart::Write, buffer.index)));
         Copies { start, finish }
     }
 
@@ -116,7 +117,7 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, layout, site) =
-            (&self.ahead.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
+            (&self.cp_async.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let plan = self.plan(&place, mask, &layout, false);
@@ -124,7 +125,7 @@ impl Codegen<'_> {
         let (addr, full, ok) = (of_r(plan.addr), live(plan.full), of_r(live(plan.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
-        let to = of_r(self.stage_offset(Ring::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
+        let to = of_r(self.stage_offset(BufferPart::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
         // Of threads with the same elements one copies.
         let copies = layout.free_mask().threads;
         let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
@@ -145,8 +146,8 @@ impl Codegen<'_> {
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());
     }
 
-    /// Offset in shared memory, from `base`, of any slot: elements lie at `place`, bases over the bits of their flat
-    /// index. The constants that no bit of the thread reaches are added, to end up in instructions.
+    /// Offset in shared memory, from `base`, of any slot: `place` has the offsets of elements, as bases over the bits
+    /// of their flat index. The constants that no bit of the thread reaches are added, to end up in instructions.
     pub(super) fn shared_place(
         &mut self,
         base: Expr,
@@ -171,29 +172,29 @@ impl Codegen<'_> {
 
     fn stage_offset(
         &mut self,
-        stage: Ring,
+        stage: BufferPart,
         tile: &CopiedTile,
         threads: &[u32],
         slots: &[u32],
         element: impl Fn(u32) -> u32,
     ) -> Regs {
-        let base = Name::Ring(stage, tile.ring) + tile.offset;
+        let base = Name::CircularBuffer(stage, tile.buffer) + tile.offset;
         self.shared_place(base, &tile.place, threads, slots, element)
     }
 
-    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether elements along the depth
-    /// are together in these.
+    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether these are
+    /// K-major.
     pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
-        let (f, ahead, site) = (self.f, self.ahead, self.site(self.f.values[d.0 as usize].span));
+        let (f, cp_async, site) = (self.f, self.cp_async, self.site(self.f.values[d.0 as usize].span));
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
         let operand = if side == Side::A { a } else { b };
         let t = f.ty(operand).dtype;
-        let Some((fetch, flipped)) = fetch(f, d, side, |l| ahead.tiles.get(&l).map(|t| t.fast)) else {
+        let Some((fetch, flipped)) = fetch(f, d, side, |l| cp_async.tiles.get(&l).map(|t| t.fast)) else {
             return self.from_registers(operand, side, unit, w);
         };
-        let tile = &ahead.tiles[&source(f, operand).expect("a load").0];
-        let at =
-            self.stage_offset(Ring::Read, tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
+        let tile = &cp_async.tiles[&source(f, operand).expect("a load").0];
+        let at = self
+            .stage_offset(BufferPart::Read, tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
         let (per, first) = (fetch.per, product(w, fetch.slots.len()));
         let load = |slot: Expr, vec: usize| {
             let place = of_r(at.at(from(&first, slot * per) + Local::R));
@@ -266,12 +267,12 @@ fn from(first: &Option<Expr>, then: Expr) -> Expr {
     }
 }
 
-/// To the next stage, around the ring.
-fn next(at: Ring, n: usize) -> Vec<Stmt> {
-    let (at, of_ring) = (Name::Ring(at, n), |of: Ring| Name::Ring(of, n));
-    let end = of_ring(Ring::Start) + of_ring(Ring::Stages) * of_ring(Ring::Bytes);
+/// To the next stage of the circular buffer.
+fn next(at: BufferPart, n: usize) -> Vec<Stmt> {
+    let (at, of_buffer) = (Name::CircularBuffer(at, n), |of: BufferPart| Name::CircularBuffer(of, n));
+    let end = of_buffer(BufferPart::Start) + of_buffer(BufferPart::Stages) * of_buffer(BufferPart::Bytes);
     vec![
-        Stmt::Update(BinaryOp::Add, at, of_ring(Ring::Bytes).into()),
-        Stmt::If { cond: Expr::from(at).equals(end), then: vec![Stmt::assign(at, of_ring(Ring::Start))] },
+        Stmt::Update(BinaryOp::Add, at, of_buffer(BufferPart::Bytes).into()),
+        Stmt::If { cond: Expr::from(at).equals(end), then: vec![Stmt::assign(at, of_buffer(BufferPart::Start))] },
     ]
 }

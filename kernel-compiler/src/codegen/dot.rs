@@ -14,11 +14,11 @@ use crate::mma::{depth, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
-use crate::thread_ir::{Body, Call, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call, closure};
+use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
     pub(super) fn dot(&mut self, v: Value) {
-        let products = self.role.pipeline().map_or(&self.ahead.products, |p| &p.dots);
+        let products = self.role.pipeline().map_or(&self.cp_async.products, |p| &p.dots);
         match products.get(&v).copied() {
             Some(product) => self.wgmma(v, product),
             None => self.by_warps(v),
@@ -67,11 +67,16 @@ impl Codegen<'_> {
     /// A product's sums are in registers of its name.
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
         let regs = Regs::of(v);
-        let home = self.layouts.of(v).clone();
-        let at_home =
-            self.convert(&regs, self.f.ty(v).dtype, &layout, &home, self.site(self.f.values[v.0 as usize].span));
+        let layout_of_value = self.layouts.of(v).clone();
+        let converted = self.convert(
+            &regs,
+            self.f.ty(v).dtype,
+            &layout,
+            &layout_of_value,
+            self.site(self.f.values[v.0 as usize].span),
+        );
         self.at_hand(v, layout, regs);
-        self.at_hand(v, home, at_home);
+        self.at_hand(v, layout_of_value, converted);
     }
 
     /// By warpgroups, from shared memory, or with A in registers.
@@ -89,7 +94,7 @@ impl Codegen<'_> {
             of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
         };
         let of_batch = (g.batch > 1).then(|| group(g.batch, g.rows * g.cols) * g.products);
-        let part = |group: Expr, extent: usize, blocks: usize| Part {
+        let part = |group: Expr, extent: usize, blocks: usize| WarpgroupTile {
             first: group * extent,
             of_batch: of_batch.clone(),
             products: g.products,
@@ -148,7 +153,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The matrix in shared memory that an operand is, where it begins, and whether along the depth.
+    /// The matrix in shared memory that an operand is, where it begins, and whether it is K-major.
     fn matrix(&self, o: Operand) -> (SwizzledSmemTile, Expr, bool) {
         let p = || self.role.pipeline().expect("a pipeline");
         match o {
@@ -158,20 +163,20 @@ impl Codegen<'_> {
                 k_major,
             ),
             Operand::Copied { load, k_major } => {
-                let tile = &self.ahead.tiles[&load];
-                let at = Name::Ring(Ring::Read, tile.ring) + tile.offset;
-                (tile.boxes.expect("a matrix of warpgroups"), at, k_major)
+                let tile = &self.cp_async.tiles[&load];
+                let at = Name::CircularBuffer(BufferPart::Read, tile.buffer) + tile.offset;
+                (tile.smem_tile.expect("a matrix of warpgroups"), at, k_major)
             }
             Operand::Written { matrix, k_major } => (p().written[matrix].tile, Name::Matrix(matrix).into(), k_major),
             Operand::Registers => unreachable!("it is not in shared memory"),
         }
     }
 
-    /// Where block `m`, step `k` of an operand lies, for the part of the warpgroup; and how.
-    fn placed(&self, o: Operand, part: &Part, block: usize, size: usize) -> (Expr, Expr) {
-        let (boxes, base, k_major) = self.matrix(o);
-        let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
-        let base = part.matrix(base, &boxes, Local::M.into());
+    /// The address of block `m`, step `k` of an operand, for the part of the warpgroup, and its matrix descriptor.
+    fn placed(&self, o: Operand, part: &WarpgroupTile, block: usize, size: usize) -> (Expr, Expr) {
+        let (smem_tile, base, k_major) = self.matrix(o);
+        let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
+        let base = part.matrix(base, &smem_tile, Local::M.into());
         let first = (part.first.clone() + part.block(Local::M.into()) * block).group();
         let eight = if planted!("wgmma-descriptor-stride") { 4 } else { 8 };
         let matrix = |leading: usize| Expr::Matrix { leading, stride: eight * row, swizzle: row };
@@ -180,8 +185,7 @@ impl Codegen<'_> {
             let along = Local::K / per_row * per_box;
             (base + first * row + along + Local::K % per_row * 32, matrix(16))
         } else {
-            // SwizzledSmemTile follow each other along the rows or columns of the product; a step is as many rows of
-            // the box as it is deep.
+            // Boxes follow each other along M or N; a step is as many rows of the box as it is deep.
             let step = depth_rows(size) * row;
             (base + first * size / row * per_box + Local::K * step, matrix(per_box))
         }
@@ -196,13 +200,13 @@ impl Codegen<'_> {
         call!(Device::Words; [t, 4u32]; closure([Local::E], element))
     }
 
-    /// The same of one that lies across in shared memory: word `i` of this thread's fragment, one by one.
-    fn fetched(&mut self, o: Operand, size: usize, part: &Part, site: u32) -> Expr {
-        let (boxes, base, _) = self.matrix(o);
-        let (row, per_box) = (boxes.row_bytes, boxes.box_bytes());
+    /// The same of one that is MN-major in shared memory: word `i` of this thread's fragment, one by one.
+    fn fetched(&mut self, o: Operand, size: usize, part: &WarpgroupTile, site: u32) -> Expr {
+        let (smem_tile, base, _) = self.matrix(o);
+        let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
         let word = |l: Local| Expr::from(l).cast(Ty::U32);
         let (i, x, y) = (|| word(Local::I), || Expr::from(Local::X), || Expr::from(Local::Y));
-        let base = part.matrix(base, &boxes, word(Local::M));
+        let base = part.matrix(base, &smem_tile, word(Local::M));
         let of_warp = part.first.clone() + part.block(word(Local::M)) * GROUP_ROWS + (Name::Tid >> 5 & 3).group() * 16;
         let across = (of_warp + (Name::Tid >> 2 & 7).group() + (i() & 1).group() * 8).group() * size;
         let along = (word(Local::K) * (32 / size) + (Name::Tid & 3).group() + (i() >> 1).group() * 4).group();
@@ -243,16 +247,16 @@ impl Codegen<'_> {
         call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into()
     }
 
-    /// A tile that was copied, in a layout: from where it lies.
+    /// A tile that was copied, in a layout: loaded from its buffer.
     pub(super) fn take_copied(&mut self, v: Value, (operand_group, buffer): (usize, usize), l: &Layout) -> Regs {
         let (t, size, site) =
             (self.f.ty(v).dtype, self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
-        let boxes = self.role.pipeline().expect("a pipeline").operand_groups[operand_group].buffers[buffer].tile;
+        let smem_tile = self.role.pipeline().expect("a pipeline").operand_groups[operand_group].buffers[buffer].tile;
         let slots: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
         let vec = l.contiguous(l.rank() - 1).min(16 / size);
         let at = self.shared_place(
             Name::Buffer { operand_group, buffer }.into(),
-            &boxes.place(size),
+            &smem_tile.place(size),
             &l.thread_bases(),
             &slots,
             |x| x,
@@ -301,7 +305,7 @@ impl Codegen<'_> {
 }
 
 /// The part that a warpgroup has of an operand.
-struct Part {
+struct WarpgroupTile {
     /// The first of its rows or columns.
     first: Expr,
     /// The first of its products of a batch, where several warpgroups share it.
@@ -313,15 +317,15 @@ struct Part {
     blocks: usize,
 }
 
-impl Part {
+impl WarpgroupTile {
     /// The number of a block in its product.
     fn block(&self, all: Expr) -> Expr {
         if self.products == 1 { all } else { (all % self.blocks).group() }
     }
 
-    /// Where the matrix of a block's product begins, of matrices that lie one below the other.
-    fn matrix(&self, base: Expr, boxes: &SwizzledSmemTile, block: Expr) -> Expr {
-        let bytes = boxes.box_bytes() / self.matrices;
+    /// Where the matrix of a block's product begins, of matrices one below the other.
+    fn matrix(&self, base: Expr, smem_tile: &SwizzledSmemTile, block: Expr) -> Expr {
+        let bytes = smem_tile.box_bytes() / self.matrices;
         let own = (self.products > 1).then(|| (block / self.blocks).group());
         match (self.of_batch.clone(), own) {
             (None, None) => base,

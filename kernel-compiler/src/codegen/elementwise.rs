@@ -1,4 +1,4 @@
-//! Tiles in layouts: elementwise work, shape operations, and conversions from a value's home.
+//! Tiles in layouts: elementwise work, shape operations, and conversions from a value's layout.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, of_r, thread_part};
@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
 use crate::layout::{linear, padded};
-use crate::thread_ir::{BinaryOp, Body, Device, Exchange, Expr, Function, Generic, Local, Name, Node, Stmt, Ty, call};
+use crate::thread_ir::{BinaryOp, Body, Device, Expr, Function, Generic, Local, Name, Node, Scratch, Stmt, Ty, call};
 
 impl Codegen<'_> {
     /// The registers of a tile in a layout.
@@ -48,13 +48,13 @@ impl Codegen<'_> {
             }
             Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
             op => {
-                let home = self.layouts.of(v).clone();
-                if home == *l {
+                let layout_of_value = self.layouts.of(v).clone();
+                if layout_of_value == *l {
                     // Elsewhere only if the value was never defined, which `infer` excludes.
                     unreachable!("{v:?} = {op:?} is defined before it is used");
                 }
-                let at_home = self.demand(v, &home);
-                self.convert(&at_home, f.ty(v).dtype, &home, l, self.site(f.values[v.0 as usize].span))
+                let converted = self.demand(v, &layout_of_value);
+                self.convert(&converted, f.ty(v).dtype, &layout_of_value, l, self.site(f.values[v.0 as usize].span))
             }
         }
     }
@@ -173,7 +173,7 @@ impl Codegen<'_> {
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
-    /// Some layout a value is to be had in without an exchange.
+    /// Some layout a value is to be had in without a scratch buffer.
     pub(super) fn any_layout(&self, v: Value) -> Layout {
         let f = self.f;
         if !self.layouts.is_cheap(v) {
@@ -191,7 +191,7 @@ impl Codegen<'_> {
             && src != dst
             && let (Some(from_pairs), Some(to_pairs)) = (src.pairs(), dst.pairs())
         {
-            // Exchanges move 32 bits.
+            // Shuffles move 32 bits.
             let (lo, hi) = (from.at(Expr::from(2) * Local::R), from.at(Expr::from(2) * Local::R + 1));
             let pairs = each(call!(Device::Pair; [dtype]; lo, hi));
             let packed = self.bind(Ty::array(Ty::U32, from_pairs.regs()), pairs);
@@ -213,7 +213,7 @@ impl Codegen<'_> {
         let r = || Expr::from(Local::R);
         let take = self.table(&s.take);
         let mut name = self.bind(Ty::array(dtype, s.take.len()), each(from.at(take.at(Local::R))));
-        let exchange = |cx: &mut Self, name: &mut Name, len: usize, steps: &[(usize, usize)]| {
+        let scratch = |cx: &mut Self, name: &mut Name, len: usize, steps: &[(usize, usize)]| {
             for (bit, mask) in steps {
                 let of = Expr::from(*name);
                 let picked = call!(
@@ -223,7 +223,7 @@ impl Codegen<'_> {
                 *name = cx.bind(Ty::array(dtype, len), each(picked));
             }
         };
-        exchange(self, &mut name, s.take.len(), &s.before);
+        scratch(self, &mut name, s.take.len(), &s.before);
         let lane = thread_part(&s.from);
         let received = self.fresh();
         let regs = self.const_table(Ty::Usize, s.rounds.iter().map(|r| r.reg as u64).collect());
@@ -235,12 +235,12 @@ impl Codegen<'_> {
         };
         self.line(Stmt::define(received, Ty::array(dtype, s.rounds.len()), each(step)));
         let mut name = received;
-        exchange(self, &mut name, s.rounds.len(), &s.after);
+        scratch(self, &mut name, s.rounds.len(), &s.after);
         let place = self.table(&s.place);
         Regs(Expr::from(name).element(place))
     }
 
-    /// Tiles through shared memory side by side, in one exchange.
+    /// Tiles through shared memory side by side, in one scratch buffer.
     pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
         let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
         for (regs, dtype) in tiles {
@@ -262,7 +262,7 @@ impl Codegen<'_> {
             out.push(Regs(Expr::from(name).element(place)));
             base += s.bytes.next_multiple_of(16);
         }
-        self.node(Node::Exchange { bytes: base, store, load, site });
+        self.node(Node::Scratch { bytes: base, store, load, site });
         out
     }
 
@@ -270,7 +270,7 @@ impl Codegen<'_> {
     fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
         let table = Expr::from(self.word_table(a.offsets.iter().copied()));
         let thread = thread_part(&a.threads);
-        (Expr::Exchange(Exchange::Unplaced) + base).group() + (thread.group() ^ table.element(Local::R)).group()
+        (Expr::Scratch(Scratch::Unplaced) + base).group() + (thread.group() ^ table.element(Local::R)).group()
     }
 
     // --- scalars ---
@@ -293,7 +293,7 @@ impl Codegen<'_> {
             Op::Slot { slot } => call!(Function::FromBits64(t); Name::Arg(*slot)),
             Op::ProgramId(axis) => call!(if cluster { Device::ClusterId } else { Device::ProgramId }; *axis),
             Op::NumPrograms(axis) => call!(if cluster { Device::NumClusters } else { Device::NumPrograms }; *axis),
-            Op::Rank => call!(Device::ClusterRank;),
+            Op::ClusterCtaRank => call!(Device::ClusterRank;),
             Op::ReadVar(var) => self.var(*var).into(),
             op => {
                 let args = op.operands().into_iter().map(Expr::from).collect();

@@ -70,7 +70,7 @@ impl Codegen<'_> {
         self.fused.iter().any(|x| x.values.contains(&v))
     }
 
-    /// The tile whose place a store's chunks take, and its operand_group.
+    /// The tile whose place a store's chunks take, and its operand group.
     pub(super) fn copied_tile(&self, fused: Option<&FusedStore>) -> Option<(Value, usize)> {
         let p = self.role.pipeline()?;
         fused?.loads.iter().find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)))

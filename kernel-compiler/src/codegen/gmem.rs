@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
 use crate::layout::linear::Layout;
-use crate::thread_ir::{BinaryOp, Call, Device, Exchange, Expr, Function, Local, Name, Node, Stmt, Ty, call, closure};
+use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -86,7 +86,7 @@ impl Codegen<'_> {
         self.access(place, Some(&layout), true, site, vec![store.into()]);
     }
 
-    /// The value's home if memory likes it as well, else the layout that memory prefers.
+    /// The value's layout if it suits memory as well, else the layout that memory prefers.
     fn store_layout(&mut self, place: &Address, value: Value) -> Layout {
         let (f, index) = (self.f, place.index());
         if !self.layouts.is_cheap(index) {
@@ -96,13 +96,13 @@ impl Codegen<'_> {
         if self.layouts.is_cheap(value) {
             return best;
         }
-        // Shape operations are read through: where their operand lies decides.
-        let home = self.layouts.of(value).clone();
+        // Shape operations are read through: the layout of their operand decides.
+        let layout_of_value = self.layouts.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
         let wanted = self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0;
         if self.layouts.is_accumulator(value)
-            && let Some(widened) = home.widened(order[0], wanted.min(1 << home.dims()[order[0]]))
+            && let Some(widened) = layout_of_value.widened(order[0], wanted.min(1 << layout_of_value.dims()[order[0]]))
         {
             // The instructions' own layout is near enough to memory's: a few shuffles away.
             return widened;
@@ -110,14 +110,15 @@ impl Codegen<'_> {
         if let Op::Permute(x, perm) = f.op(value)
             && self.layouts.is_accumulator(*x)
         {
-            // Transposed accumulators: lanes stand along the rows of memory, as many as fill its units.
-            let turned = self.layouts.of(*x).permute(perm).layout;
-            if self.whole_sectors(&turned, order[0], f.ty(value).dtype.size()) {
-                return turned;
+            // Transposed accumulators: lanes follow the rows of memory, as many as fill its units.
+            let transposed = self.layouts.of(*x).permute(perm).layout;
+            if self.whole_sectors(&transposed, order[0], f.ty(value).dtype.size()) {
+                return transposed;
             }
         }
-        let suits = fastest(&home).is_none_or(|d| d == order[0]) && run(&home) >= wanted.min(run(&best));
-        if suits { home } else { best }
+        let suits =
+            fastest(&layout_of_value).is_none_or(|d| d == order[0]) && run(&layout_of_value) >= wanted.min(run(&best));
+        if suits { layout_of_value } else { best }
     }
 
     /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or
@@ -173,7 +174,7 @@ impl Codegen<'_> {
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let n = layout.regs();
-        // The widest access along the dimension on which consecutive registers lie.
+        // The widest access along the dimension that consecutive registers follow.
         let bytes = f.params[place.param()].dtype.size();
         let (mut vec, mut descending) = (1, false);
         if n > 1 {
@@ -261,18 +262,18 @@ impl Codegen<'_> {
                 return;
             }
             self.access(&place, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
-            let buffer = || any(Expr::Exchange(Exchange::Unplaced));
+            let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
             let (store, load) = (vec![store.into()], vec![Stmt::define(v, t.into(), load)]);
-            let exchange = Node::Exchange { bytes: 8, store, load, site };
+            let scratch = Node::Scratch { bytes: 8, store, load, site };
             if after {
-                self.node(exchange)
+                self.node(scratch)
             } else {
-                self.pending.push((v, exchange))
+                self.pending.push((v, scratch))
             }
             return;
         }
@@ -288,7 +289,7 @@ impl Codegen<'_> {
         let mut regs = Regs::of(v);
         if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
             // Only one copy acted: the others learn the old value from it.
-            regs = self.spread_copies(&regs, f.ty(v).dtype, &layout, site);
+            regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
         }
         if after {
             self.node(Node::Barrier { site });
@@ -305,14 +306,14 @@ impl Codegen<'_> {
             crate::ir::walk::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
         let (due, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(v, _)| taken.contains(v));
         self.pending = pending;
-        for (_, exchange) in due {
-            self.node(exchange);
+        for (_, scratch) in due {
+            self.node(scratch);
         }
     }
 
-    fn spread_copies(&mut self, regs: &Regs, dtype: DType, layout: &Layout, site: u32) -> Regs {
+    fn broadcast_copies(&mut self, regs: &Regs, dtype: DType, layout: &Layout, site: u32) -> Regs {
         let (n, bytes) = (layout.regs(), dtype.size());
-        let at = Expr::Exchange(Exchange::Unplaced) + self.flat_index(layout).at(Local::R) * bytes;
+        let at = Expr::Scratch(Scratch::Unplaced) + self.flat_index(layout).at(Local::R) * bytes;
         let act = self.once(layout, &layout.shape()).map_or(true.into(), |r| r.at(Local::R));
         let name = self.fresh();
         let store = call!(
@@ -321,7 +322,7 @@ impl Codegen<'_> {
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
         let (store, load) = (vec![store.into()], vec![Stmt::bind(name, load)]);
-        self.node(Node::Exchange { bytes: bytes << layout.bits(), store, load, site });
+        self.node(Node::Scratch { bytes: bytes << layout.bits(), store, load, site });
         Regs::of(name)
     }
 }

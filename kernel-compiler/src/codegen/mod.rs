@@ -29,7 +29,7 @@ mod wgmma_waits;
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
-use crate::codegen::warp_specialize::{MAX_SHARED_BYTES, ring_consts};
+use crate::codegen::warp_specialize::{MAX_SHARED_BYTES, buffer_consts};
 use crate::ir::Func;
 use crate::ir::walk::uses;
 use crate::missed::Missed;
@@ -46,7 +46,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             f,
             a,
             layouts: assignment,
-            ahead: cp_async,
+            cp_async,
             fused: if matches!(role, Role::Consumer(_)) { fused } else { &[] },
             role,
             sites,
@@ -59,11 +59,11 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             temporaries: 0,
             uses: uses(f),
             vectors: false,
-            boxes: variant.aligned,
+            tma_stores: variant.aligned,
             maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
             staging: 0,
             pending: vec![],
-            late: None,
+            deferred_wait: None,
             advanced: BTreeSet::new(),
         };
         cx.body();
@@ -75,15 +75,15 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             .enumerate()
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
-        let (body, exchanges) = barriers::schedule(body);
-        let (rings, shared_bytes) = cp_async.places(f, exchanges);
-        let rings = rings.into_iter().map(|r| ring_consts(r.ring, r.start, r.bytes, r.stages)).collect();
+        let (body, scratch_bytes) = barriers::schedule(body);
+        let (buffers, shared_bytes) = cp_async.places(f, scratch_bytes);
+        let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
         Lowered {
-            consts: [rings, cx.consts()].concat(),
+            consts: [buffers, cx.consts()].concat(),
             prologue: [layouts, vars].concat(),
             body,
             shared_bytes,
-            exchange_bytes: exchanges,
+            scratch_bytes,
             threads: f.warps * 32,
             guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
             maps: cx.maps,
@@ -98,7 +98,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
         if cp_async.by_wgmma() && whole.shared_bytes > cp_async_pipeline::MAX_WGMMA_SHARED_BYTES {
             return Err(Missed::new(
                 "multiplied by wgmma",
-                "its stages and exchanges take more shared memory than there is",
+                "its stages and scratch buffers take more shared memory than there is",
             ));
         }
         return Ok(whole);

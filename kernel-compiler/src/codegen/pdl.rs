@@ -1,4 +1,4 @@
-//! Launches that begin while the one before them ends (`early = [..]`): what a kernel does until that has ended, and
+//! Launches that begin while the one before them ends (`pdl = [..]`): what a kernel does until that has ended, and
 //! where it waits.
 
 use crate::codegen::context::Codegen;
@@ -11,8 +11,7 @@ impl Codegen<'_> {
     /// begin.
     pub(super) fn body(&mut self) {
         let f = self.f;
-        let at =
-            f.early.as_ref().map(|early| if matches!(self.role, Role::Whole) { first_that_waits(f, early) } else { 0 });
+        let at = f.pdl.as_ref().map(|pdl| if matches!(self.role, Role::Whole) { first_that_waits(f, pdl) } else { 0 });
         let at = at.filter(|_| matches!(self.role, Role::Whole) || !planted!("pdl-roles-do-not-wait"));
         for (i, s) in f.body.iter().enumerate() {
             if at == Some(i) {

@@ -173,7 +173,7 @@ impl Codegen<'_> {
             match *f.op(v) {
                 Op::Int(n) if n >= 0 => {}
                 Op::Slot { .. } if !f.ty(v).dtype.is_signed() => {}
-                Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank | Op::Arange { .. } => {}
+                Op::ProgramId(_) | Op::NumPrograms(_) | Op::ClusterCtaRank | Op::Arange { .. } => {}
                 Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
                 Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
                 Op::Binary(

@@ -82,17 +82,17 @@ impl Codegen<'_> {
             self.line(Stmt::define(v, f.ty(v).dtype.into(), out.at(0)));
             return;
         }
-        let home = self.layouts.of(v).clone();
+        let layout_of_value = self.layouts.of(v).clone();
         let t = f.ty(v).dtype;
         self.line(Stmt::define(v, Ty::array(t, reduction.result.regs()), each(out.at(Local::R))));
         let at_result = Regs::of(v);
-        let at_home = if home == reduction.result {
+        let converted = if layout_of_value == reduction.result {
             at_result.clone()
         } else {
-            self.convert(&at_result, t, &reduction.result, &home, site)
+            self.convert(&at_result, t, &reduction.result, &layout_of_value, site)
         };
         self.at_hand(v, reduction.result, at_result);
-        self.at_hand(v, home, at_home);
+        self.at_hand(v, layout_of_value, converted);
     }
 
     fn closure_op(&self, v: Value) -> Expr {

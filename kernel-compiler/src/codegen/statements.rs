@@ -16,10 +16,10 @@ impl Codegen<'_> {
             let ty = match v.ty.is_scalar() {
                 true => v.ty.dtype.into(),
                 false => {
-                    let home = self.layouts.of_var(f, var);
-                    match paired(v.ty.dtype, home) {
-                        true => Ty::array(Ty::U32, home.regs() / 2),
-                        false => Ty::array(v.ty.dtype, home.regs()),
+                    let layout_of_value = self.layouts.of_var(f, var);
+                    match paired(v.ty.dtype, layout_of_value) {
+                        true => Ty::array(Ty::U32, layout_of_value.regs() / 2),
+                        false => Ty::array(v.ty.dtype, layout_of_value.regs()),
                     }
                 }
             };
@@ -73,10 +73,10 @@ impl Codegen<'_> {
                         self.lines(vec![Stmt::assign(to, call!(Device::Unset;)), is_fresh]);
                         return;
                     }
-                    let home = self.layouts.of_var(f, *var).clone();
-                    let regs = self.demand(*v, &home);
+                    let layout_of_value = self.layouts.of_var(f, *var).clone();
+                    let regs = self.demand(*v, &layout_of_value);
                     let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));
-                    let one = if paired(t, &home) {
+                    let one = if paired(t, &layout_of_value) {
                         let (low, high) = ((Expr::from(2) * r()).group(), (Expr::from(2) * r() + 1).group());
                         call!(Device::Pair; [t]; regs.at(low), regs.at(high))
                     } else {
@@ -95,7 +95,7 @@ impl Codegen<'_> {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: (*cond).into(), then, other });
             }
-            StmtKind::For { .. } if self.ahead.rings.contains_key(&s.id) => self.staged(s),
+            StmtKind::For { .. } if self.cp_async.buffers.contains_key(&s.id) => self.staged(s),
             StmtKind::For { body, .. } => {
                 if !self.deferred_loop(s, body) {
                     self.unroll(s, |cx| cx.stmts(body));
@@ -117,7 +117,7 @@ impl Codegen<'_> {
         let f = self.f;
         match f.op(v) {
             _ if self.by_pieces(v) => {}
-            Op::Load { .. } if self.ahead.tiles.contains_key(&v) => {}
+            Op::Load { .. } if self.cp_async.tiles.contains_key(&v) => {}
             Op::Load { .. } => self.load(v),
             Op::Dot { .. } => self.dot(v),
             Op::Atomic { .. } => self.atomic(v),
@@ -131,18 +131,18 @@ impl Codegen<'_> {
                     self.read_fresh(v, *var);
                 }
                 self.line(Stmt::bind(v, self.var(*var)));
-                let (home, t) = (self.layouts.of(v).clone(), f.ty(v).dtype);
-                let regs = if paired(t, &home) {
+                let (layout_of_value, t) = (self.layouts.of(v).clone(), f.ty(v).dtype);
+                let regs = if paired(t, &layout_of_value) {
                     let pair = Expr::from(v).element(Expr::Register.group() / 2);
                     Regs(call!(Device::OfPair; [t]; pair, Expr::Register))
                 } else {
                     Regs::of(v)
                 };
-                self.at_hand(v, home, regs);
+                self.at_hand(v, layout_of_value, regs);
             }
             op if op.is_elementwise() && !self.layouts.is_cheap(v) => {
-                let home = self.layouts.of(v).clone();
-                self.demand(v, &home);
+                let layout_of_value = self.layouts.of(v).clone();
+                self.demand(v, &layout_of_value);
             }
             // Shape operations and index arithmetic: when somebody asks.
             _ => {}

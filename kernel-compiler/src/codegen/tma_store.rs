@@ -1,4 +1,4 @@
-//! Stores of accumulators to a window of an array: a warpgroup's part goes through shared memory in chunks of 64 rows
+//! Stores of accumulators to a block pointer: a warpgroup's part goes through shared memory in chunks of 64 rows
 //! and 128 bytes. Where tensor maps take the array they are copied out while the next one, or the next tile, is
 //! computed, clipped at the array's ends by the hardware; else by the warps, neighbouring lanes to neighbouring
 //! elements.
@@ -9,10 +9,10 @@ use crate::codegen::pieces::{all_of, any, each, number, of_r};
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::warpgroup_barrier;
 use crate::dtype::DType;
-use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, Op, StmtKind, Value};
+use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Value};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
-use crate::plan::tma_store::{ROW, matrix, part};
+use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call};
 
@@ -27,23 +27,14 @@ impl Codegen<'_> {
         let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
             return false;
         };
+        let (Role::Consumer(_), Ok(g)) = (self.role, tiling(f, self.layouts, *value)) else { return false };
         let value = matrix(f, *value);
-        let (Role::Consumer(_), Some(g)) = (self.role, part(f, value)) else { return false };
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        if !self.layouts.is_accumulator(value) || *self.layouts.of(value) != layout {
-            return false;
-        }
-        // The program may read again, or change, what it stores: copies that nobody waits for would be too late. Before
-        // it tells others it waits (see `told`).
-        let reads = |op: &Op| match op {
-            Op::Load { place: from, .. } | Op::Atomic { place: from, .. } => from.param() == place.param(),
-            _ => false,
-        };
-        let read_again = |s: &ir::Stmt| matches!(&s.kind, StmtKind::Let(v) if reads(f.op(*v)));
-        let boxes = self.boxes && !crate::ir::walk::walk(&f.body).any(read_again);
+        // Nobody waits for stores by TMA but what tells others (see `told`).
+        let by_tma = self.tma_stores && !is_read_again(f, place.param());
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
@@ -51,10 +42,10 @@ impl Codegen<'_> {
         // Computed here, after the products: before them registers are rare.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
-        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, boxes)));
+        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, by_tma)));
         let chunks = cols * size / ROW;
         let total = g.row_blocks * chunks;
-        let group = Part {
+        let group = WarpgroupTile {
             rows,
             cols,
             chunks,
@@ -84,9 +75,9 @@ impl Codegen<'_> {
             if copied.is_none() {
                 // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have
                 // been there.
-                let read = if q == 0 && self.boxes { 0 } else { CHUNKS - 1 };
+                let read = if q == 0 && self.tma_stores { 0 } else { CHUNKS - 1 };
                 let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
-                let read = (boxes || read == 0).then(|| wait_read(read));
+                let read = (by_tma || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
             }
             let len = CHUNK / size / 128;
@@ -104,20 +95,20 @@ impl Codegen<'_> {
             };
             self.put_chunk(dtype, words, &buffer, at, site);
             self.lines(
-                (boxes && !planted!("tma-store-without-proxy-fence"))
+                (by_tma && !planted!("tma-store-without-proxy-fence"))
                     .then(fence)
                     .into_iter()
                     .chain([barrier()])
                     .collect(),
             );
-            match boxes {
+            match by_tma {
                 true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
                 false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), lane, site),
             }
         }
         if copied.is_some() {
             // Then the tile's place is given back, by one thread for all, to copies (see `release`).
-            self.lines(if boxes { vec![wait_read(0)] } else { vec![fence(), barrier()] });
+            self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
         }
         true
     }
@@ -130,7 +121,7 @@ impl Codegen<'_> {
             _ => false,
         };
         let copies = |s: &ir::Stmt| copies(s) && !planted!("announced-before-tma-store-ends");
-        if self.boxes && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
+        if self.tma_stores && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {
@@ -161,7 +152,7 @@ impl Codegen<'_> {
     fn copy_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &Part,
+        group: &WarpgroupTile,
         q: usize,
         size: usize,
         buffer: &Expr,
@@ -183,7 +174,7 @@ impl Codegen<'_> {
     fn write_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &Part,
+        group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
         lane: Name,
         site: u32,
@@ -199,8 +190,8 @@ impl Codegen<'_> {
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
             if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
-        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would take
-        // the registers of elements that are not stored yet.
+        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would
+        // take the registers of elements that are not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
@@ -277,8 +268,9 @@ impl Codegen<'_> {
     }
 }
 
-/// Where a thread's words lie in a chunk: rows are swizzled as the map says, which leaves the banks of a warp apart.
-fn place_of_words(lane: Name, size: usize, boxes: bool) -> Expr {
+/// The offset of a thread's words in a chunk: rows are swizzled as the map says, which leaves the banks of a warp
+/// apart.
+fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
     let bits = |shift: u32, mask: u32| {
         if shift == 0 { (lane & mask).group() } else { ((lane >> shift).group() & mask).group() }
     };
@@ -294,13 +286,13 @@ fn place_of_words(lane: Name, size: usize, boxes: bool) -> Expr {
         }
         // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps'
         // swizzle does not see to.
-        _ if !boxes => quad(bits(2, 3) << 1 ^ bits(1, 1)),
+        _ if !by_tma => quad(bits(2, 3) << 1 ^ bits(1, 1)),
         _ => quad(bits(2, 7) ^ bits(1, 1)),
     }
 }
 
 /// The part of a warpgroup, in chunks by rows, then by columns.
-struct Part {
+struct WarpgroupTile {
     rows: usize,
     cols: usize,
     chunks: usize,
@@ -308,8 +300,8 @@ struct Part {
     col: Expr,
 }
 
-impl Part {
-    /// Where a chunk lies in a tile of that shape, in boxes side by side.
+impl WarpgroupTile {
+    /// The offset of a chunk in a tile of that shape, in boxes side by side.
     fn in_tile(&self, tile: Name, shape: &[usize], q: usize, size: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let row = self.row.clone() * self.rows + m * GROUP_ROWS;

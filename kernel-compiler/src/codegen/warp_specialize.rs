@@ -8,7 +8,9 @@ use crate::plan::product::InFlight;
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};
 use crate::thread_ir::walk::rewritten;
-use crate::thread_ir::{BinaryOp, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Ring, Stmt, Ty, call};
+use crate::thread_ir::{
+    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
+};
 
 /// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may
 /// have.
@@ -27,13 +29,13 @@ pub(super) fn specialize(
     producer: Vec<Node>,
     consumer: Vec<Node>,
     maps: &[TensorMap],
-    exchange_bytes: usize,
+    scratch_bytes: usize,
     staging: usize,
 ) -> (Vec<Vec<Const>>, Vec<Node>, usize, u32) {
     let consumers = f.warps * 32;
     let threads = consumers + PRODUCERS;
     let blocks = f.blocks_per_sm.max(1) as usize;
-    let staged = exchange_bytes.next_multiple_of(ALIGN);
+    let staged = scratch_bytes.next_multiple_of(ALIGN);
     let mut at = staged + staging;
     let mut consts = vec![vec![word(Name::Staging, staged)]];
     for (i, m) in p.written.iter().enumerate() {
@@ -42,20 +44,26 @@ pub(super) fn specialize(
     }
     let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
         .min(MAX_SHARED_BYTES)
-        .saturating_sub(at + p.rings.len() * 16 * MAX_STAGES);
+        .saturating_sub(at + p.circular_buffers.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
-    for (i, (r, n)) in p.rings.iter().zip(&stages).enumerate() {
-        consts.push(ring_consts(i, at, r.bytes, *n));
+    for (i, (r, n)) in p.circular_buffers.iter().zip(&stages).enumerate() {
+        consts.push(buffer_consts(i, at, r.bytes, *n));
         at += r.bytes * n;
     }
     for (i, n) in stages.iter().enumerate() {
-        consts.push(vec![word(Name::Ring(Ring::Full, i), at), word(Name::Ring(Ring::Empty, i), at + 8 * n)]);
+        consts.push(vec![
+            word(Name::CircularBuffer(BufferPart::Full, i), at),
+            word(Name::CircularBuffer(BufferPart::Empty, i), at + 8 * n),
+        ]);
         at += 16 * n;
     }
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
-    let init =
-        p.rings.iter().enumerate().flat_map(|(i, r)| init_mbarriers(i, groups * if of_one { 1 } else { r.copiers }));
+    let init = p
+        .circular_buffers
+        .iter()
+        .enumerate()
+        .flat_map(|(i, r)| init_mbarriers(i, groups * if of_one { 1 } else { r.copiers }));
     let ready = (!planted!("mbarriers-not-ready")).then(|| call!(Device::MbarriersReady; 0).into());
     let init = init.chain(ready).collect();
     let fetch = (0..maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
@@ -70,12 +78,13 @@ pub(super) fn specialize(
     body.extend(both);
     let cluster_sync = || Stmt::Expr(call!(Device::ClusterSync; 0));
     body.push(Node::from(if f.ctas > 1 { cluster_sync() } else { call!(Device::Barrier; 0).into() }));
-    let registers = registers(consumers, threads, blocks as u32, p.rings.len());
+    let registers = registers(consumers, threads, blocks as u32, p.circular_buffers.len());
     let set = |increase: bool, n: u32| Node::from(call!(Device::SetRegisters; [increase, n]; 0));
-    let of_ring = |i: usize| {
-        [Ring::Stage, Ring::Phase].map(|of| Stmt::variable(Name::Ring(of, i), Some(Ty::U32), Some(0.into())))
+    let of_buffer = |i: usize| {
+        [BufferPart::Stage, BufferPart::Phase]
+            .map(|of| Stmt::variable(Name::CircularBuffer(of, i), Some(Ty::U32), Some(0.into())))
     };
-    let state: Vec<Stmt> = (0..p.rings.len()).flat_map(of_ring).chain([Stmt::Empty]).collect();
+    let state: Vec<Stmt> = (0..p.circular_buffers.len()).flat_map(of_buffer).collect();
     let with = |set: Option<Node>, nodes: Vec<Node>| {
         set.into_iter().chain([Node::Line(state.clone())]).chain(nodes).collect::<Vec<_>>()
     };
@@ -93,8 +102,7 @@ pub(super) fn specialize(
     } else {
         vec![]
     };
-    let or_nothing = |stmts: &[Stmt]| if stmts.is_empty() { vec![Stmt::Empty] } else { stmts.to_vec() };
-    let leave = [or_nothing(&read), or_nothing(&together)].concat();
+    let leave = [read.clone(), together.clone()].concat();
     let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
     consume.push(Node::Line(read));
     let cond = Expr::from(Name::Tid).not_less(consumers);
@@ -109,27 +117,29 @@ pub(super) fn word(name: Name, value: usize) -> Const {
 }
 
 /// What the code of a circular buffer goes by.
-pub(super) fn ring_consts(ring: usize, start: usize, bytes: usize, stages: usize) -> Vec<Const> {
-    [(Ring::Start, start), (Ring::Bytes, bytes), (Ring::Stages, stages)]
-        .map(|(of, value)| word(Name::Ring(of, ring), value))
+pub(super) fn buffer_consts(circular_buffer: usize, start: usize, bytes: usize, stages: usize) -> Vec<Const> {
+    [(BufferPart::Start, start), (BufferPart::Bytes, bytes), (BufferPart::Stages, stages)]
+        .map(|(of, value)| word(Name::CircularBuffer(of, circular_buffer), value))
         .to_vec()
 }
 
-/// The mbarriers of all stages of a ring. `arrivals` arrivals give a stage back.
-fn init_mbarriers(ring: usize, arrivals: u32) -> [Stmt; 2] {
+/// The mbarriers of all stages of a circular buffer. `arrivals` arrivals give a stage back.
+fn init_mbarriers(circular_buffer: usize, arrivals: u32) -> [Stmt; 2] {
     let s = Name::from(Local::S);
-    let init = |of: Ring, arrivals: u32| Stmt::Expr(call!(Device::MbarrierInit; mbarrier(of, ring, s), arrivals, 0));
+    let init = |of: BufferPart, arrivals: u32| {
+        Stmt::Expr(call!(Device::MbarrierInit; mbarrier(of, circular_buffer, s), arrivals, 0))
+    };
     let next = Stmt::Update(BinaryOp::Add, s, 1.into());
-    let body = vec![init(Ring::Full, 1), init(Ring::Empty, arrivals), next];
+    let body = vec![init(BufferPart::Full, 1), init(BufferPart::Empty, arrivals), next];
     [
         Stmt::variable(s, None, Some(0.into())),
-        Stmt::While { cond: Expr::from(s).less(Name::Ring(Ring::Stages, ring)), body },
+        Stmt::While { cond: Expr::from(s).less(Name::CircularBuffer(BufferPart::Stages, circular_buffer)), body },
     ]
 }
 
 /// The mbarrier of a stage.
-fn mbarrier(of: Ring, ring: usize, stage: Name) -> Expr {
-    Name::Ring(of, ring) + Expr::from(8) * stage
+fn mbarrier(of: BufferPart, circular_buffer: usize, stage: Name) -> Expr {
+    Name::CircularBuffer(of, circular_buffer) + Expr::from(8) * stage
 }
 
 /// A warpgroup's threads wait for each other.
@@ -160,10 +170,10 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
     (both, producer, consumer)
 }
 
-/// A warpgroup is done with a ring's stage; `when` comes before the choice of its thread. `ctas` are those who copy
-/// into it: each is told by a thread of its own.
-pub(super) fn empty(ring: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
-    let at = mbarrier(Ring::Empty, ring, stage);
+/// A warpgroup releases a stage of a circular buffer; `when` comes before the choice of its thread. `ctas` are those
+/// who copy into it: each is told by a thread of its own.
+pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
+    let at = mbarrier(BufferPart::Empty, circular_buffer, stage);
     let in_group = Name::Tid % WARPGROUP;
     let also = |thread: Expr| match when {
         Some(when) => when & thread.group(),
@@ -178,8 +188,8 @@ pub(super) fn empty(ring: usize, ctas: u32, stage: Name, when: Option<Expr>) -> 
 /// As many as fit, the same number for all that repeat.
 fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     let fixed = |r: &&CircularBuffer| !r.repeats || r.stages > 0;
-    let once: usize = p.rings.iter().filter(fixed).map(|r| r.bytes * r.stages.max(1) as usize).sum();
-    let each: usize = p.rings.iter().filter(|r| !fixed(r)).map(|r| r.bytes).sum();
+    let once: usize = p.circular_buffers.iter().filter(fixed).map(|r| r.bytes * r.stages.max(1) as usize).sum();
+    let each: usize = p.circular_buffers.iter().filter(|r| !fixed(r)).map(|r| r.bytes).sum();
     let n = match f.stages {
         0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
         n => n as usize,
@@ -189,15 +199,15 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
         (true, 0) => n,
         (true, stages) => stages as usize,
     };
-    p.rings.iter().map(of).collect()
+    p.circular_buffers.iter().map(of).collect()
 }
 
 /// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
-fn registers(consumers: u32, threads: u32, blocks: u32, rings: usize) -> Option<(u32, u32)> {
+fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
     const MOST: u32 = 255;
-    // Below this the producer's scalars spill: where it is in every ring, and in the loops that fill them.
-    let producer = if rings > 2 { 56 } else { 40 };
+    // Below this the producer's scalars spill: its stage in every circular buffer, and the loops that fill them.
+    let producer = if circular_buffers > 2 { 56 } else { 40 };
     let at_start = REGISTERS / (threads * blocks) / 8 * 8;
     if at_start >= MOST - 7 {
         return None;
@@ -232,21 +242,25 @@ impl Codegen<'_> {
     fn copy(&mut self, v: Value, p: &Pipeline, operand_group: usize, buffer: usize) {
         let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
         let Op::Load { block_pointer: Some(BlockPointer { at, .. }), hint, .. } = f.op(v) else {
-            unreachable!("a window")
+            unreachable!("a block pointer")
         };
-        let (c, b, ring) = (
+        let (c, b, circular_buffer) = (
             &p.operand_groups[operand_group],
             &p.operand_groups[operand_group].buffers[buffer],
-            p.operand_groups[operand_group].ring,
+            p.operand_groups[operand_group].circular_buffer,
         );
-        let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
+        let (stage, phase) = (
+            Name::CircularBuffer(BufferPart::Stage, circular_buffer),
+            Name::CircularBuffer(BufferPart::Phase, circular_buffer),
+        );
         if buffer == 0 {
             let bytes: usize = c.buffers.iter().map(|b| b.tile.bytes()).sum();
             let bytes = bytes - if planted!("mbarrier-expects-a-tile-less") { c.buffers[0].tile.bytes() } else { 0 };
             let other_phase = phase ^ if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
             self.lines(vec![
-                call!(Device::MbarrierWait; mbarrier(Ring::Empty, ring, stage), other_phase, site).into(),
-                call!(Device::MbarrierExpect; mbarrier(Ring::Full, ring, stage), bytes, site).into(),
+                call!(Device::MbarrierWait; mbarrier(BufferPart::Empty, circular_buffer, stage), other_phase, site)
+                    .into(),
+                call!(Device::MbarrierExpect; mbarrier(BufferPart::Full, circular_buffer, stage), bytes, site).into(),
             ]);
         }
         let step = b.tile.row_bytes / f.ty(v).dtype.size();
@@ -256,7 +270,7 @@ impl Codegen<'_> {
             let mut at: Vec<Expr> = at.iter().map(|&o| o.into()).collect();
             let (row, last) = (at.len() - 2, at.len() - 1);
             let mut plus = |d: usize, n: Expr| at[d] = call!(Binary::Add; &at[d], n);
-            let mut dst = stage_start(ring) + (b.offset + i * b.tile.box_bytes());
+            let mut dst = stage_start(circular_buffer) + (b.offset + i * b.tile.box_bytes());
             if i > 0 {
                 plus(last, (i * step).into());
             }
@@ -269,7 +283,8 @@ impl Codegen<'_> {
                 plus(d, rank() * elements);
                 dst = dst + rank().cast(Ty::U32) * bytes;
             }
-            let (hint, map, full) = (*hint as u32, Name::Map(b.map), mbarrier(Ring::Full, ring, stage));
+            let (hint, map, full) =
+                (*hint as u32, Name::Map(b.map), mbarrier(BufferPart::Full, circular_buffer, stage));
             let at = Expr::Array(at);
             self.line(match b.multicast {
                 Some(_) => {
@@ -280,48 +295,57 @@ impl Codegen<'_> {
             });
         }
         if buffer + 1 == c.buffers.len() {
-            self.advance(ring);
+            self.advance(circular_buffer);
         }
     }
 
-    fn advance(&mut self, ring: usize) {
-        let (stage, phase) = (Name::Ring(Ring::Stage, ring), Name::Ring(Ring::Phase, ring));
+    fn advance(&mut self, circular_buffer: usize) {
+        let (stage, phase) = (
+            Name::CircularBuffer(BufferPart::Stage, circular_buffer),
+            Name::CircularBuffer(BufferPart::Phase, circular_buffer),
+        );
         let around = vec![
             Stmt::assign(stage, 0),
             Stmt::Update(BinaryOp::Xor, phase, if planted!("mbarrier-phase-not-flipped") { 0 } else { 1 }.into()),
         ];
         self.lines(vec![
             Stmt::Update(BinaryOp::Add, stage, 1.into()),
-            Stmt::If { cond: Expr::from(stage).equals(Name::Ring(Ring::Stages, ring)), then: around },
+            Stmt::If {
+                cond: Expr::from(stage).equals(Name::CircularBuffer(BufferPart::Stages, circular_buffer)),
+                then: around,
+            },
         ]);
     }
 
-    /// OperandGroup and buffer of a load that a consumer finds copied.
+    /// The operand group and the buffer of a load that a consumer finds copied.
     pub(super) fn copied(&self, v: Value) -> Option<(usize, usize)> {
         let Role::Consumer(p) = self.role else { return None };
         p.loads.get(&v).copied()
     }
 
-    /// In the consumers, a load is a wait for its operand_group, by the last of the operand_group's loads.
+    /// In the consumers, the last load of an operand group is a wait for the group.
     pub(super) fn arrived(&mut self, v: Value, operand_group: usize, c: &OperandGroup) {
-        let last = c.buffers.last().expect("a operand_group has loads");
+        let last = c.buffers.last().expect("an operand group has loads");
         if last.load != v {
             return;
         }
-        let (site, ring) = (self.site(self.f.values[v.0 as usize].span), c.ring);
+        let (site, circular_buffer) = (self.site(self.f.values[v.0 as usize].span), c.circular_buffer);
         if !planted!("tma-operand-not-waited") {
-            let full = mbarrier(Ring::Full, ring, Name::Ring(Ring::Stage, ring));
-            self.line(call!(Device::MbarrierWait; full, Name::Ring(Ring::Phase, ring), site));
+            let full =
+                mbarrier(BufferPart::Full, circular_buffer, Name::CircularBuffer(BufferPart::Stage, circular_buffer));
+            self.line(
+                call!(Device::MbarrierWait; full, Name::CircularBuffer(BufferPart::Phase, circular_buffer), site),
+            );
         }
         for (i, b) in c.buffers.iter().enumerate() {
             let name = Name::Buffer { operand_group, buffer: i };
-            self.line(Stmt::define(name, Ty::U32, stage_start(ring) + b.offset));
+            self.line(Stmt::define(name, Ty::U32, stage_start(circular_buffer) + b.offset));
         }
     }
 
-    /// After the last use of a operand_group.
+    /// After the last use of an operand group.
     pub(super) fn release(&mut self, p: &Pipeline, operand_group: usize) {
-        let OperandGroup { ring, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
+        let OperandGroup { circular_buffer, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
         } else if !meets && !planted!("release-without-meeting") {
@@ -329,13 +353,19 @@ impl Codegen<'_> {
             // that phase.
             self.line(warpgroup_barrier(0));
         }
-        let is_late =
-            |of: InFlight| p.late.values().any(|l| l.of.product == of.product && l.operand_group == operand_group);
-        match self.late {
-            Some(of) if is_late(of) => self.release_deferred(p, ring),
-            _ => self.line(empty(ring, p.rings[ring].copiers, Name::Ring(Ring::Stage, ring), None)),
+        let is_deferred = |of: InFlight| {
+            p.deferred_waits.values().any(|l| l.of.product == of.product && l.operand_group == operand_group)
+        };
+        match self.deferred_wait {
+            Some(of) if is_deferred(of) => self.release_deferred(p, circular_buffer),
+            _ => self.line(empty(
+                circular_buffer,
+                p.circular_buffers[circular_buffer].copiers,
+                Name::CircularBuffer(BufferPart::Stage, circular_buffer),
+                None,
+            )),
         }
-        self.advance(ring);
+        self.advance(circular_buffer);
     }
 
     /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may
@@ -346,7 +376,9 @@ impl Codegen<'_> {
     }
 }
 
-/// Where the stage at hand of a ring begins.
-fn stage_start(ring: usize) -> Expr {
-    Name::Ring(Ring::Start, ring) + Name::Ring(Ring::Stage, ring) * Name::Ring(Ring::Bytes, ring)
+/// Where the current stage of a circular buffer begins.
+fn stage_start(circular_buffer: usize) -> Expr {
+    Name::CircularBuffer(BufferPart::Start, circular_buffer)
+        + Name::CircularBuffer(BufferPart::Stage, circular_buffer)
+            * Name::CircularBuffer(BufferPart::Bytes, circular_buffer)
 }

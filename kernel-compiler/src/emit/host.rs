@@ -33,8 +33,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// The first configuration of each choice of types, and a set that [covers](cover) the other features of the kernel;
-    /// all of a kernel with `emulate = all`.
+    /// The first configuration of each choice of types, and a set that [covers](cover) the other features of the
+    /// kernel; all of a kernel with `emulate = all`.
     #[default]
     Chosen,
     All,
@@ -105,7 +105,7 @@ impl Version {
 
     /// Grows with the time that a program of it takes on the emulated SM.
     fn cost(&self) -> u64 {
-        u64::from(self.lowered.threads) * self.lowered.text().len() as u64
+        u64::from(self.lowered.threads) * self.lowered.size() as u64
     }
 }
 
@@ -152,7 +152,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             }
             _ => quote! { ::core::option::Option::None },
         };
-        let (desc, early, tf32) = (format_ident!("DESC_{t}"), k.ast.early.is_some(), funcs.iter().any(in_tf32));
+        let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
         let is_unsafe = k.ast.is_unsafe;
         // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
         // source. The language checks every access against the argument's bounds, except in a kernel that is an
@@ -161,7 +161,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
             pub static #desc: __k::KernelDesc = unsafe {
                 __k::KernelDesc::new(__k::KernelParts {
                     name: #name, file: file!(), line: #line, types: #id,
-                    params: &[#params], is_unsafe: #is_unsafe, early: #early, tf32: #tf32,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, tf32: #tf32,
                     configs: &[#(#configs),*], bundle: #bundle,
                 })
             };
@@ -349,7 +349,7 @@ fn instance(
                 Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
                 None => 0,
             };
-            let early = match &func.early {
+            let pdl = match &func.pdl {
                 Some(params) => {
                     let params = params.iter().map(|&p| p as u8);
                     quote! { ::core::option::Option::Some(&[#(#params),*]) }
@@ -366,7 +366,7 @@ fn instance(
                     #body
                 }
             });
-            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, early: #early }) }
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, pdl: #pdl }) }
         } else {
             quote! { ::core::option::Option::None }
         };

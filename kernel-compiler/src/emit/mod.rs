@@ -1,4 +1,5 @@
-//! Phase 7, emit: Rust text. [`device`] for PTX, [`host`] for the crate the kernel is written in, [`cpu`] for its CPU meaning.
+//! Phase 7, emit: Rust text. [`device`] for PTX, [`host`] for the crate the kernel is written in, [`cpu`] for its CPU
+//! meaning.
 
 pub mod cpu;
 pub mod device;

@@ -22,7 +22,7 @@ pub struct Kernel {
     /// Every configuration is emulated, not a few that have all features of the code.
     pub emulate_all: bool,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
-    pub early: Option<Vec<Ident>>,
+    pub pdl: Option<Vec<Ident>>,
     pub is_unsafe: bool,
     pub body: Block,
     pub scope: Rc<Scope>,
@@ -78,7 +78,7 @@ pub struct Config {
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
-    /// Thread blocks, of one cluster, that a program is spread over.
+    /// Thread blocks (CTAs) of the cluster that runs a program.
     pub ctas: u32,
     /// Built for devices of this compute capability only; 0 for all.
     pub arch: u32,
@@ -119,12 +119,13 @@ pub struct Helper {
     pub body: Block,
 }
 
-/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is inferred.
+/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is
+/// inferred.
 #[derive(Clone, Debug)]
 pub enum Said {
     Nothing,
     Elem(TypeName),
-    Parts(Vec<Said>),
+    Tuple(Vec<Said>),
 }
 
 #[derive(Debug)]

@@ -1,16 +1,17 @@
 //! `#[tile_library]`: functions, constants, enums and type aliases for kernels of other modules of the package, which
 //! name it: `#[tile_module(use crate::tiles::library)]`.
 //!
-//! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items, and the tokens of
-//! the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps its place in the user's source. The build script, which reads all
-//! files, finds a library by its path.
+//! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items,
+//! and the tokens of the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps
+//! its place in the user's source. The build script, which reads all files, finds a library by its path.
 
 use crate::front::parse::constants::enumeration;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that choose what is compiled.
+/// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
+/// choose what is compiled.
 fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
         return Err(syn::Error::new_spanned(module, NO_BODY));
@@ -94,7 +95,8 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who asks.
+/// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who
+/// asks.
 pub fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
     let (first, rest) = uses.0.split_first()?;
     Some(quote! { #first::tile_items! { { #(#before)* } { #(use #rest),* } #module } })

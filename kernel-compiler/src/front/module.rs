@@ -24,7 +24,8 @@ pub struct Found {
 impl Found {
     /// The kernels that it is written for.
     pub fn parse(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
-        // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off before the macro is called.
+        // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off
+        // before the macro is called.
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
         let fingerprint = fingerprint(&[&self.attr, &bare.to_token_stream(), &self.context]);
         let kernels = parse::kernels(self.attr, self.item, self.scope, d)?;

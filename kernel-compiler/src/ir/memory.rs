@@ -20,8 +20,12 @@ impl Address {
     }
 
     pub fn index(&self) -> Value {
+        *self.index_ref()
+    }
+
+    pub fn index_ref(&self) -> &Value {
         match self {
-            Address::Slice { index, .. } | Address::Raw { index, .. } => *index,
+            Address::Slice { index, .. } | Address::Raw { index, .. } => index,
         }
     }
 
@@ -32,8 +36,8 @@ impl Address {
     }
 }
 
-/// A part of an array in memory as it stands: of what lies outside, zeros are loaded, and nothing is stored. Its last dimensions are those
-/// of the tile; in dimensions of the array before them it is at one index.
+/// A part of an array in memory as it stands: of what lies outside, zeros are loaded, and nothing is stored. Its last
+/// dimensions are those of the tile; in dimensions of the array before them it is at one index.
 #[derive(Clone, Debug)]
 pub struct BlockPointer {
     pub dims: Vec<Dim>,

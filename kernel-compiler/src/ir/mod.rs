@@ -1,8 +1,8 @@
 //! The typed tile IR of one instance: what `infer` makes, what every later phase reads.
 //!
-//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable
-//! cell with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform:
-//! every thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
+//! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable cell
+//! with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform: every
+//! thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
 pub mod memory;
 pub mod op;
@@ -31,10 +31,10 @@ pub struct Func {
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
-    /// Thread blocks that a program is spread over; see [`cluster`](crate::passes::cluster).
+    /// Thread blocks (CTAs) of the cluster that runs a program; see [`cluster`](crate::passes::cluster).
     pub ctas: u32,
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
-    pub early: Option<Vec<usize>>,
+    pub pdl: Option<Vec<usize>>,
     /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
     pub guards: Vec<Guard>,
 }
@@ -52,7 +52,8 @@ impl Func {
         &self.ty(v).shape
     }
 
-    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among them.
+    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
+    /// them.
     pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => {
@@ -85,7 +86,8 @@ impl Func {
         v
     }
 
-    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with it.
+    /// Numbers the statements in the order of the function, outer before inner. A pass that adds statements ends with
+    /// it.
     pub fn number(&mut self) {
         fn block(stmts: &mut [Stmt], next: &mut u32) {
             for s in stmts {

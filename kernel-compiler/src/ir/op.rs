@@ -14,8 +14,8 @@ pub enum Op {
     },
     ProgramId(u32),
     NumPrograms(u32),
-    /// Number of the thread block in its cluster, of a program that is spread over one.
-    Rank,
+    /// Rank of the CTA in its cluster.
+    ClusterCtaRank,
     /// The loop variable of the `For` that defines it.
     LoopVar,
     ReadVar(Var),
@@ -33,7 +33,7 @@ pub enum Op {
     Bitcast(Value),
     /// Insert an extent of 1 at the axis.
     Expand(Value, usize),
-    /// Spread extents of 1.
+    /// Broadcast extents of 1.
     Broadcast(Value),
     Reshape(Value),
     /// Dimension d of the result is dimension perm[d] of the operand.
@@ -49,7 +49,8 @@ pub enum Op {
         axis: usize,
         largest: bool,
     },
-    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by element.
+    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by
+    /// element.
     Load {
         place: Address,
         mask: Option<Value>,
@@ -222,8 +223,8 @@ impl Binary {
     }
 }
 
-/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`, which `Cas`, a
-/// function of its own there, has none of.
+/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`,
+/// which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add = 0,
@@ -279,53 +280,17 @@ impl Atomic {
     }
 }
 
-impl Op {
-    /// Operands, in order; a closure's inner values are not among them.
-    pub fn operands(&self) -> Vec<Value> {
-        match self {
+/// References to the operands of an operation, by the methods that give them.
+macro_rules! operands {
+    ($op:expr, $index:ident, $as:ident, $iter:ident) => {
+        match $op {
             Op::Int(_)
             | Op::Float(_)
             | Op::Bool(_)
             | Op::Slot { .. }
             | Op::ProgramId(_)
             | Op::NumPrograms(_)
-            | Op::Rank
-            | Op::LoopVar
-            | Op::ReadVar(_)
-            | Op::Arange { .. } => vec![],
-            Op::Splat(v)
-            | Op::Unary(_, v)
-            | Op::Cast(v)
-            | Op::Bitcast(v)
-            | Op::Expand(v, _)
-            | Op::Broadcast(v)
-            | Op::Reshape(v)
-            | Op::Permute(v, _) => vec![*v],
-            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![*value],
-            Op::Binary(_, a, b) => vec![*a, *b],
-            Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![*a, *b, *c],
-            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.index()), *mask, *other]
-                .into_iter()
-                .flatten()
-                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
-                .collect(),
-            Op::Dot { a, b, acc, .. } => vec![*a, *b, *acc],
-            Op::Atomic { place, values, mask, .. } => {
-                [place.index()].into_iter().chain(values.iter().copied()).chain(*mask).collect()
-            }
-        }
-    }
-
-    /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
-        match self {
-            Op::Int(_)
-            | Op::Float(_)
-            | Op::Bool(_)
-            | Op::Slot { .. }
-            | Op::ProgramId(_)
-            | Op::NumPrograms(_)
-            | Op::Rank
+            | Op::ClusterCtaRank
             | Op::LoopVar
             | Op::ReadVar(_)
             | Op::Arange { .. } => vec![],
@@ -340,18 +305,28 @@ impl Op {
             Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, block_pointer, .. } => {
-                [Some(place.index_mut()), mask.as_mut(), other.as_mut()]
-                    .into_iter()
-                    .flatten()
-                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
-                    .collect()
-            }
+            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.$index()), mask.$as(), other.$as()]
+                .into_iter()
+                .flatten()
+                .chain(block_pointer.$iter().flat_map(|b| b.at.$iter()))
+                .collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
             Op::Atomic { place, values, mask, .. } => {
-                [place.index_mut()].into_iter().chain(values).chain(mask).collect()
+                [place.$index()].into_iter().chain(values.$iter()).chain(mask.$as()).collect()
             }
         }
+    };
+}
+
+impl Op {
+    /// Operands, in order; a closure's inner values are not among them.
+    pub fn operands(&self) -> Vec<Value> {
+        operands!(self, index_ref, as_ref, iter).into_iter().copied().collect()
+    }
+
+    /// The same, to be replaced.
+    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+        operands!(self, index_mut, as_mut, iter_mut)
     }
 
     /// Each element of the result depends on the same element of the operands.

@@ -75,8 +75,8 @@ impl Printer<'_> {
                 write!(head, " {name}={n}").expect("writing to a string");
             }
         }
-        if let Some(early) = &f.early {
-            let names: Vec<&str> = early.iter().map(|&i| f.params[i].name.as_str()).collect();
+        if let Some(pdl) = &f.pdl {
+            let names: Vec<&str> = pdl.iter().map(|&i| f.params[i].name.as_str()).collect();
             write!(head, " pdl=[{}]", names.join(", ")).expect("writing to a string");
         }
         self.line(head + " {");
@@ -243,7 +243,7 @@ fn op(f: &Func, op: &Op) -> String {
         Op::Slot { slot } => format!("slot {slot}"),
         Op::ProgramId(axis) => format!("program_id {axis}"),
         Op::NumPrograms(axis) => format!("num_programs {axis}"),
-        Op::Rank => "cluster_cta_rank".into(),
+        Op::ClusterCtaRank => "cluster_cta_rank".into(),
         Op::LoopVar => "loop_var".into(),
         Op::ReadVar(var) => format!("read {var:?}"),
         Op::Arange { start } => format!("arange {start}"),

@@ -1,9 +1,9 @@
-//! Phase 4, layout: the home of every tile, i.e. how it lies over registers, lanes and warps.
+//! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
-//! Values that are joined by elementwise work share one home, chosen by the memory accesses among them: 16-byte vectors
-//! along the dimension with consecutive addresses, neighbouring lanes beside each other. Index arithmetic on `arange` and
-//! constants is *cheap*: it has no home and is computed anew in whatever layout asks for it. Shape operations have no home
-//! of their own either: they are read through. Where a use needs another layout than the home, `lower` converts.
+//! Values that are joined by elementwise work share one layout, chosen by the memory accesses among them: vectors of 16
+//! bytes along the contiguous dimension, neighbouring lanes beside each other. Index arithmetic on `arange` and
+//! constants is *cheap*: it has no layout, and is computed anew in the layout of each use. Shape operations have no
+//! layout of their own either: they are read through. Where a use needs another layout, code generation converts.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
@@ -33,7 +33,7 @@ impl LayoutAssignment {
         self.accumulators.contains(&self.component[v.0 as usize])
     }
 
-    /// The home of a tile that is not cheap.
+    /// The layout of a tile that is not cheap.
     pub fn of(&self, v: Value) -> &Layout {
         self.layouts[self.component[v.0 as usize]].as_ref().expect("every component has a layout")
     }
@@ -50,7 +50,7 @@ pub fn preferred(f: &Func, a: &AxisAnalysis, index: Value, bytes: usize) -> Layo
     Layout::blocked(&padded(f.shape(index)), &order, vec, f.warps as usize)
 }
 
-/// The dimension along which neighbouring lanes, or registers, lie.
+/// The dimension that neighbouring lanes, or registers, follow.
 pub fn fastest(l: &Layout) -> Option<usize> {
     let first = l.lane_bases().iter().chain(l.reg_bases()).copied().find(|&b| b != 0)?;
     (0..l.rank()).find(|&d| l.coord(first, d) != 0)
@@ -76,14 +76,14 @@ pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) ->
         component,
         accumulators: HashSet::new(),
     };
-    // Accumulators lie as the instructions have them; everything joined to them follows.
+    // Accumulators have the layout of their instructions; everything joined to them follows.
     for &d in &cx.dots {
         let c = assignment.component[d.0 as usize];
         assignment.accumulators.insert(c);
         let by_wgmma = products.get(&d).map(|p| p.tiling.accumulator(f.shape(d)));
         assignment.layouts[c].get_or_insert_with(|| by_wgmma.unwrap_or_else(|| mma_sync::warps(f, d).1.acc));
     }
-    // Left operands that are computed, where nothing is a product already, lie as the instructions take them.
+    // Computed left operands have the layout that the instructions take, unless they are products themselves.
     for &d in &cx.dots {
         let Op::Dot { a, .. } = *f.op(d) else { unreachable!("a dot") };
         if let Some(p) = products.get(&d)
@@ -147,14 +147,14 @@ impl Assign<'_> {
         self.parent[a.max(b)] = a.min(b);
     }
 
-    /// A tile with a home.
-    fn housed(&self, v: Value) -> bool {
+    /// Whether it is a tile with a layout.
+    fn has_layout(&self, v: Value) -> bool {
         !self.f.ty(v).is_scalar() && !self.cheap[v.0 as usize]
     }
 
     fn join_values(&mut self, a: usize, others: &[Option<Value>]) {
         for &o in others.iter().flatten() {
-            if self.housed(o) {
+            if self.has_layout(o) {
                 self.join(a, o.0 as usize);
             }
         }
@@ -176,9 +176,9 @@ impl Assign<'_> {
             }
             StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
                 let index = place.index();
-                if self.housed(index) {
+                if self.has_layout(index) {
                     self.join_values(index.0 as usize, &[Some(*value), *mask]);
-                } else if self.housed(*value) {
+                } else if self.has_layout(*value) {
                     self.anchor(value.0 as usize, place, false);
                 }
             }
@@ -191,8 +191,8 @@ impl Assign<'_> {
         let i = v.0 as usize;
         let op = f.op(v);
         let transparent = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Arange { .. } | Op::Splat(_));
-        self.cheap[i] =
-            transparent || ((op.is_elementwise() || op.is_view()) && op.operands().iter().all(|&o| !self.housed(o)));
+        self.cheap[i] = transparent
+            || ((op.is_elementwise() || op.is_view()) && op.operands().iter().all(|&o| !self.has_layout(o)));
         if self.cheap[i] {
             return;
         }
@@ -204,7 +204,7 @@ impl Assign<'_> {
             Op::ReadVar(var) => self.join(i, f.values.len() + var.0 as usize),
             Op::Load { place, mask, other, .. } => {
                 self.join_values(i, &[Some(place.index()), *mask, *other]);
-                if !self.housed(place.index()) {
+                if !self.has_layout(place.index()) {
                     self.anchor(i, place, true);
                 }
             }

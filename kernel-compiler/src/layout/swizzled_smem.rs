@@ -26,12 +26,13 @@ impl SwizzledSmemTile {
         self.box_bytes() * self.count
     }
 
-    /// Whether tensor cores find what is in them: patterns repeat after eight rows, and boxes are as far apart as a descriptor says.
+    /// Whether a matrix descriptor of `wgmma` can say it: swizzles repeat after eight rows, and boxes are equally far
+    /// apart.
     pub fn is_regular(&self) -> bool {
         self.rows.is_multiple_of(8) && self.row_bytes >= 32
     }
 
-    /// Whether so many bytes of the rows or columns of a product, which lie across the depth, are whole boxes: an instruction takes no part.
+    /// Whether so many bytes along M or N are whole boxes: an instruction takes no part of one.
     pub fn is_whole(&self, bytes: usize) -> bool {
         bytes.is_multiple_of(self.row_bytes)
     }

@@ -5,18 +5,20 @@ use crate::layout::linear::Layout;
 
 /// Depth of the chunks in which multiply-adds go through their operands.
 const CHUNK: usize = 4;
-/// Elements that a thread has side by side across the depth.
+/// Elements that a thread has side by side along M or N.
 const ACROSS: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where transposed.
+    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where
+    /// transposed.
     Matrix { transposed: bool },
     /// So many elements at once.
     Elements { vec: usize },
 }
 
-/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the thread's and the slot's.
+/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the
+/// thread's and the slot's.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     pub way: Way,
@@ -26,7 +28,7 @@ pub struct Fetch {
     pub slots: Vec<u32>,
     /// Slots of a fragment.
     pub per: usize,
-    /// Elements along the depth are together.
+    /// Elements along K are together.
     pub k_major: bool,
 }
 
@@ -42,7 +44,7 @@ pub fn chunk(w: &Warps) -> usize {
 }
 
 impl Fetch {
-    /// Of an operand of elements of `size` bytes whose neighbours in memory are those `k_major`, or those across.
+    /// Of an operand of elements of `size` bytes that is K-major or MN-major.
     pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let one = match unit {
             Unit::Fma => Fetch::singles(w, side, k_major),
@@ -55,7 +57,7 @@ impl Fetch {
         Fetch { slots: (0..w.products).flat_map(|p| one.slots.iter().map(move |s| s ^ first(p))).collect(), ..one }
     }
 
-    /// Where the operand's coordinates across and along the depth have their lowest bits, and its threads.
+    /// Where the operand's coordinates along M or N and along K have their lowest bits, and its threads.
     fn sides(w: &Warps, side: Side) -> (u32, u32, Vec<u32>, usize) {
         let low = |l: &Layout| *l.dims().last().expect("a matrix");
         match side {
@@ -67,7 +69,7 @@ impl Fetch {
     fn matrices(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let (across, depth, mut threads, blocks) = Fetch::sides(w, side);
         let (wide, deep) = (|i: u32| 1u32 << (across + i), |i: u32| 1u32 << (depth + i));
-        // The second half of the depth, and the other eight rows or columns.
+        // The second half of K, and the other eight rows or columns.
         let half = deep((16 / size).trailing_zeros());
         let other = if side == Side::A || blocks > 1 { wide(3) } else { 0 };
         let rows: [u32; 3] = std::array::from_fn(|i| if k_major { wide(i as u32) } else { deep(i as u32) });

@@ -21,11 +21,12 @@ pub struct Warps {
     pub acc: Layout,
     pub a: Layout,
     pub b: Layout,
-    /// Instructions along the rows and the columns of a warp's part, and along the depth.
+    /// Instructions along the rows and the columns of a warp's part, and along K.
     pub row_blocks: usize,
     pub col_blocks: usize,
     pub steps: usize,
-    /// Products of a batch that a warp, or a thread, has one after another; the highest bits of the registers tell them apart.
+    /// Products of a batch that a warp, or a thread, has one after another; the highest bits of the registers tell them
+    /// apart.
     pub products: usize,
 }
 
@@ -117,8 +118,8 @@ impl Warps {
         Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb, products: 1 }
     }
 
-    /// The same for each index of a batch: `over` times as many warps share the products, threads that would repeat others
-    /// take some, and the rest is left to registers.
+    /// The same for each index of a batch: `over` times as many warps share the products, threads that would repeat
+    /// others take some, and the rest is left to registers.
     fn batched(&self, batch: usize, over: usize) -> Warps {
         let idle: Vec<usize> = (0..).zip(self.acc.thread_bases()).filter(|&(_, b)| b == 0).map(|(i, _)| i).collect();
         let with = |l: &Layout| {

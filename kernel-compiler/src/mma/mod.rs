@@ -1,4 +1,4 @@
-//! Tensor-core instructions: how their operands and results lie, and how a tile's product is made of them.
+//! Tensor-core instructions: the layouts of their operands and results, and how a tile's product is made of them.
 
 pub mod fragments;
 pub mod mma_sync;
@@ -8,13 +8,14 @@ use crate::dtype::DType;
 use crate::layout::linear::Layout;
 use std::ops::Range;
 
-/// The depth of one instruction: 32 bytes.
+/// The K extent of one instruction: 32 bytes.
 pub fn depth(dtype: DType) -> usize {
     32 / dtype.size()
 }
 
-/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the row's number that tell
-/// a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times two as `copies` says.
+/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the
+/// row's number that tell a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times
+/// two as `copies` says.
 pub fn left_operand(
     shape: &[usize],
     size: usize,

@@ -25,8 +25,8 @@ pub const GROUP_ROWS: usize = 64;
 const MAX_COLUMNS: usize = 256;
 
 impl WgmmaTiling {
-    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of two are one instruction's.
-    /// Warpgroups take whole products of a batch before they share one.
+    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of
+    /// two are one instruction's. Warpgroups take whole products of a batch before they share one.
     pub fn new(shape: &[usize], warps: usize) -> Option<WgmmaTiling> {
         if !matches!(shape.len(), 2 | 3) {
             return None;
@@ -84,7 +84,7 @@ impl WgmmaTiling {
     }
 
     /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the
-    /// depth before blocks of rows.
+    /// K before blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
         let (of_batch, matrix) = matrices(shape);
         let (m, part_m) = (bits(matrix[0]), bits(matrix[0] / self.rows));

@@ -1,7 +1,7 @@
-//! A program spread over the thread blocks of a cluster: each computes a part of the rows of every product, and all that is joined
-//! to them by elementwise work, loads and stores. The result is a function of one block, on smaller tiles: its rows are
-//! told from the others' by [`Op::Rank`]. What the blocks have in common, such as the right operands of their products, is
-//! the same in all of them.
+//! A program partitioned over the thread blocks (CTAs) of a cluster. Each CTA computes a part of the rows of every
+//! product, and the elementwise work, loads and stores that are joined to them. The result is the function of one CTA,
+//! on smaller tiles: [`Op::ClusterCtaRank`] selects its rows. Values that do not depend on the rank, such as the right
+//! operands of products, are the same in all CTAs.
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, walk, written};
@@ -11,15 +11,15 @@ use proc_macro2::Span;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Why a program cannot be spread, and what keeps it from that; nowhere in particular if it lacks something.
+/// Why a program cannot be partitioned, and the place that keeps it from that; none if the program lacks something.
 type Refused = (&'static str, Option<Span>);
 
-/// Makes the function of one block of `f.ctas`. It is an error if the blocks would have to exchange more than operands.
+/// Makes the function of one block of `f.ctas`. It is an error if the CTAs would have to exchange more than operands.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
     if f.ctas == 1 {
         return Ok(Changed::No);
     }
-    let missed = |(why, span)| Missed { what: "over a cluster", why: Cow::Borrowed(why), span };
+    let missed = |(why, span)| Missed { what: "partitioned over a cluster", why: Cow::Borrowed(why), span };
     *f = partition(f).map_err(missed)?;
     Ok(Changed::Yes)
 }
@@ -48,7 +48,7 @@ fn partition(f: &Func) -> Result<Func, Refused> {
 pub fn depends_on_rank(f: &Func, v: Value) -> bool {
     let (mut todo, mut seen) = (vec![v], HashSet::new());
     while let Some(v) = todo.pop() {
-        if matches!(f.op(v), Op::Rank) && !planted!("cluster-multicast-of-different-tiles") {
+        if matches!(f.op(v), Op::ClusterCtaRank) && !planted!("cluster-multicast-of-different-tiles") {
             return true;
         }
         todo.extend(f.op(v).operands().into_iter().filter(|&o| seen.insert(o)));
@@ -229,7 +229,7 @@ impl CtaPartition {
         if let Some(&v) = self.ranks.get(&(part, dtype)) {
             return v;
         }
-        let rank = self.value(Op::Rank, Type::scalar(DType::U64), like);
+        let rank = self.value(Op::ClusterCtaRank, Type::scalar(DType::U64), like);
         let n = self.value(
             Op::Int(part as i128 - i128::from(planted!("cluster-part-too-short"))),
             Type::scalar(DType::U64),
@@ -286,12 +286,12 @@ impl CtaPartition {
         let part = Type::tile(dtype, vec![rows / self.f.ctas as usize]);
         let op = self.f.op(v).clone();
         let first = self.value(op, part.clone(), v);
-        let spread = self.value(Op::Splat(start), part, v);
-        out.extend([StmtKind::Let(first).into(), StmtKind::Let(spread).into()]);
-        self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, spread);
+        let splat = self.value(Op::Splat(start), part, v);
+        out.extend([StmtKind::Let(first).into(), StmtKind::Let(splat).into()]);
+        self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, splat);
     }
 
-    /// The offsets of a tile's window.
+    /// The offsets of a tile's block pointer.
     fn offset(&mut self, tile: Value, at: &mut [Value], out: &mut Vec<Stmt>) {
         let Some(d) = self.parted(tile).filter(|_| !planted!("cluster-window-without-rank")) else { return };
         let rank = self.f.shape(tile).len();

@@ -1,5 +1,5 @@
-//! Index tiles that a loop moves along, as in `pointers += step`, are what they were before it plus a number that grows: index
-//! arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
+//! Index tiles that a loop moves along, as in `pointers += step`, are what they were before it plus a number that
+//! grows: index arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
 
 use crate::ir::walk::{assigned, reads};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};

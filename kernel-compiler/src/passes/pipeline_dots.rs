@@ -1,10 +1,9 @@
-//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in the next one,
-//! behind the first of that. Tensor cores then have both at once, and multiply the one while what is between them is computed of the
-//! other; as written each would wait for the other.
+//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in
+//! the next one, behind the first of that. Tensor cores then have both at once, and multiply the one while what is
+//! between them is computed of the other; as written each would wait for the other.
 //!
 //! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
-//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
-//! acc = dot(p, v(last), acc)`.
+//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) } acc = dot(p, v(last), acc)`.
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, values};
@@ -17,19 +16,19 @@ const MAX_REGISTERS: usize = 176;
 
 /// Pipelines the loops of this kind.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
-    let mut cx = Rotate { f: f.clone(), rotated: false };
+    let mut cx = PipelineDots { f: f.clone(), pipelined: false };
     let body = std::mem::take(&mut cx.f.body);
     cx.f.body = cx.block(body);
-    if !cx.rotated {
+    if !cx.pipelined {
         return Ok(Changed::No);
     }
     *f = cx.f;
     Ok(Changed::Yes)
 }
 
-struct Rotate {
+struct PipelineDots {
     f: Func,
-    rotated: bool,
+    pipelined: bool,
 }
 
 /// A loop that can be rotated.
@@ -45,14 +44,14 @@ struct Plan {
     right: Vec<Value>,
 }
 
-impl Rotate {
+impl PipelineDots {
     fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = vec![];
         for mut s in stmts {
             if let StmtKind::For { iv, lo, hi, step, body, options } = &mut s.kind
                 && let Some(plan) = Body::new(&self.f, body).and_then(|b| b.plan())
             {
-                self.rotated((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
+                self.pipelined((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
                 continue;
             }
             for block in s.blocks_mut() {
@@ -63,7 +62,7 @@ impl Rotate {
         out
     }
 
-    fn rotated(
+    fn pipelined(
         &mut self,
         (iv, lo, hi, step): (Value, Value, Value, Value),
         body: Vec<Stmt>,
@@ -71,7 +70,7 @@ impl Rotate {
         plan: &Plan,
         out: &mut Vec<Stmt>,
     ) {
-        self.rotated = true;
+        self.pipelined = true;
         let span = self.f.values[plan.second.0 as usize].span;
         // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
         let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
@@ -226,8 +225,8 @@ impl<'a> Body<'a> {
         tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
     }
 
-    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the first product, and
-    /// given nothing but the product, which is given to nothing else.
+    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the
+    /// first product, and given nothing but the product, which is given to nothing else.
     fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
         let given: Vec<Var> = self
             .stmts
@@ -248,8 +247,8 @@ impl<'a> Body<'a> {
         (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
     }
 
-    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier iteration's tile. With the
-    /// second product, and what of this nobody else takes.
+    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier
+    /// iteration's tile. With the second product, and what of this nobody else takes.
     fn right(&self, second: Value, operand: Value) -> Option<(Vec<Value>, HashSet<Value>)> {
         let f = self.f;
         let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });

@@ -82,6 +82,11 @@ fn is_tile(f: &Func, v: Value) -> bool {
     f.shape(v).len() == 2
 }
 
+/// Whether its transpose has the same type: a planted defect is no error of types then.
+fn is_square(f: &Func, v: Value) -> bool {
+    is_tile(f, v) && f.shape(v)[0] == f.shape(v)[1]
+}
+
 fn is_transposition(op: &Op) -> Option<Value> {
     if let Op::Permute(x, perm) = op { (perm[..] == [1, 0]).then_some(*x) } else { None }
 }
@@ -96,7 +101,7 @@ struct Sums {
 impl Sums {
     fn of(f: &Func, dot: Value) -> Sums {
         let mut sums = Sums { dots: HashSet::from([dot]), values: HashSet::new(), vars: HashSet::new() };
-        while sums.spread(f) {}
+        while sums.grow(f) {}
         let accumulators: HashSet<Var> = sums.dots.iter().filter_map(|&d| sums.accumulator(f, d)).collect();
         while sums.shrink(f, &accumulators) {}
         sums
@@ -109,7 +114,7 @@ impl Sums {
     }
 
     /// Adds what is computed of sums by element, and the products that are joined with it. Whether there was any.
-    fn spread(&mut self, f: &Func) -> bool {
+    fn grow(&mut self, f: &Func) -> bool {
         let before = (self.dots.len(), self.values.len(), self.vars.len());
         for s in walk(&f.body) {
             match &s.kind {
@@ -226,8 +231,8 @@ fn holds_a_loop_around(s: &Stmt, dot: Value) -> bool {
     s.blocks().into_iter().flat_map(|b| walk(b)).filter(is_loop).any(has)
 }
 
-/// Whether the transpose of a tile takes no more work than the tile: index arithmetic, constants, spread rows and
-/// columns.
+/// Whether the transpose of a tile takes no more work than the tile: index arithmetic, constants, broadcast rows
+/// and columns.
 fn is_cheap(f: &Func, v: Value, known: &mut HashMap<Value, bool>) -> bool {
     if let Some(&is) = known.get(&v) {
         return is;
@@ -257,6 +262,7 @@ fn form(f: &Func, v: Value) -> Form {
     match f.op(v) {
         op if let Some(x) = is_transposition(op) => Form::Of(x),
         Op::Splat(_) => Form::Computed,
+        Op::Broadcast(_) if planted!("swap-ab-broadcast-is-its-transpose") && is_square(f, v) => Form::Of(v),
         op if op.is_elementwise() => Form::Computed,
         _ => Form::Permuted,
     }
@@ -340,13 +346,15 @@ impl<'a> Swap<'a> {
     }
 
     fn value(&mut self, v: Value, s: Stmt, out: &mut Vec<Stmt>) {
+        let of_square = |f: &Func| f.op(v).operands().first().is_some_and(|&x| is_square(f, x));
+        let keeps_axis = planted!("swap-ab-reduces-the-other-axis") && of_square(&self.f);
         let alias = &self.alias;
         let op = &mut self.f.values[v.0 as usize].op;
         op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
         if let Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } = op
             && self.sums.values.contains(value)
         {
-            (*value, *axis) = (self.transposed[value], 1 - *axis);
+            (*value, *axis) = (self.transposed[value], if keeps_axis { *axis } else { 1 - *axis });
         }
         if let Some(sums) = is_transposition(op).filter(|x| self.sums.values.contains(x)) {
             let new = self.transposed[&sums];

@@ -1,9 +1,8 @@
-//! Copies ahead: loads of a loop that only feed products go to a *ring* of stages in shared memory, some iterations
-//! before their products take them from there.
+//! Software pipelining with `cp.async`. Loads of a loop that only feed products are copied to a circular buffer in
+//! shared memory, some iterations before their products take them.
 //!
-//! All warps copy and multiply. What the copies of an iteration need, addresses and masks, is computed in advance by a
-//! slice of the loop's body, on copies of the variables that the body changes. Which loop it is does not matter, nor
-//! what else its body does.
+//! All warps copy and multiply. A slice of the loop's body computes the addresses and masks of the copies in advance.
+//! It works on copies of the variables that the body changes. The rest of the body does not matter.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};
@@ -40,8 +39,8 @@ const CP_ASYNC: &str = "copied ahead by cp.async";
 
 #[derive(Default)]
 pub struct CpAsyncPipeline {
-    /// By the address of the loop.
-    pub rings: HashMap<StmtId, CpAsyncBuffer>,
+    /// By loop.
+    pub buffers: HashMap<StmtId, CpAsyncBuffer>,
     pub tiles: HashMap<Value, CopiedTile>,
     /// Those that warpgroups make of such tiles: all of the function's or none.
     pub products: HashMap<Value, Product>,
@@ -57,8 +56,8 @@ pub struct CpAsyncBuffer {
     stages: (usize, bool),
     /// Any of the copies is asynchronous.
     pub asynchronous: bool,
-    /// What is waited for one iteration late: its stage is read for so long.
-    pub late: Option<InFlight>,
+    /// The product that is waited for in the next iteration: its stage is read until then.
+    pub deferred_wait: Option<InFlight>,
     /// What the body computes that the copies need.
     needed: HashSet<Value>,
     /// The same of variables that the body changes.
@@ -77,7 +76,7 @@ impl CpAsyncBuffer {
 
     /// Stages that are being read, or are to be read next.
     pub fn read(&self) -> usize {
-        1 + usize::from(self.late.is_some() && !planted!("cp-async-late-stage-overwritten"))
+        1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-late-stage-overwritten"))
     }
 
     fn fitting(&self, room: (usize, usize)) -> usize {
@@ -88,7 +87,7 @@ impl CpAsyncBuffer {
 
 /// A load's tile in a stage.
 pub struct CopiedTile {
-    pub ring: usize,
+    pub buffer: usize,
     /// The dimension of neighbours.
     pub fast: usize,
     /// In the stage.
@@ -97,14 +96,14 @@ pub struct CopiedTile {
     pub place: Vec<u32>,
     /// Elements of one asynchronous copy; none where registers are between.
     pub vec: Option<usize>,
-    /// The matrix that warpgroups have it as.
-    pub boxes: Option<SwizzledSmemTile>,
+    /// Its tile as `wgmma` takes it.
+    pub smem_tile: Option<SwizzledSmemTile>,
 }
 
-/// Shared memory for rings beside exchanges: by default, and at most.
-fn room(f: &Func, exchanges: usize, groups: bool) -> (usize, usize) {
+/// Shared memory for circular buffers beside scratch buffers: by default, and at most.
+fn room(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
     let of = |bytes: usize| {
-        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(exchanges.next_multiple_of(align(groups)))
+        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
     };
     if groups { (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES)) } else { (of(ROOM), of(MOST)) }
 }
@@ -127,9 +126,9 @@ pub fn plan(
     for s in walk(&f.body) {
         let StmtKind::For { iv, body, options, .. } = &s.kind else { continue };
         let mut left = vec![];
-        match ring(f, a, layouts, &written, (*iv, body, *options), &out, &mut left) {
-            Ok((ring, tiles)) => {
-                out.rings.insert(s.id, ring);
+        match buffer_of_loop(f, a, layouts, &written, (*iv, body, *options), &out, &mut left) {
+            Ok((buffer, tiles)) => {
+                out.buffers.insert(s.id, buffer);
                 out.tiles.extend(tiles);
             }
             // A loop without products has nothing to copy for them.
@@ -137,6 +136,15 @@ pub fn plan(
             Err(_) => {}
         }
         missed.append(&mut left);
+    }
+    for s in walk(&f.body) {
+        if let StmtKind::For { iv, body, options, .. } = &s.kind
+            && options.flatten
+            && walk(body).any(|s| out.buffers.contains_key(&s.id))
+        {
+            let why = "copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on";
+            missed.push(Missed::new("flattened", why).at(f.span(*iv)));
+        }
     }
     let loads = out
         .products
@@ -152,7 +160,7 @@ pub fn plan(
     }
 }
 
-fn ring(
+fn buffer_of_loop(
     f: &Func,
     a: &AxisAnalysis,
     layouts: &LayoutAssignment,
@@ -173,15 +181,16 @@ fn ring(
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
-    let (index, groups) = (all.rings.len(), all.by_wgmma());
-    let late = wgmma_cp_async::late(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
+    let (index, groups) = (all.buffers.len(), all.by_wgmma());
+    let deferred_wait =
+        wgmma_cp_async::deferred_wait(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
     let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
-    let mut ring = CpAsyncBuffer {
+    let mut buffer = CpAsyncBuffer {
         index,
         bytes: 0,
         stages: (asked.map_or(usual, |n| n as usize), asked.is_some()),
         asynchronous: false,
-        late,
+        deferred_wait,
         needed: HashSet::new(),
         vars: BTreeSet::new(),
     };
@@ -211,33 +220,39 @@ fn ring(
         let (vec, descending) = a.vector(f, at.index(), fast, size);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
-        let boxes = groups.then(placed);
+        let smem_tile = groups.then(placed);
         if groups && vec * size < 4 {
             let why = "its elements are not contiguous and aligned to 4 bytes";
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
             .chain(dots.iter().map(|d| used(f, v, fast, *d)));
-        let (boxes, place) = match boxes {
-            Some((boxes, place)) => (Some(boxes), place),
+        let (smem_tile, place) = match smem_tile {
+            Some((smem_tile, place)) => (Some(smem_tile), place),
             None => (None, place(&layout.shape(), fast, size, &uses.collect::<Vec<_>>())),
         };
-        let tile =
-            CopiedTile { ring: index, fast, offset: ring.bytes, place, vec: (vec * size >= 4).then_some(vec), boxes };
-        ring.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
-        ring.asynchronous |= tile.vec.is_some();
-        ring.needed.extend(needed);
-        ring.vars.extend(vars);
+        let tile = CopiedTile {
+            buffer: index,
+            fast,
+            offset: buffer.bytes,
+            place,
+            vec: (vec * size >= 4).then_some(vec),
+            smem_tile,
+        };
+        buffer.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
+        buffer.asynchronous |= tile.vec.is_some();
+        buffer.needed.extend(needed);
+        buffer.vars.extend(vars);
         tiles.insert(v, tile);
     }
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if ring.fitting(room(f, 0, groups)) <= ring.read() {
-        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", ring.bytes);
+    if buffer.fitting(room(f, 0, groups)) <= buffer.read() {
+        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
-    Ok((ring, tiles))
+    Ok((buffer, tiles))
 }
 
 /// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
@@ -354,24 +369,24 @@ impl CpAsyncPipeline {
         !self.products.is_empty()
     }
 
-    /// Where the buffers lie, and all bytes of shared memory, those of exchanges first.
-    pub fn places(&self, f: &Func, exchanges: usize) -> (Vec<BufferPlace>, usize) {
+    /// The offsets of the buffers, and all bytes of shared memory. Scratch buffers come first.
+    pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
         let groups = self.by_wgmma();
-        let start = exchanges.next_multiple_of(align(groups));
-        // One after another, rings have the same bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(room(f, exchanges, groups)).max(1 + r.read());
-        let place = |r: &CpAsyncBuffer| BufferPlace { ring: r.index, start, bytes: r.bytes, stages: stages(r) };
-        let mut places: Vec<BufferPlace> = self.rings.values().map(place).collect();
-        places.sort_by_key(|p| p.ring);
+        let start = scratch_bytes.next_multiple_of(align(groups));
+        // Circular buffers of loops that follow each other have the same bytes.
+        let stages = |r: &CpAsyncBuffer| r.fitting(room(f, scratch_bytes, groups)).max(1 + r.read());
+        let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
+        let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
+        places.sort_by_key(|p| p.buffer);
         let most = places.iter().map(|p| p.bytes * p.stages).max();
-        (places, most.map_or(exchanges, |bytes| start + bytes))
+        (places, most.map_or(scratch_bytes, |bytes| start + bytes))
     }
 }
 
-/// Where a buffer lies in shared memory.
+/// The place of a buffer in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferPlace {
-    pub ring: usize,
+    pub buffer: usize,
     pub start: usize,
     /// Of a stage.
     pub bytes: usize,
@@ -380,12 +395,12 @@ pub struct BufferPlace {
 
 impl fmt::Display for CpAsyncPipeline {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for (s, b) in sorted(&self.rings) {
+        for (s, b) in sorted(&self.buffers) {
             let kind = if b.asynchronous { "cp.async" } else { "registers" };
-            let late = if b.late.is_some() { ", its product is waited for one iteration late" } else { "" };
+            let wait = if b.deferred_wait.is_some() { ", its product is waited for one iteration late" } else { "" };
             writeln!(
                 f,
-                "loop {s:?}: buffer {} of {} bytes a stage, {} stages by {kind}{late}",
+                "loop {s:?}: buffer {} of {} bytes a stage, {} stages by {kind}{wait}",
                 b.index, b.bytes, b.stages.0
             )?;
         }
@@ -393,7 +408,7 @@ impl fmt::Display for CpAsyncPipeline {
             writeln!(
                 f,
                 "{v:?} in buffer {} at {}: vectors of {:?}, contiguous along {}, {:?}",
-                t.ring, t.offset, t.vec, t.fast, t.boxes
+                t.buffer, t.offset, t.vec, t.fast, t.smem_tile
             )?;
         }
         for (d, p) in sorted(&self.products) {

@@ -1,6 +1,6 @@
-//! Products that follow each other over the iterations of a loop are waited for one iteration late, so that the tensor cores have
-//! the next one before they are done with this: their operands' buffers are given back one iteration late, too. That is
-//! for a warpgroup alone on its multiprocessor: several fill each other's gaps, and miss the buffer.
+//! The products of an iteration are waited for in the next one, so that the tensor cores begin the next product before
+//! this one ends. The stages of their operands are released in the next iteration, too. This is for a warpgroup alone
+//! on its multiprocessor: several warpgroups overlap each other's waits, and need the stage.
 
 use super::product::InFlight;
 use super::warp_specialized::{DeferredWait, Pipeline};
@@ -8,7 +8,7 @@ use crate::ir::walk::{uses, walk};
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value};
 use std::collections::{HashMap, HashSet};
 
-/// The loops, by their address, whose iterations do nothing with the accumulators but multiply.
+/// The loops whose iterations do nothing with the accumulators but multiply.
 pub fn find(f: &Func, p: &Pipeline) -> HashMap<StmtId, DeferredWait> {
     if f.warps > 4 || f.blocks_per_sm > 1 {
         return HashMap::new();
@@ -30,7 +30,7 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Deferr
     let StmtKind::Let(product) = &last.kind else { return None };
     let [operand_group] = operand_groups[..] else { return None };
     // With one buffer the next operands would never come.
-    let stages = p.ring_of(operand_group).stages;
+    let stages = p.circular_buffer_of(operand_group).stages;
     let buffers = if stages == 0 { f.stages } else { stages };
     let c = &p.operand_groups[operand_group];
     if !straight

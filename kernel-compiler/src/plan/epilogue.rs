@@ -1,12 +1,13 @@
-//! Epilogues that load: a tile of a view that only meets accumulators on their way to a store is not brought into registers
-//! as a whole, beside the accumulators, but by pieces of the store. Where tensor maps take its view it is copied ahead to
-//! where the store is made from.
+//! Epilogues that load. A tile of a view that is joined with accumulators before their store is not loaded as a whole
+//! beside the accumulators, but by pieces of the store. TMA copies the first such tile to the store's staging buffer
+//! where its view allows it.
 
 use super::operands;
 use super::tma_store::{matrix, part};
-use super::warp_specialized::FusedStore;
+use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
 use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
+use crate::missed::Missed;
 use std::collections::HashSet;
 
 /// All stores of accumulators, joined with tiles of views that are only read.
@@ -64,6 +65,22 @@ pub fn crowded(f: &Func, fused: &[FusedStore]) -> bool {
         x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize)
     };
     fused.iter().any(many)
+}
+
+/// The tiles of epilogues that threads load.
+pub fn missed(f: &Func, fused: &[FusedStore], p: &Pipeline) -> Vec<Missed> {
+    let of_store = |x: &FusedStore| {
+        let is_copied = |v: &&Value| p.loads.contains_key(v);
+        let other = x.loads.iter().any(|v| is_copied(&v));
+        let why = move |v: Value| match f.ty(v).dtype.size() {
+            _ if other => "another tile of the same store is copied: an epilogue has one buffer",
+            2 => "it has another shape than the stored tile, or its address depends on data",
+            _ => "its elements have not 2 bytes, as a tile of an epilogue must",
+        };
+        let left = x.loads.iter().filter(|v| !is_copied(v)).copied();
+        left.map(|v| Missed::new(operands::TMA, why(v)).at(f.span(v))).collect::<Vec<_>>()
+    };
+    fused.iter().flat_map(of_store).collect()
 }
 
 fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {

@@ -1,4 +1,5 @@
-//! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries them out.
+//! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
+//! them out.
 
 pub mod cp_async_pipeline;
 pub mod deferred_wait;

@@ -1,4 +1,5 @@
-//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by themselves.
+//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by
+//! themselves.
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk, written};
@@ -21,7 +22,7 @@ const MAX_ACCUMULATORS: usize = 128;
 /// An operand before it has a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A view's tile, and whether its contiguous dimension is the depth of the product.
+    /// A view's tile, and whether it is K-major.
     Copied {
         load: Value,
         k_major: bool,
@@ -57,7 +58,8 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// The tiles of views that products take as they lie; with `all` also those that their computed operands are made of.
+/// The tiles of views that products take from shared memory; with `all` also those that their computed operands are
+/// made of.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {
@@ -145,8 +147,8 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
 pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOperand {
     let (size, [k, n]) = (f.ty(operand).dtype.size(), matrices(f.shape(operand)).1);
     // Threads store vectors where they have neighbours of a row.
-    let along_depth = is_transposed(f, operand, &mut HashSet::new()) == Some(true);
-    let k_major = size != 2 || tiling.n * size < ROW_BYTES || along_depth;
+    let copied_k_major = is_transposed(f, operand, &mut HashSet::new()) == Some(true);
+    let k_major = size != 2 || tiling.n * size < ROW_BYTES || copied_k_major;
     let all = tiling.matrices();
     let tile = if k_major { SwizzledSmemTile::new(all * n, k, size) } else { SwizzledSmemTile::new(all * k, n, size) };
     WrittenOperand { operand, tile, k_major }
@@ -216,14 +218,14 @@ fn matrices_of(shape: &[usize]) -> Option<[usize; 3]> {
     (outer.iter().all(|&e| e == 1) && *rows > 1 && *cols > 1).then_some([*batch, *rows, *cols])
 }
 
-/// How each matrix of a tile that is copied lies.
+/// The swizzled tile of each matrix of a tile that is copied.
 fn tile(f: &Func, load: Value) -> SwizzledSmemTile {
     let [.., rows, cols] = *f.shape(load) else { unreachable!("a matrix") };
     SwizzledSmemTile::new(rows, cols, f.ty(load).dtype.size())
 }
 
-/// How a tile that is copied lies: the matrices of a batch one below the other.
-pub fn boxes(f: &Func, load: Value) -> SwizzledSmemTile {
+/// The swizzled tile of a tile that is copied: the matrices of a batch one below the other.
+pub fn smem_tile(f: &Func, load: Value) -> SwizzledSmemTile {
     let [batch, rows, cols] = matrices_of(f.shape(load)).expect("a tile that can be copied");
     SwizzledSmemTile::new(batch * rows, cols, f.ty(load).dtype.size())
 }
@@ -275,13 +277,13 @@ impl Taken {
         }
     }
 
-    /// Tiles that some thread takes elements of itself, beside those that are operands as they lie.
+    /// Tiles that some thread takes elements of itself, beside those that `wgmma` takes from shared memory.
     pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
-        let as_they_lie =
+        let from_shared =
             |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();
         let takes = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) if matches!(f.op(*v), Op::Dot { .. }) => {
-                let direct = as_they_lie(v);
+                let direct = from_shared(v);
                 self.operands(f, s)
                     .into_iter()
                     .filter_map(|o| self.behind.get(&o).copied())

@@ -3,12 +3,13 @@
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, Stmt, StmtKind};
 
-/// The first statement of the body that has to wait for the launch before: it reads what that may have written, writes what it may
-/// read, or ends the program. A launch must not end before the one it follows, so somebody waits in any case.
-pub fn first_that_waits(f: &Func, early: &[usize]) -> usize {
+/// The first statement of the body that has to wait for the launch before: it reads what that may have written, writes
+/// what it may read, or ends the program. A launch must not end before the one it follows, so somebody waits in any
+/// case.
+pub fn first_that_waits(f: &Func, pdl: &[usize]) -> usize {
     let goes_ahead = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, .. } => early.contains(&place.param()),
+            Op::Load { place, .. } => pdl.contains(&place.param()),
             op => !op.has_effect(),
         },
         StmtKind::Store { .. } | StmtKind::Return | StmtKind::Assert { .. } | StmtKind::Print { .. } => false,

@@ -18,12 +18,13 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// `wgmma` takes MN-major operands from shared memory only where elements have two bytes. Others, of A, go through registers.
+    /// `wgmma` takes MN-major operands from shared memory only where elements have two bytes. Others, of A, go through
+    /// registers.
     pub fn through_registers(&self, dtype: DType) -> bool {
         matches!(self, Operand::Registers) || self.is_mn_major() && dtype.size() == 4
     }
 
-    /// Whether it is in shared memory, and its contiguous dimension is not the depth.
+    /// Whether it is MN-major in shared memory.
     pub fn is_mn_major(&self) -> bool {
         match self {
             Operand::Registers => false,
@@ -47,7 +48,8 @@ pub struct Product {
 }
 
 impl Product {
-    /// Whether the warpgroup computes any operand itself, so that the product must be done before the next one is computed.
+    /// Whether the warpgroup computes any operand itself, so that the product must be done before the next one is
+    /// computed.
     pub fn is_computed(&self) -> bool {
         self.a.is_computed() || self.b.is_computed()
     }

@@ -18,7 +18,7 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
     }
 }
 
-/// The dimension of a load's tile along which neighbours in memory lie.
+/// The contiguous dimension of a load's tile.
 pub fn fast(f: &Func, a: &AxisAnalysis, load: Value) -> Option<usize> {
     let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
     a.order(f, place.index()).into_iter().find(|&d| f.shape(load)[d] > 1)
@@ -28,7 +28,8 @@ pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|&e| e != 1).collect()
 }
 
-/// How an operand is taken from shared memory, if its load is there with `fast` the dimension of neighbours; whether it is transposed.
+/// How an operand is taken from shared memory, if its load is there with `fast` the dimension of neighbours; whether it
+/// is transposed.
 pub fn fetch(f: &Func, d: Value, side: Side, fast: impl Fn(Value) -> Option<usize>) -> Option<(Fetch, bool)> {
     let Op::Dot { a, b, .. } = f.op(d) else { unreachable!("a dot") };
     let (load, flipped) = source(f, if side == Side::A { *a } else { *b })?;

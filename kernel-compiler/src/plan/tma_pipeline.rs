@@ -1,9 +1,8 @@
-//! Warp specialisation: windows of arrays that feed products are copied ahead of them, by warps of their own.
+//! Makes the plan of a [warp-specialized](super::warp_specialized) program: block pointers that feed products are
+//! copied by TMA, by a producer of their own.
 //!
-//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
-//! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make a
-//! *operand_group*. Its *ring* has stages with a buffer for each of them and two barriers, `full` and `empty`. The producer is as far ahead
-//! as there are stages, over the ends of loops too: nothing here knows what the loops are for.
+//! The plan does not depend on the kernel's algorithm. The producer runs ahead by as many stages as there are, over the
+//! ends of loops too.
 
 use crate::ir::walk::{dots, uses, walk};
 use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
@@ -25,11 +24,11 @@ pub const MAX_MAPS: usize = 8;
 /// Swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function of which some product takes an operand from a window, or one that is computed of it; none
-/// for any other.
+/// The plan for a function. At least one of its products takes an operand from a block pointer, or an operand that is
+/// computed of one.
 ///
-/// `fused` stores may have one of the tiles that they are joined with copied to where they are made. Such tiles, and those that operands
-/// are computed of, are left to the consumers where the producer cannot say where they lie.
+/// One tile that a `fused` store loads may be copied to the store's staging buffer. The consumers load such tiles, and
+/// tiles of computed operands, themselves where the producer cannot compute their addresses.
 pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
     let sources = operands::sources(f)?;
     let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
@@ -75,7 +74,7 @@ fn planned(
         }
     }
     for (d, product) in &b.p.dots {
-        // What tensor cores cannot take as it lies.
+        // `wgmma` cannot take it from shared memory.
         if let (&Op::Dot { a, .. }, &Operand::Buffer { operand_group, .. }) = (f.op(*d), &product.a)
             && product.a.through_registers(f.ty(a).dtype)
         {
@@ -88,7 +87,7 @@ fn planned(
     b.slice(f)?;
     let mut p = b.p;
     p.fresh = fresh(f, &p.dots);
-    p.late = deferred_wait::find(f, &p);
+    p.deferred_waits = deferred_wait::find(f, &p);
     p.waits = wgmma_waits::plan(f, &p, &p.release);
     Ok(p)
 }
@@ -136,17 +135,17 @@ pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard>
 }
 
 /// How the thread blocks share the copies of a tile, if it is the same for all of them.
-fn share(f: &Func, load: Value, boxes: &SwizzledSmemTile) -> Option<Multicast> {
+fn multicast(f: &Func, load: Value, tile: &SwizzledSmemTile) -> Option<Multicast> {
     let (ctas, Op::Load { block_pointer: Some(block_pointer), .. }) = (f.ctas as usize, f.op(load)) else {
         return None;
     };
     if ctas == 1 || block_pointer.at.iter().any(|&o| depends_on_rank(f, o)) {
         return None;
     }
-    if boxes.count.is_multiple_of(ctas) {
+    if tile.count.is_multiple_of(ctas) {
         return Some(Multicast::Boxes);
     }
-    boxes.box_bytes().is_multiple_of(ctas * ALIGN).then_some(Multicast::Rows)
+    tile.box_bytes().is_multiple_of(ctas * ALIGN).then_some(Multicast::Rows)
 }
 
 /// A plan under construction.
@@ -170,7 +169,8 @@ impl Builder {
     ) -> Result<(), Missed> {
         self.blocks += 1;
         let block = self.blocks;
-        // The operand_group that loads still join, and where it began: until something is taken from it, or the block branches.
+        // The operand group that loads still join, and the statement where it began. It ends where something is taken
+        // from it, or the block branches.
         let mut open: Option<(usize, usize)> = None;
         let mut operand_groups = vec![];
         for (i, s) in stmts.iter().enumerate() {
@@ -234,13 +234,14 @@ impl Builder {
             self.p.operand_groups[operand_group].meets = stmts[from..=last].iter().any(product);
             self.p.release.entry(stmts[last].id).or_default().push(operand_group);
             self.around.push((block, from, last));
-            self.ring(f, operand_group, around.is_some(), around.map_or(0, |o| o.stages));
+            self.circular_buffer(f, operand_group, around.is_some(), around.map_or(0, |o| o.stages));
             self.around.pop();
         }
         Ok(())
     }
 
-    /// Whether a loop uses either the tiles of a operand_group or another one, and not both: then these had better be given back apart.
+    /// Whether a loop uses either the tiles of an operand group or another one, and not both. Then each has a group of
+    /// its own, and is released on its own.
     fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, operand_group: usize, load: Value) -> bool {
         let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
         let (mine, other) =
@@ -250,28 +251,29 @@ impl Builder {
             .any(|s| matches!(&s.kind, StmtKind::For { .. } | StmtKind::Loop { .. }))
     }
 
-    /// Gives a operand_group its ring: that of another one which is never in use at the same time, if it fits.
-    fn ring(&mut self, f: &Func, operand_group: usize, repeats: bool, stages: u32) {
+    /// Gives an operand group its circular buffer: that of another one which is never in use at the same time, if it
+    /// fits.
+    fn circular_buffer(&mut self, f: &Func, operand_group: usize, repeats: bool, stages: u32) {
         let buffers = &self.p.operand_groups[operand_group].buffers;
-        let last = buffers.last().expect("a operand_group has loads");
+        let last = buffers.last().expect("an operand group has loads");
         let bytes = last.offset + last.tile.bytes().next_multiple_of(ALIGN);
         let copiers = if buffers.iter().any(|b| b.multicast.is_some()) { f.ctas } else { 1 };
         let fits = |r: &CircularBuffer| {
             (r.bytes, r.copiers) == (bytes, copiers) && (r.stages == stages || !r.repeats || !repeats)
         };
-        let ring = self
+        let circular_buffer = self
             .p
-            .rings
+            .circular_buffers
             .iter()
             .position(|r| fits(r) && r.lifetimes.iter().all(|s| apart(s, &self.around)))
             .unwrap_or_else(|| {
-                self.p.rings.push(CircularBuffer { bytes, repeats, stages, copiers, lifetimes: vec![] });
-                self.p.rings.len() - 1
+                self.p.circular_buffers.push(CircularBuffer { bytes, repeats, stages, copiers, lifetimes: vec![] });
+                self.p.circular_buffers.len() - 1
             });
-        let r = &mut self.p.rings[ring];
+        let r = &mut self.p.circular_buffers[circular_buffer];
         (r.repeats, r.stages) = (r.repeats || repeats, r.stages.max(stages));
         r.lifetimes.push(self.around.clone());
-        self.p.operand_groups[operand_group].ring = ring;
+        self.p.operand_groups[operand_group].circular_buffer = circular_buffer;
     }
 
     /// Gives the operands of a product their places.
@@ -332,8 +334,8 @@ impl Builder {
         }
     }
 
-    /// The first tile that an epilogue loads is copied where the store's chunks will lie: in one buffer, that is free again once
-    /// they have been copied out.
+    /// The first tile that an epilogue loads is copied to the buffer of the store's chunks. The buffer is released when
+    /// the chunks have been stored.
     fn epilogue(&mut self, f: &Func, x: &FusedStore) {
         let value = x.value;
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
@@ -345,30 +347,30 @@ impl Builder {
         self.p.operand_groups.push(OperandGroup { meets: true, ..OperandGroup::default() });
         let operand_group = self.p.operand_groups.len() - 1;
         self.add(f, operand_group, load);
-        self.ring(f, operand_group, true, 1);
+        self.circular_buffer(f, operand_group, true, 1);
         self.p.release.entry(x.store).or_default().push(operand_group);
     }
 
     fn add(&mut self, f: &Func, operand_group: usize, load: Value) {
         let Op::Load { place, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
-            unreachable!("a window")
+            unreachable!("a block pointer")
         };
         let size = f.ty(load).dtype.size();
-        let boxes = operands::boxes(f, load);
-        let share = share(f, load, &boxes);
-        let parts = if share == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
+        let tile = operands::smem_tile(f, load);
+        let multicast = multicast(f, load, &tile);
+        let parts = if multicast == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
         let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
             param: place.param(),
             dims: dims.clone(),
-            extents: of_batch(dims.len(), boxes.rows / rows, rows / parts, boxes.row_bytes / size),
-            swizzle: boxes.row_bytes,
+            extents: of_batch(dims.len(), tile.rows / rows, rows / parts, tile.row_bytes / size),
+            swizzle: tile.row_bytes,
             stores: false,
         };
         let map = map.among(&mut self.p.maps);
         let c = &mut self.p.operand_groups[operand_group];
         let offset = c.buffers.last().map_or(0, |b| b.offset + b.tile.bytes().next_multiple_of(ALIGN));
-        let b = Buffer { load, map, offset, tile: boxes, multicast: share };
+        let b = Buffer { load, map, offset, tile, multicast };
         self.p.loads.insert(load, (operand_group, c.buffers.len()));
         c.buffers.push(b);
     }
@@ -433,8 +435,8 @@ impl Builder {
     }
 }
 
-/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back when
-/// the next one is under way.
+/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back
+/// when the next one is under way.
 fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };

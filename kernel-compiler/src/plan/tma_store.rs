@@ -1,12 +1,16 @@
 //! Which stores of accumulators go through shared memory, and how the warpgroups share them.
 
-use crate::ir::{Func, Op, Value};
+use crate::ir::walk::walk;
+use crate::ir::{Func, Op, Stmt, StmtKind, Value};
+use crate::layout::assign::LayoutAssignment;
+use crate::missed::Missed;
 use crate::mma::wgmma::WgmmaTiling;
 
 /// Bytes of a row of a chunk.
 pub const ROW: usize = 128;
 
-/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole sectors without.
+/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole
+/// sectors without.
 pub fn matrix(f: &Func, value: Value) -> Value {
     match f.op(value) {
         Op::Reshape(x)
@@ -19,10 +23,57 @@ pub fn matrix(f: &Func, value: Value) -> Value {
     }
 }
 
-/// How the warpgroups share a matrix that is stored so, if its shape and its elements allow that; accumulators of this shape lie so.
+/// The tiling of a matrix that is stored so, if its shape and its elements allow that. Accumulators of this shape have
+/// it.
 pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let [_, n] = *shape else { return None };
     let g = WgmmaTiling::new(shape, f.warps as usize)?;
     (matches!(size, 2 | 4) && (n / g.cols * size).is_multiple_of(ROW)).then_some(g)
+}
+
+/// The tiling of a matrix that is stored through shared memory, or why threads store its registers.
+pub fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTiling, &'static str> {
+    let value = matrix(f, value);
+    let shape = f.shape(value);
+    if matches!(f.op(value), Op::Permute(..)) {
+        return Err("it is transposed: the operands of its product are swapped");
+    }
+    let tiling = part(f, value).ok_or(match shape.len() {
+        2 => "warpgroups have no rows of whole 128 bytes of it, or its elements have neither 2 nor 4 bytes",
+        _ => "it is a batch of matrices",
+    })?;
+    match layouts.is_accumulator(value) && *layouts.of(value) == tiling.accumulator(shape) {
+        true => Ok(tiling),
+        false => Err("its layout is not that of accumulators"),
+    }
+}
+
+/// Whether a program may load again what it stores to a parameter. Then it must not store by TMA.
+pub fn is_read_again(f: &Func, param: usize) -> bool {
+    let reads = |s: &Stmt| match &s.kind {
+        StmtKind::Let(v) => {
+            matches!(f.op(*v), Op::Load { place, .. } | Op::Atomic { place, .. } if place.param() == param)
+        }
+        _ => false,
+    };
+    walk(&f.body).any(reads)
+}
+
+/// The stores of matrices that a program for TMA makes by threads.
+pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
+    let of = |s: &Stmt| match &s.kind {
+        StmtKind::Store { place, value, block_pointer: Some(_), span, .. }
+            if f.shape(*value).iter().filter(|&&e| e > 1).count() > 1 =>
+        {
+            let why = match tiling(f, layouts, *value) {
+                Err(why) => why,
+                Ok(_) if is_read_again(f, place.param()) => "the kernel loads from the array that it stores to",
+                Ok(_) => return None,
+            };
+            Some(Missed::new("stored by TMA", why).at(*span))
+        }
+        _ => None,
+    };
+    walk(&f.body).filter_map(of).collect()
 }

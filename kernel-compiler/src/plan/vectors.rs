@@ -9,7 +9,8 @@ use std::collections::HashSet;
 
 const VECTORIZED: &str = "vectorized to 16 bytes";
 
-/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads that others copy.
+/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads
+/// that others copy.
 pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
     let of = |place: &Address, span: Span, verb: &str| {
         let index = place.index();
@@ -24,8 +25,8 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
         if vec == widest {
             return None;
         }
-        let along = a.info(f, index).along[dim];
-        let run = along.ascending.max(along.descending);
+        let dim_info = a.info(f, index).dims[dim];
+        let run = dim_info.contiguity.max(dim_info.reverse_contiguity);
         let why = if run == 1 {
             format!(
                 "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up by 1"
@@ -34,7 +35,7 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
             format!(
                 "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; offsets and strides that are multiples of {widest} make it wider",
                 vec * size,
-                along.low.divisor().min(run)
+                dim_info.divisibility.divisor().min(run)
             )
         };
         Some(Missed::new(VECTORIZED, why).at(span))

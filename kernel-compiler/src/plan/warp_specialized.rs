@@ -1,8 +1,8 @@
 //! The plan of a warp-specialized program, as data. [`tma_pipeline`](super::tma_pipeline) makes it.
 //!
-//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The
-//! *consumers* run the whole program, with each of these loads replaced by a wait. Loads that are used together make an
-//! *operand group*. Its *circular buffer* has stages with a tile for each of them and two barriers, `full` and `empty`. The
+//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The *consumers*
+//! run the whole program, with each of these loads replaced by a wait. Loads that are used together make an *operand
+//! group*. Its *circular buffer* has stages with a tile for each of them and two barriers, `full` and `empty`. The
 //! producer is as far ahead as there are stages, over the ends of loops too.
 
 use super::product::{InFlight, Product};
@@ -38,7 +38,7 @@ pub enum Multicast {
 pub struct WrittenOperand {
     pub operand: Value,
     pub tile: SwizzledSmemTile,
-    /// Whether its contiguous dimension is the depth.
+    /// Whether it is K-major.
     pub k_major: bool,
 }
 
@@ -50,12 +50,13 @@ pub struct OperandGroup {
     pub by_threads: bool,
     /// The products for which threads fetch it word by word.
     pub fetched: Vec<Value>,
-    /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop leaves out.
+    /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop
+    /// leaves out.
     pub meets: bool,
-    pub ring: usize,
+    pub circular_buffer: usize,
 }
 
-/// Stages in shared memory, each for all tiles of an operand group. WgmmaTiling of loops that follow each other share one.
+/// Stages in shared memory, each for all tiles of an operand group. Groups of loops that follow each other share one.
 #[derive(Clone, Debug)]
 pub struct CircularBuffer {
     /// Of a stage.
@@ -70,8 +71,8 @@ pub struct CircularBuffer {
     pub lifetimes: Vec<Lifetime>,
 }
 
-/// When a buffer is in use: in each block around it, outermost first, the number of the block, and from which of its statements to
-/// which. In all but the last these two are the same.
+/// When a buffer is in use: in each block around it, outermost first, the number of the block, and from which of its
+/// statements to which. In all but the last these two are the same.
 pub type Lifetime = Vec<(usize, usize, usize)>;
 
 /// As `kernel_core::MapDesc`.
@@ -82,7 +83,7 @@ pub struct TensorMap {
     /// Of a box.
     pub extents: Vec<usize>,
     pub swizzle: usize,
-    /// SwizzledSmemTile are copied to the array.
+    /// Tiles are stored to the array.
     pub stores: bool,
 }
 
@@ -108,7 +109,7 @@ pub fn of_batch(rank: usize, batch: usize, rows: usize, cols: usize) -> Vec<usiz
     extents
 }
 
-/// A loop whose products are waited for one iteration late, and the operand group that they take.
+/// A loop whose products are waited for in the next iteration, and the operand group that they take.
 #[derive(Clone, Copy, Debug)]
 pub struct DeferredWait {
     pub of: InFlight,
@@ -149,7 +150,7 @@ pub struct FusedStore {
 #[derive(Debug, Default)]
 pub struct Pipeline {
     pub operand_groups: Vec<OperandGroup>,
-    pub rings: Vec<CircularBuffer>,
+    pub circular_buffers: Vec<CircularBuffer>,
     pub maps: Vec<TensorMap>,
     pub dots: HashMap<Value, Product>,
     /// Operand group and buffer of a load.
@@ -165,8 +166,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product takes the place of what is in them.
     pub fresh: HashSet<Var>,
-    /// Loops whose products are waited for one iteration late.
-    pub late: HashMap<StmtId, DeferredWait>,
+    /// Loops whose products are waited for in the next iteration.
+    pub deferred_waits: HashMap<StmtId, DeferredWait>,
     /// Values that the producer computes.
     pub needed: HashSet<Value>,
     pub needed_vars: HashSet<Var>,
@@ -174,8 +175,8 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// The circular buffer of an operand group.
-    pub fn ring_of(&self, operand_group: usize) -> &CircularBuffer {
-        &self.rings[self.operand_groups[operand_group].ring]
+    pub fn circular_buffer_of(&self, operand_group: usize) -> &CircularBuffer {
+        &self.circular_buffers[self.operand_groups[operand_group].circular_buffer]
     }
 
     /// Whether a statement, in a block that the producer runs, is for the producer too.
@@ -218,12 +219,12 @@ impl fmt::Display for Pipeline {
                 m.param, m.dims, m.extents, m.swizzle
             )?;
         }
-        for (i, r) in self.rings.iter().enumerate() {
+        for (i, r) in self.circular_buffers.iter().enumerate() {
             let stages = if r.repeats { format!("{} stages asked for", r.stages) } else { "one stage".into() };
             writeln!(f, "circular buffer {i}: {} bytes a stage, {stages}, {} copiers", r.bytes, r.copiers)?;
         }
         for (i, g) in self.operand_groups.iter().enumerate() {
-            writeln!(f, "operand group {i} in circular buffer {}:", g.ring)?;
+            writeln!(f, "operand group {i} in circular buffer {}:", g.circular_buffer)?;
             for b in &g.buffers {
                 writeln!(
                     f,
@@ -254,8 +255,8 @@ impl fmt::Display for Pipeline {
         for (s, steps) in sorted(&self.waits.after) {
             writeln!(f, "after {s:?}: {steps:?}")?;
         }
-        for (s, late) in sorted(&self.late) {
-            writeln!(f, "loop {s:?}: {:?} is waited for one iteration late", late.of.product)?;
+        for (s, wait) in sorted(&self.deferred_waits) {
+            writeln!(f, "loop {s:?}: {:?} is waited for one iteration late", wait.of.product)?;
         }
         let mut fresh: Vec<&Var> = self.fresh.iter().collect();
         fresh.sort();

@@ -1,5 +1,5 @@
-//! Products by warpgroups of tiles that all threads copy ahead ([`ahead`](super::ahead)): those that are loaded through slices and
-//! pointers, of which tensor maps know nothing.
+//! Products by `wgmma` whose operands all threads copy by `cp.async` ([`cp_async_pipeline`](super::cp_async_pipeline)):
+//! tiles of slices and pointers, which are no block pointers.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Func, LoopOptions, Op, Stmt, StmtKind, Value};
@@ -14,7 +14,7 @@ use crate::plan::product::{InFlight, Operand, Product};
 use crate::plan::smem_operand::{fast, source};
 use std::collections::HashMap;
 
-/// The products of a function whose operands are all loads that can lie in shared memory as the instructions take them.
+/// The products of a function, whose operands are all loads that can be copied to swizzled tiles.
 pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, Missed> {
     operands::of_all(f, |d| product(f, a, d))
 }
@@ -31,11 +31,11 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
         let operand = if side == Side::A { left } else { right };
         let missed = |why: &'static str| Missed::new(WGMMA, why).at(f.span(operand));
         let (load, flipped) = source(f, operand).ok_or(missed("an operand is computed, where all threads copy"))?;
-        let (boxes, fast) = boxes(f, a, load)
+        let (tile, fast) = smem_tile(f, a, load)
             .ok_or(missed("an operand's tile has rows of less than 32 bytes, or extents that are no powers of two"))?;
         let k_major = (side == Side::A) == ((fast == 1) != flipped);
         let size = f.ty(load).dtype.size();
-        if k_major || size == 2 && boxes.is_whole(part * size) {
+        if k_major || size == 2 && tile.is_whole(part * size) {
             return Ok(Operand::Copied { load, k_major });
         }
         Err(missed(match side {
@@ -46,31 +46,36 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
     Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
 }
 
-/// How a load's matrix lies, and its dimension of neighbours.
-fn boxes(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, usize)> {
+/// The swizzled tile of a load, and its contiguous dimension.
+fn smem_tile(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, usize)> {
     let (shape, size) = (f.shape(load), f.ty(load).dtype.size());
     let [rows, cols] = *shape else { return None };
     if !is_padded(shape) {
         return None;
     }
     let fast = fast(f, a, load)?;
-    let boxes =
+    let tile =
         if fast == 1 { SwizzledSmemTile::new(rows, cols, size) } else { SwizzledSmemTile::new(cols, rows, size) };
-    boxes.is_regular().then_some((boxes, fast))
+    tile.is_regular().then_some((tile, fast))
 }
 
 /// The same with the byte offsets of elements, as bases over the bits of their flat index.
 pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
-    let (boxes, fast) = boxes(f, a, load)?;
-    let mut place = boxes.place(f.ty(load).dtype.size());
+    let (tile, fast) = smem_tile(f, a, load)?;
+    let mut place = tile.place(f.ty(load).dtype.size());
     if fast == 0 {
         place.rotate_left(f.shape(load)[0].trailing_zeros() as usize);
     }
-    Some((boxes, place))
+    Some((tile, place))
 }
 
-/// What a loop does nothing with but multiply: it is waited for one iteration late.
-pub fn late(f: &Func, products: &HashMap<Value, Product>, body: &[Stmt], options: LoopOptions) -> Option<InFlight> {
+/// The product that a loop waits for in the next iteration: the loop does nothing else with its accumulators.
+pub fn deferred_wait(
+    f: &Func,
+    products: &HashMap<Value, Product>,
+    body: &[Stmt],
+    options: LoopOptions,
+) -> Option<InFlight> {
     let dots: Vec<Value> = body
         .iter()
         .filter_map(|s| if let StmtKind::Let(v) = &s.kind { products.contains_key(v).then_some(*v) } else { None })

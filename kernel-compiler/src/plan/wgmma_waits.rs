@@ -1,6 +1,6 @@
-//! When consumers wait for products and give buffers back: where somebody takes what a product made, so that what the kernel does in
-//! between is done meanwhile. The next block's scores are multiplied while the last one's weights are, and the weights are computed
-//! while both are, if the kernel is written so.
+//! When consumers wait for products and give buffers back: where somebody takes what a product made, so that what the
+//! kernel does in between is done meanwhile. The next block's scores are multiplied while the last one's weights are,
+//! and the weights are computed while both are, if the kernel is written so.
 
 use super::operands::Taken;
 use super::product::Operand;
@@ -10,7 +10,7 @@ use crate::ir::walk::behind;
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
-/// `release` says after which statements operand_groups are not used any more.
+/// `release` says after which statements operand groups are not used any more.
 pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Waits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
     let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: Waits::default() };
@@ -71,16 +71,17 @@ impl Plan<'_> {
 
     /// The products of a block, in the order in which they are waited for.
     fn ends(&self, stmts: &[Stmt]) -> Vec<End> {
-        let late = |d: &Value| self.p.late.values().any(|l| l.of.product == *d);
+        let deferred = |d: &Value| self.p.deferred_waits.values().any(|l| l.of.product == *d);
         let ends = stmts.iter().enumerate().filter_map(|(i, s)| {
             if let StmtKind::Let(d) = &s.kind {
-                (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !late(d)).then_some((i, *d))
+                (self.p.dots.contains_key(d) && !self.p.chained.contains(d) && !deferred(d)).then_some((i, *d))
             } else {
                 None
             }
         });
         let mut ends: Vec<End> = ends.map(|(i, d)| self.end(stmts, i, d)).collect();
-        // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each instruction.
+        // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each
+        // instruction.
         for e in &mut ends {
             let later = (e.begun + 1..stmts.len())
                 .filter(|&i| matches!(&stmts[i].kind, StmtKind::Let(d) if self.p.dots.contains_key(d)));
@@ -104,7 +105,8 @@ impl Plan<'_> {
             (StmtKind::Assign(to, _), Some((_, var))) => *to == var,
             _ => false,
         };
-        // A left operand that is a variable's value must not meet the next one, of which the variable gets the registers.
+        // A left operand that is a variable's value must not meet the next one, of which the variable gets the
+        // registers.
         let Op::Dot { a, .. } = *f.op(product) else { unreachable!("a dot") };
         let left = match f.op(behind(f, a)) {
             Op::ReadVar(var) if matches!(self.p.dots[&product].a, Operand::Registers) => Some(*var),
@@ -181,7 +183,7 @@ impl Plan<'_> {
             && (op.is_elementwise() || matches!(op, Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. }))
     }
 
-    /// Whether a chain of products, of which this is the last, takes operands from a operand_group.
+    /// Whether a chain of products, of which this is the last, takes operands from an operand group.
     fn takes_from(&self, product: Value, operand_group: usize) -> bool {
         let Op::Dot { acc, .. } = *self.f.op(product) else { unreachable!("a dot") };
         let p = self.p.dots[&product];

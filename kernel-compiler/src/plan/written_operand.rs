@@ -6,12 +6,14 @@ use super::product::Operand;
 use super::warp_specialized::Pipeline;
 use crate::ir::walk::{behind, dots};
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::missed::Missed;
 use std::collections::HashMap;
 
 /// Says before which statements the matrices of a pipeline are written.
 pub fn plan(f: &Func, p: &mut Pipeline) {
     let mut writes: HashMap<StmtId, Vec<usize>> = HashMap::new();
-    for (matrix, written) in p.written.iter().enumerate() {
+    let all = if planted!("written-operand-first-alone") { 1 } else { usize::MAX };
+    for (matrix, written) in p.written.iter().enumerate().take(all) {
         let id = before(f, p, &f.body, written.operand, matrix).expect("an operand is defined before its products");
         writes.entry(id).or_default().push(matrix);
     }
@@ -29,7 +31,9 @@ fn before(f: &Func, p: &Pipeline, stmts: &[Stmt], operand: Value, matrix: usize)
     let start = chain_start(f, p, stmts, first);
     // A copied tile whose elements are only renamed may arrive within the chain.
     let is_copied = p.loads.contains_key(&behind(f, operand));
-    Some(stmts[if start > defined && !is_copied { start } else { first }].id)
+    let at = if start > defined && !is_copied { start } else { first };
+    let at = if planted!("written-operand-after-its-product") { (first + 1).min(stmts.len() - 1) } else { at };
+    Some(stmts[at].id)
 }
 
 /// The first product of the chain that the product of a statement belongs to; the statement itself where it has no
@@ -42,4 +46,10 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
         Some(previous) if p.chained.contains(&acc) => chain_start(f, p, stmts, previous),
         _ => at,
     }
+}
+
+/// The computed operands that are not multiplied from registers.
+pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
+    let why = "it is a computed right operand: threads write it to shared memory, between two barriers";
+    p.written.iter().map(|w| Missed::new("multiplied from registers", why).at(f.span(w.operand))).collect()
 }

@@ -2,7 +2,8 @@
 
 use super::expr::{Expr, Stmt};
 use super::function::{Counted, Effect};
-use super::node::{Lowered, Node};
+use super::node::Lowered;
+use super::print::{Form, nodes, pad};
 use std::fmt::{self, Write};
 
 /// The program, with what it takes of the machine.
@@ -13,55 +14,35 @@ pub fn dump(l: &Lowered) -> String {
 }
 
 fn program(l: &Lowered, out: &mut String) -> fmt::Result {
-    let Lowered { threads, shared_bytes, exchange_bytes, staging, maps, .. } = l;
+    let Lowered { threads, shared_bytes, scratch_bytes, staging, maps, .. } = l;
     writeln!(out, "threads {threads}, tensor maps {}", maps.len())?;
-    writeln!(out, "shared bytes {shared_bytes}: {exchange_bytes} for exchanges, {staging} for stores by tensor maps")?;
+    writeln!(
+        out,
+        "shared bytes {shared_bytes}: {scratch_bytes} for scratch buffers, {staging} for stores by tensor maps"
+    )?;
     for c in l.consts.iter().flatten() {
         writeln!(out, "{c}")?;
     }
     l.prologue.iter().try_for_each(|s| stmt(s, 0, out))?;
-    nodes(&l.body, 0, out)
+    nodes(&l.body, &Dump, 0, out)
 }
 
-fn nodes(body: &[Node], depth: usize, out: &mut String) -> fmt::Result {
-    body.iter().try_for_each(|n| node(n, depth, out))
-}
+/// A statement a line.
+struct Dump;
 
-fn node(n: &Node, depth: usize, out: &mut String) -> fmt::Result {
-    let pad = "    ".repeat(depth);
-    match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().try_for_each(|s| stmt(s, depth, out)),
-        Node::Exchange { bytes, store, load, .. } => {
-            writeln!(out, "{pad}exchange of {bytes} bytes: store")?;
-            store.iter().try_for_each(|s| stmt(s, depth + 1, out))?;
-            writeln!(out, "{pad}load")?;
-            load.iter().try_for_each(|s| stmt(s, depth + 1, out))
-        }
-        Node::Barrier { .. } => writeln!(out, "{pad}barrier  // {}", effect(Effect::Barrier(Counted::Block))),
-        Node::If { cond, then, other } => {
-            writeln!(out, "{pad}if {cond} {{")?;
-            nodes(then, depth + 1, out)?;
-            if !other.is_empty() {
-                writeln!(out, "{pad}}} else {{")?;
-                nodes(other, depth + 1, out)?;
-            }
-            writeln!(out, "{pad}}}")
-        }
-        Node::Loop { body } | Node::Block { body } => {
-            writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
-            nodes(body, depth + 1, out)?;
-            writeln!(out, "{pad}}}")
-        }
-        Node::Break => writeln!(out, "{pad}break"),
-        Node::Continue => writeln!(out, "{pad}continue"),
-        Node::Return => writeln!(out, "{pad}return"),
+impl Form for Dump {
+    const END: &'static str = "";
+
+    fn stmts(&self, stmts: &[Stmt], depth: usize, out: &mut dyn Write) -> fmt::Result {
+        stmts.iter().try_for_each(|s| stmt(s, depth, out))
+    }
+
+    fn barrier(&self, _: u32, depth: usize, out: &mut dyn Write) -> fmt::Result {
+        writeln!(out, "{}barrier  // {}", pad(depth), effect(Effect::Barrier(Counted::Block)))
     }
 }
 
-fn stmt(s: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
-    if matches!(s, Stmt::Empty) {
-        return Ok(());
-    }
+fn stmt(s: &Stmt, depth: usize, out: &mut dyn Write) -> fmt::Result {
     let mut effects: Vec<&str> = vec![];
     s.walk(&mut |e| {
         if let Expr::Call(c) = e {
@@ -71,7 +52,7 @@ fn stmt(s: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
             }
         }
     });
-    write!(out, "{}{s}", "    ".repeat(depth))?;
+    write!(out, "{}{s}", pad(depth))?;
     if !effects.is_empty() {
         write!(out, "  // {}", effects.join(", "))?;
     }

@@ -22,8 +22,8 @@ pub enum Expr {
     Literal(Literal),
     /// The number of the register, in an expression for any register of a tile.
     Register,
-    /// Where the buffer of an exchange begins.
-    Exchange(Exchange),
+    /// Where a scratch buffer begins.
+    Scratch(Scratch),
     Not(Box<Expr>),
     /// `&x`.
     Ref(Box<Expr>),
@@ -51,7 +51,7 @@ pub enum Expr {
         last: bool,
         wait: bool,
     },
-    /// How an operand of `wgmma` lies in shared memory.
+    /// The matrix descriptor of an operand of `wgmma` in shared memory.
     Matrix {
         leading: usize,
         stride: usize,
@@ -59,9 +59,9 @@ pub enum Expr {
     },
 }
 
-/// The shared memory of an exchange.
+/// Shared memory through which threads exchange data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Exchange {
+pub enum Scratch {
     /// Before [`schedule`](crate::codegen::barriers::schedule) gives it a place.
     Unplaced,
     Placed {
@@ -199,6 +199,4 @@ pub enum Stmt {
         cond: Expr,
         body: Vec<Stmt>,
     },
-    /// Nothing, in its place among the statements of a line.
-    Empty,
 }

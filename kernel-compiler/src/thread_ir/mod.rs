@@ -1,8 +1,9 @@
 //! The thread-level program of one instance, as typed nodes. [`codegen`](crate::codegen) builds them; only [`print`]
 //! makes text of them, and no pass reads that text.
 //!
-//! A [`Node`] is a step with control flow, an access to global memory or an exchange. Its statements ([`Stmt`]) and
-//! expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the invariants.
+//! A [`Node`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
+//! and expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the
+//! invariants.
 
 /// Conversions of one type into another: `x: From => Into = value;`.
 macro_rules! from {
@@ -26,7 +27,7 @@ pub mod verify;
 pub mod walk;
 
 pub(crate) use build::{call, closure};
-pub use expr::{BinaryOp, Body, Call, Closure, Exchange, Expr, Generic, Literal, Method, Stmt, Ty};
+pub use expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
-pub use name::{Local, Name, Ring};
+pub use name::{BufferPart, Local, Name};
 pub use node::{Access, AccessKind, Const, ConstValue, Lowered, Node};

@@ -46,7 +46,7 @@ pub enum Name {
     /// Shared memory for stores by tensor maps.
     Staging,
     /// Of a circular buffer.
-    Ring(Ring, usize),
+    CircularBuffer(BufferPart, usize),
     /// Whether an iteration that is copied ahead exists.
     Live,
     Local(Local),
@@ -60,9 +60,9 @@ pub enum Name {
     Number(usize),
 }
 
-/// What belongs to a circular buffer.
+/// A constant or a variable of a circular buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Ring {
+pub enum BufferPart {
     /// Constants: where it begins, the bytes of a stage, and how many stages it has.
     Start,
     Bytes,
@@ -73,14 +73,14 @@ pub enum Ring {
     /// The stage at hand, and the parity of the rounds.
     Stage,
     Phase,
-    /// Where the stages lie that are read and written.
+    /// The offsets of the stages that are read and written.
     Read,
     Write,
     /// Stages that are filled before the loop.
     Filled,
     /// The stage of the iteration before, and whether there is one.
     Used,
-    Late,
+    InFlight,
 }
 
 /// A parameter of a closure, or a name of a few lines. Inner ones may hide outer ones.
@@ -92,14 +92,14 @@ pub enum Local {
     R,
     /// A register, of a group of those of one access.
     G,
-    /// A step along the depth, or an element of a fold.
+    /// A step along K, or an element of a fold.
     K,
     /// A block of rows or columns.
     M,
     I,
     /// An element of a word.
     E,
-    /// A chunk along the depth.
+    /// A chunk along K.
     C,
     /// A product of a batch, and its accumulator.
     P,

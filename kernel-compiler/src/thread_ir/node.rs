@@ -16,8 +16,8 @@ pub enum Node {
         stmts: Vec<Stmt>,
         access: Access,
     },
-    /// Threads exchange data: all run `store`, all wait, all run `load`. [`Expr::Exchange`] is the buffer's offset.
-    Exchange {
+    /// Threads exchange data: all run `store`, all wait, all run `load`. [`Expr::Scratch`] is the buffer's offset.
+    Scratch {
         bytes: usize,
         store: Vec<Stmt>,
         load: Vec<Stmt>,
@@ -46,16 +46,16 @@ pub enum Node {
 impl Node {
     /// An access to a parameter; what it does is what the call in it does.
     pub fn access(stmts: Vec<Stmt>, param: usize, key: (u32, u64), site: u32) -> Node {
-        let mut act = None;
+        let mut kind = None;
         stmts.iter().for_each(|s| {
             s.walk(&mut |e| {
                 if let Expr::Call(c) = e {
-                    act = act.or(AccessKind::of(c.effect()));
+                    kind = kind.or(AccessKind::of(c.effect()));
                 }
             })
         });
-        let act = act.expect("a call that reaches global memory");
-        Node::Access { stmts, access: Access { param, act, key, site } }
+        let kind = kind.expect("a call that reaches global memory");
+        Node::Access { stmts, access: Access { param, kind, key, site } }
     }
 
     /// The loop's end, under a condition.
@@ -100,7 +100,7 @@ impl AccessKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     pub param: usize,
-    pub act: AccessKind,
+    pub kind: AccessKind,
     /// Accesses with equal keys reach the same element from the same thread.
     pub key: (u32, u64),
     pub site: u32,
@@ -129,8 +129,8 @@ pub struct Lowered {
     pub prologue: Vec<Stmt>,
     pub body: Vec<Node>,
     pub shared_bytes: usize,
-    /// Those of them, from the first on, that exchanges use.
-    pub exchange_bytes: usize,
+    /// Those of them, from the first on, that are scratch buffers.
+    pub scratch_bytes: usize,
     pub threads: u32,
     pub guards: Vec<Guard>,
     /// Tensor maps, called `map0, map1, ..` in the code.

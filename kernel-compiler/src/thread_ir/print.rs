@@ -1,8 +1,8 @@
 //! Thread-level code as Rust text: the only place that knows how a node is spelled.
 
-use super::expr::{BinaryOp, Body, Call, Closure, Exchange, Expr, Generic, Literal, Method, Stmt, Ty};
+use super::expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 use super::function::Function;
-use super::name::{Local, Name, Ring};
+use super::name::{BufferPart, Local, Name};
 use super::node::{Const, ConstValue, Lowered, Node};
 use crate::dtype::DType;
 use std::fmt::{self, Display, Formatter, Write};
@@ -17,7 +17,7 @@ impl Lowered {
         for stmt in &self.prologue {
             writeln!(out, "    {stmt}").expect("a string takes all");
         }
-        nodes(&self.body, 1, &mut out).expect("a string takes all");
+        nodes(&self.body, &Rust, 1, &mut out).expect("a string takes all");
         out
     }
 }
@@ -25,46 +25,71 @@ impl Lowered {
 /// Nodes as the body of a function.
 pub fn body(body: &[Node]) -> String {
     let mut out = String::new();
-    nodes(body, 1, &mut out).expect("a string takes all");
+    nodes(body, &Rust, 1, &mut out).expect("a string takes all");
     out
 }
 
-fn nodes(body: &[Node], depth: usize, out: &mut impl Write) -> fmt::Result {
-    for n in body {
-        node(n, depth, out)?;
-    }
-    Ok(())
+/// How nodes are written. Control flow is the same in every form.
+pub(super) trait Form {
+    /// Ends a jump.
+    const END: &'static str;
+
+    fn stmts(&self, stmts: &[Stmt], depth: usize, out: &mut dyn Write) -> fmt::Result;
+    fn barrier(&self, site: u32, depth: usize, out: &mut dyn Write) -> fmt::Result;
 }
 
-fn node(n: &Node, depth: usize, out: &mut impl Write) -> fmt::Result {
-    let pad = "    ".repeat(depth);
+/// As the code that is compiled: the statements of a node on one line.
+struct Rust;
+
+impl Form for Rust {
+    const END: &'static str = ";";
+
+    fn stmts(&self, stmts: &[Stmt], depth: usize, out: &mut dyn Write) -> fmt::Result {
+        if stmts.is_empty() { Ok(()) } else { writeln!(out, "{}{}", pad(depth), List(stmts, " ")) }
+    }
+
+    fn barrier(&self, site: u32, depth: usize, out: &mut dyn Write) -> fmt::Result {
+        writeln!(out, "{}d::barrier({site});", pad(depth))
+    }
+}
+
+pub(super) fn pad(depth: usize) -> String {
+    "    ".repeat(depth)
+}
+
+pub(super) fn nodes<F: Form>(body: &[Node], form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+    body.iter().try_for_each(|n| node(n, form, depth, out))
+}
+
+fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::Result {
+    let (pad, end) = (pad(depth), F::END);
     match n {
-        Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.is_empty() {
-            true => Ok(()),
-            false => writeln!(out, "{pad}{}", List(stmts, " ")),
-        },
-        Node::Barrier { site } => writeln!(out, "{pad}d::barrier({site});"),
-        Node::Exchange { bytes, store, load, .. } => {
-            // Only what is shown of a program that is not scheduled.
-            writeln!(out, "{pad}exchange of {bytes} bytes {{ {} }} {{ {} }}", List(store, " "), List(load, " "))
+        Node::Line(stmts) | Node::Access { stmts, .. } => form.stmts(stmts, depth, out),
+        Node::Barrier { site } => form.barrier(*site, depth, out),
+        // Only in programs whose scratch buffers have no offsets yet, which are never compiled.
+        Node::Scratch { bytes, store, load, .. } => {
+            writeln!(out, "{pad}scratch of {bytes} bytes: store")?;
+            form.stmts(store, depth + 1, out)?;
+            writeln!(out, "{pad}load")?;
+            form.stmts(load, depth + 1, out)
         }
         Node::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;
-            nodes(then, depth + 1, out)?;
+            nodes(then, form, depth + 1, out)?;
             if !other.is_empty() {
                 writeln!(out, "{pad}}} else {{")?;
-                nodes(other, depth + 1, out)?;
+                nodes(other, form, depth + 1, out)?;
             }
             writeln!(out, "{pad}}}")
         }
         Node::Loop { body } | Node::Block { body } => {
             writeln!(out, "{pad}{}", if matches!(n, Node::Loop { .. }) { "loop {" } else { "{" })?;
-            nodes(body, depth + 1, out)?;
+            nodes(body, form, depth + 1, out)?;
             writeln!(out, "{pad}}}")
         }
-        Node::Break => writeln!(out, "{pad}break;"),
-        Node::Continue => writeln!(out, "{pad}continue;"),
-        Node::Return => writeln!(out, "{pad}return;"),
+        Node::Break => writeln!(out, "{pad}break{end}"),
+        Node::Continue => writeln!(out, "{pad}continue{end}"),
+        Node::Return => writeln!(out, "{pad}return{end}"),
     }
 }
 
@@ -114,7 +139,6 @@ impl Display for Stmt {
             Stmt::Expr(e) => write!(f, "{e};"),
             Stmt::If { cond, then } => write!(f, "if {cond} {{ {} }}", List(then, " ")),
             Stmt::While { cond, body } => write!(f, "while {cond} {{ {} }}", List(body, " ")),
-            Stmt::Empty => Ok(()),
         }
     }
 }
@@ -182,8 +206,8 @@ impl Display for Expr {
             Expr::Name(n) => n.fmt(f),
             Expr::Literal(l) => l.fmt(f),
             Expr::Register => f.write_str("#"),
-            Expr::Exchange(Exchange::Unplaced) => f.write_str("@"),
-            Expr::Exchange(Exchange::Placed { offset, .. }) => offset.fmt(f),
+            Expr::Scratch(Scratch::Unplaced) => f.write_str("@"),
+            Expr::Scratch(Scratch::Placed { offset, .. }) => offset.fmt(f),
             Expr::Not(e) => {
                 f.write_str("!")?;
                 operand(e, PREFIX, f)
@@ -387,7 +411,7 @@ impl Display for Name {
             Name::Buffer { operand_group, buffer } => write!(f, "b{operand_group}_{buffer}"),
             Name::Matrix(i) => write!(f, "MATRIX{i}"),
             Name::Staging => f.write_str("STAGING"),
-            Name::Ring(of, i) => write!(f, "{}{i}", ring(*of)),
+            Name::CircularBuffer(of, i) => write!(f, "{}{i}", buffer_part(*of)),
             Name::Live => f.write_str("live"),
             Name::Local(l) => l.fmt(f),
             Name::Program => f.write_str("p"),
@@ -400,20 +424,20 @@ impl Display for Name {
     }
 }
 
-fn ring(of: Ring) -> &'static str {
+fn buffer_part(of: BufferPart) -> &'static str {
     match of {
-        Ring::Start => "RING",
-        Ring::Bytes => "BYTES",
-        Ring::Stages => "STAGES",
-        Ring::Full => "FULL",
-        Ring::Empty => "EMPTY",
-        Ring::Stage => "s",
-        Ring::Phase => "p",
-        Ring::Read => "read",
-        Ring::Write => "write",
-        Ring::Filled => "filled",
-        Ring::Used => "used",
-        Ring::Late => "late",
+        BufferPart::Start => "RING",
+        BufferPart::Bytes => "BYTES",
+        BufferPart::Stages => "STAGES",
+        BufferPart::Full => "FULL",
+        BufferPart::Empty => "EMPTY",
+        BufferPart::Stage => "s",
+        BufferPart::Phase => "p",
+        BufferPart::Read => "read",
+        BufferPart::Write => "write",
+        BufferPart::Filled => "filled",
+        BufferPart::Used => "used",
+        BufferPart::InFlight => "late",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Visits of thread-level code.
 
-use super::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
-use super::node::{Lowered, Node};
+use super::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
+use super::node::{Const, ConstValue, Lowered, Node};
 
 impl Expr {
     /// Calls `visit` with the expression and all in it, outer before inner.
@@ -11,7 +11,7 @@ impl Expr {
             Expr::Name(_)
             | Expr::Literal(_)
             | Expr::Register
-            | Expr::Exchange(_)
+            | Expr::Scratch(_)
             | Expr::Chain { .. }
             | Expr::Matrix { .. } => {}
             Expr::Not(e) | Expr::Ref(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => e.walk(visit),
@@ -64,7 +64,7 @@ impl Expr {
             Expr::Name(_)
             | Expr::Literal(_)
             | Expr::Register
-            | Expr::Exchange(_)
+            | Expr::Scratch(_)
             | Expr::Chain { .. }
             | Expr::Matrix { .. } => self.clone(),
             Expr::Not(e) => Expr::Not(Box::new(e.mapped(with))),
@@ -126,7 +126,6 @@ impl Stmt {
                 cond.walk(visit);
                 body.iter().for_each(|s| s.walk(visit));
             }
-            Stmt::Empty => {}
         }
     }
 
@@ -150,15 +149,12 @@ impl Stmt {
             Stmt::Expr(e) => Stmt::Expr(e.mapped(with)),
             Stmt::If { cond, then } => Stmt::If { cond: cond.mapped(with), then: all(then, with) },
             Stmt::While { cond, body } => Stmt::While { cond: cond.mapped(with), body: all(body, with) },
-            Stmt::Empty => Stmt::Empty,
         }
     }
 
-    /// The same for an exchange that has its place.
+    /// The same for a scratch buffer that has its offset.
     pub fn placed(&self, offset: usize, bytes: usize) -> Stmt {
-        self.mapped(&mut |e| {
-            matches!(e, Expr::Exchange(_)).then_some(Expr::Exchange(Exchange::Placed { offset, bytes }))
-        })
+        self.mapped(&mut |e| matches!(e, Expr::Scratch(_)).then_some(Expr::Scratch(Scratch::Placed { offset, bytes })))
     }
 }
 
@@ -185,7 +181,7 @@ impl Node {
     pub fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
             Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
-            Node::Exchange { store, load, .. } => store.iter().chain(load).for_each(|s| s.walk(visit)),
+            Node::Scratch { store, load, .. } => store.iter().chain(load).for_each(|s| s.walk(visit)),
             Node::If { cond, .. } => cond.walk(visit),
             _ => {}
         }
@@ -197,6 +193,14 @@ impl Lowered {
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         self.prologue.iter().for_each(|s| s.walk(visit));
         exprs(&self.body, visit);
+    }
+
+    /// How many expressions, constants and numbers of tables the program has.
+    pub fn size(&self) -> usize {
+        let numbers = |c: &Const| if let ConstValue::Table(_, numbers) = &c.value { numbers.len() } else { 1 };
+        let mut size = self.consts.iter().flatten().map(numbers).sum();
+        self.walk(&mut |_| size += 1);
+        size
     }
 
     /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].
@@ -217,9 +221,9 @@ pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Ve
         out.push(match n {
             Node::Line(line) => Node::Line(stmts(line, with)),
             Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
-            Node::Exchange { bytes, store, load, site } => {
+            Node::Scratch { bytes, store, load, site } => {
                 let (store, load) = (stmts(store, with), stmts(load, with));
-                Node::Exchange { bytes: *bytes, store, load, site: *site }
+                Node::Scratch { bytes: *bytes, store, load, site: *site }
             }
             Node::If { cond, then, other } => {
                 let cond = cond.mapped(with);

@@ -17,7 +17,7 @@ const fn parts(params: &'static [ParamDesc]) -> KernelParts {
         types: "",
         params,
         is_unsafe: false,
-        early: false,
+        pdl: false,
         tf32: false,
         configs: &[],
         bundle: None,

@@ -187,7 +187,7 @@ impl Machine {
         self.tensor.begin_program();
         self.asked.clear();
         self.registers.iter_mut().for_each(|p| p.begin_program(self.code.registers));
-        self.waited_for_launch.fill(!self.code.early);
+        self.waited_for_launch.fill(!self.code.pdl);
         self.make_runnable(0..self.cluster.size());
         self.report.programs += 1;
     }

@@ -197,7 +197,7 @@ impl Global {
     pub fn is_early(&self, addr: u64) -> bool {
         let here = |g: &&Region| addr >= g.start && addr - g.start < g.bytes;
         let mut at = self.regions.iter().map(|(g, _)| g).filter(here).peekable();
-        at.peek().is_some() && at.all(|g| g.early)
+        at.peek().is_some() && at.all(|g| g.pdl)
     }
 
     fn overlaps(&self, addr: u64, bytes: usize) -> bool {

@@ -60,8 +60,8 @@ pub struct Program {
     /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
     pub registers: u32,
     /// Whether it may begin before the launch in front of it has ended: until a thread has waited for that
-    /// (`griddepcontrol.wait`) it may only load from regions that are [`early`](Region::early).
-    pub early: bool,
+    /// (`griddepcontrol.wait`) it may only load from regions that are [`pdl`](Region::pdl).
+    pub pdl: bool,
 }
 
 /// How many threads a launch has, and of which shared memory.

@@ -12,7 +12,7 @@ pub struct Region {
     /// Whether its contents are defined before the launch.
     pub initialised: bool,
     /// Whether it may be read before the launch in front has ended, where this one begins early.
-    pub early: bool,
+    pub pdl: bool,
     /// The parameter's name.
     pub name: String,
     /// Bytes of an element: reports name elements, not addresses.

@@ -45,7 +45,21 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
         ],
     ),
-    ("passes/tf32x3.rs", &[("tf32x3-without-low-parts", "the products of low parts are left out")]),
+    (
+        "passes/swap_ab.rs",
+        &[
+            ("swap-ab-reduces-the-other-axis", "transposed sums are reduced along the axis of the sums"),
+            ("swap-ab-broadcast-is-its-transpose", "rows that meet transposed sums are taken for columns"),
+        ],
+    ),
+    (
+        "passes/tf32x3.rs",
+        &[
+            ("tf32x3-without-low-parts", "the products of low parts are left out"),
+            ("tf32x3-drops-a-small-product", "the product of the left high and the right low part is left out"),
+            ("tf32x3-low-part-of-the-whole", "the low part is rounded from the whole operand"),
+        ],
+    ),
     (
         "passes/block_pointers/find.rs",
         &[
@@ -54,8 +68,8 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "the launcher does not check that a masked matrix lies in its slice",
             ),
             ("block-pointer-extents-swapped", "rows are limited by the columns' extent, and columns by the rows'"),
-            ("block-pointer-begins-below-zero", "a window may begin at a negative row or column"),
-            ("block-pointer-mask-of-another-index", "a mask of any index gives the extent of a window"),
+            ("block-pointer-begins-below-zero", "a block pointer may begin at a negative row or column"),
+            ("block-pointer-mask-of-another-index", "a mask of any index gives the extent of a block pointer"),
         ],
     ),
     (
@@ -112,6 +126,13 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("wgmma-wait-after-use", "a product is waited for behind the statement that takes it"),
         ],
     ),
+    (
+        "plan/written_operand.rs",
+        &[
+            ("written-operand-first-alone", "of the computed right operands the first alone is written"),
+            ("written-operand-after-its-product", "a computed right operand is written behind its product"),
+        ],
+    ),
     ("plan/deferred_wait.rs", &[("deferred-wait-with-one-buffer", "the only buffer is given back one iteration late")]),
     ("plan/pdl.rs", &[("pdl-waits-one-statement-late", "what the launch before has written is read early")]),
     ("plan/epilogue.rs", &[("epilogue-of-written-array", "a tile that the store overwrites is copied ahead")]),
@@ -158,7 +179,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
             ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
             ("tma-store-without-proxy-fence", "a chunk is copied out before the copy sees it"),
-            ("tile-store-beyond-extent", "a tile is stored beyond its window's extents"),
+            ("tile-store-beyond-extent", "a tile is stored beyond its block pointer's extents"),
         ],
     ),
     (

@@ -30,7 +30,8 @@ impl Infer<'_> {
         self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
     }
 
-    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's start.
+    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's
+    /// start.
     fn with_options(&mut self, e: &Expr) -> Result<Val> {
         let mut options = builtins::Options::default();
         let mut at = e;
@@ -216,11 +217,11 @@ impl Infer<'_> {
     pub(super) fn argument(&self, of: &str, v: Val, said: &Said, at: Span) -> Result<Val> {
         let (t, v) = match (said, v) {
             (Said::Nothing, v) => return Ok(v),
-            (Said::Parts(parts), Val::Tuple(list)) if parts.len() == list.len() => {
+            (Said::Tuple(parts), Val::Tuple(list)) if parts.len() == list.len() => {
                 let list = list.into_iter().zip(parts).map(|(v, said)| self.argument(of, v, said, at));
                 return list.collect::<Result<_>>().map(Val::Tuple);
             }
-            (Said::Parts(parts), v) => {
+            (Said::Tuple(parts), v) => {
                 let found = self.describe(&v);
                 return self.error(at, format!("`{of}` expects a tuple of {} here, found {found}", parts.len()));
             }

@@ -56,7 +56,7 @@ impl Infer<'_> {
         let of_closure = |t: &TypeName| Ok(resolve(t, &written, &self.kernel.scope));
         for (p, given) in params.iter().zip(&args) {
             let ty = self.of_dtypes(&p.ty, &of_closure)?;
-            if let (Pattern::Tuple(parts), Said::Parts(given)) = (&p.pattern, given)
+            if let (Pattern::Tuple(parts), Said::Tuple(given)) = (&p.pattern, given)
                 && parts.len() != given.len()
             {
                 return self.error(
@@ -89,7 +89,7 @@ impl Infer<'_> {
     fn of_dtypes(&self, said: &Said, resolve: &dyn Fn(&TypeName) -> Result<Option<DType>>) -> Result<Said> {
         Ok(match said {
             Said::Nothing => Said::Nothing,
-            Said::Parts(list) => Said::Parts(list.iter().map(|s| self.of_dtypes(s, resolve)).collect::<Result<_>>()?),
+            Said::Tuple(list) => Said::Tuple(list.iter().map(|s| self.of_dtypes(s, resolve)).collect::<Result<_>>()?),
             Said::Elem(t) if self.kernel.scope.enumeration(&t.name).is_some() => said.clone(),
             Said::Elem(t) => match resolve(t)? {
                 Some(dtype) => Said::Elem(TypeName { name: dtype.name().into(), span: t.span }),
@@ -164,12 +164,12 @@ fn conflict(a: &Said, b: &Said) -> Option<(String, String)> {
     let describe = |s: &Said| match s {
         Said::Nothing => "anything".to_string(),
         Said::Elem(t) => t.name.clone(),
-        Said::Parts(list) => format!("a tuple of {}", list.len()),
+        Said::Tuple(list) => format!("a tuple of {}", list.len()),
     };
     match (a, b) {
         (Said::Nothing, _) | (_, Said::Nothing) => None,
         (Said::Elem(x), Said::Elem(y)) if x.name == y.name => None,
-        (Said::Parts(x), Said::Parts(y)) if x.len() == y.len() => x.iter().zip(y).find_map(|(a, b)| conflict(a, b)),
+        (Said::Tuple(x), Said::Tuple(y)) if x.len() == y.len() => x.iter().zip(y).find_map(|(a, b)| conflict(a, b)),
         _ => Some((describe(a), describe(b))),
     }
 }

@@ -54,11 +54,11 @@ impl Infer<'_> {
     pub(super) fn as_said(&mut self, v: Val, said: &Said, span: Span) -> Result<Val> {
         match (said, v) {
             (Said::Nothing, v) => Ok(v),
-            (Said::Parts(ps), Val::Unit) if ps.is_empty() => Ok(Val::Unit),
-            (Said::Parts(ps), Val::Tuple(vs)) if vs.len() == ps.len() => {
+            (Said::Tuple(ps), Val::Unit) if ps.is_empty() => Ok(Val::Unit),
+            (Said::Tuple(ps), Val::Tuple(vs)) if vs.len() == ps.len() => {
                 Ok(Val::Tuple(vs.into_iter().zip(ps).map(|(v, p)| self.as_said(v, p, span)).collect::<Result<_>>()?))
             }
-            (Said::Parts(ps), other) => {
+            (Said::Tuple(ps), other) => {
                 let found = self.describe(&other);
                 self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
             }
@@ -172,7 +172,7 @@ impl Infer<'_> {
                 if ty.is_scalar() && !found.is_scalar() {
                     return self.error(span, format!("`{name}` is a scalar and cannot become a tile {found}: start it as a tile, `zeros::<{}>({:?})`", found.dtype.name(), found.shape));
                 }
-                let v = self.spread_to(v, &ty.shape, span, &format!("a value for `{name}`"))?;
+                let v = self.broadcast_to(v, &ty.shape, span, &format!("a value for `{name}`"))?;
                 self.emit(StmtKind::Assign(var, v));
                 Ok(Val::Unit)
             }
@@ -185,7 +185,7 @@ impl Infer<'_> {
                     None => self.constant(&Val::Int(0, None), DType::U64, span)?,
                 };
                 let ty = self.vars[var.0 as usize].ty.clone();
-                let offset = self.spread_to(offset, &ty.shape, span, "an offset")?;
+                let offset = self.broadcast_to(offset, &ty.shape, span, "an offset")?;
                 self.emit(StmtKind::Assign(var, offset));
                 Ok(Val::Unit)
             }
@@ -247,7 +247,8 @@ impl Infer<'_> {
                 Ok(Merged::Tuple(list))
             }
             (a, b) => {
-                // Literals of the branches are made inside the branches; two of them take the type that is asked of the choice.
+                // Literals of the branches are made inside the branches; two of them take the type that is asked of the
+                // choice.
                 let open = [&a, &b].iter().all(|v| matches!(v, Val::Int(_, None) | Val::Float(_, None)));
                 self.literals += usize::from(open);
                 let literal = self.literals;
@@ -267,9 +268,9 @@ impl Infer<'_> {
                 let (x, y) = (x?, y?);
                 let (tx, ty) = (self.ty(x).clone(), self.ty(y).clone());
                 let shape = self.common_shape(&tx.shape, &ty.shape, span)?;
-                let (extra, x) = self.nested(|cx| Ok(cx.spread(x, &shape, sa)));
+                let (extra, x) = self.nested(|cx| Ok(cx.broadcast(x, &shape, sa)));
                 then.extend(extra);
-                let (extra, y) = self.nested(|cx| Ok(cx.spread(y, &shape, span)));
+                let (extra, y) = self.nested(|cx| Ok(cx.broadcast(y, &shape, span)));
                 other.extend(extra);
                 let var = self.new_var("choice", Type { dtype, shape });
                 self.choices.insert(var);

@@ -22,7 +22,7 @@ impl Infer<'_> {
             }
         }
         if ta.shape.len() != tb.shape.len() {
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; spread one over a batch with `.expand(0)` and `.broadcast(..)`"));
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; broadcast one to a batch with `.expand(0)` and `.broadcast(..)`"));
         }
         if ta.dtype != tb.dtype {
             return self
@@ -65,8 +65,8 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, ty, c.span)))
     }
 
-    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the precision
-    /// of f32 are made of multiply-adds, of any number of them.
+    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the
+    /// precision of f32 are made of multiply-adds, of any number of them.
     fn dot_extents(
         &self,
         [m, n, k]: [usize; 3],
@@ -96,7 +96,7 @@ impl Infer<'_> {
         Ok(())
     }
 
-    /// As any operand it is spread: `0.0` and a row of biases will do.
+    /// It is broadcast like any operand: `0.0` and a row of biases will do.
     fn accumulator(&mut self, acc: Val, ty: Type, at: Span) -> Result<Value> {
         if let Val::Run(v) = acc
             && self.ty(v).dtype != ty.dtype
@@ -115,6 +115,6 @@ impl Infer<'_> {
         if !fits {
             return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
         }
-        Ok(self.spread(acc, &ty.shape, at))
+        Ok(self.broadcast(acc, &ty.shape, at))
     }
 }

@@ -378,7 +378,7 @@ impl Infer<'_> {
     pub(super) fn binary(&mut self, op: Binary, x: Value, y: Value, span: Span) -> Result<Value> {
         let shape = self.common_shape(&self.ty(x).shape.clone(), &self.ty(y).shape.clone(), span)?;
         let dtype = self.ty(x).dtype;
-        let (x, y) = (self.spread(x, &shape, span), self.spread(y, &shape, span));
+        let (x, y) = (self.broadcast(x, &shape, span), self.broadcast(y, &shape, span));
         let compares = matches!(op, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
         let dtype = if compares { DType::Bool } else { dtype };
         Ok(self.push(Op::Binary(op, x, y), Type { dtype, shape }, span))
@@ -413,7 +413,7 @@ impl Infer<'_> {
     pub(super) fn fma(&mut self, a: Value, b: Value, c: Value, span: Span) -> Result<Value> {
         let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), span)?;
         let shape = self.common_shape(&shape, &self.ty(c).shape.clone(), span)?;
-        let [a, b, c] = [a, b, c].map(|v| self.spread(v, &shape, span));
+        let [a, b, c] = [a, b, c].map(|v| self.broadcast(v, &shape, span));
         let dtype = self.ty(a).dtype;
         Ok(self.push(Op::Fma(a, b, c), Type { dtype, shape }, span))
     }

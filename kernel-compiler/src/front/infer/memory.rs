@@ -92,14 +92,14 @@ impl Infer<'_> {
         let value = |cx: &mut Self, e: &Expr, what: &str| {
             let v = cx.expr(e)?;
             let v = cx.run_as(v, dtype, e.span)?;
-            cx.spread_to(v, &shape, e.span, what)
+            cx.broadcast_to(v, &shape, e.span, what)
         };
         match (name, rest) {
             ("load", []) => {
                 let other = match &c.options.other {
                     Some((v, at)) => {
                         let v = self.run_as(v.clone(), dtype, *at)?;
-                        Some(self.spread_to(v, &shape, *at, "the `other` value")?)
+                        Some(self.broadcast_to(v, &shape, *at, "the `other` value")?)
                     }
                     None => None,
                 };
@@ -189,7 +189,7 @@ impl Infer<'_> {
                 if ty.dtype != DType::Bool {
                     return self.error(*at, format!("a mask is a bool, found {ty}: compare, as in `i < n`"));
                 }
-                self.spread_to(v, shape, *at, "a mask").map(Some)
+                self.broadcast_to(v, shape, *at, "a mask").map(Some)
             }
         }
     }
@@ -309,7 +309,7 @@ impl Infer<'_> {
         if let Some(m) = self.mask(&c.options, &shape)? {
             mask = self.binary(Binary::And, mask, m, span)?;
         }
-        let (index, mask) = (self.spread(index, &shape, span), self.spread(mask, &shape, span));
+        let (index, mask) = (self.broadcast(index, &shape, span), self.broadcast(mask, &shape, span));
         let place = Address::Raw { param, index };
         // Extents are behind the address, strides behind them.
         let number = |k: usize| Number::slot(p.slot + 1 + k);
@@ -334,7 +334,7 @@ impl Infer<'_> {
                 let other = match &c.options.other {
                     Some((v, at)) => {
                         let v = self.run_as(v.clone(), p.dtype, *at)?;
-                        Some(self.spread_to(v, &shape, *at, "the `other` value")?)
+                        Some(self.broadcast_to(v, &shape, *at, "the `other` value")?)
                     }
                     None => None,
                 };

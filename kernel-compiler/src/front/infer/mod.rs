@@ -46,8 +46,8 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             continue;
         }
         done?;
-        let early = kernel
-            .early
+        let pdl = kernel
+            .pdl
             .as_ref()
             .map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
         return Ok(Func {
@@ -59,7 +59,7 @@ pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Di
             blocks_per_sm: config.blocks_per_sm,
             stages: config.stages,
             ctas: config.ctas,
-            early,
+            pdl,
             guards: vec![],
         });
     }
@@ -135,8 +135,8 @@ struct Infer<'a> {
     vars: Vec<VarInfo>,
     /// Those that hold the value of an `if`.
     choices: HashSet<Var>,
-    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets another.
-    /// (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
+    /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
+    /// another. (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
     open_vars: HashMap<Var, usize>,
     literals: usize,
     literal_types: HashMap<usize, DType>,
@@ -348,7 +348,8 @@ impl<'a> Infer<'a> {
         true
     }
 
-    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are others.
+    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are
+    /// others.
     fn restart_with(&mut self, literal: usize, dtype: DType) {
         if !self.restart {
             self.literal_types.insert(literal, dtype);
@@ -426,7 +427,7 @@ impl<'a> Infer<'a> {
 
     // --- shapes ---
 
-    /// The shape that both spread to, by the rules of broadcasting.
+    /// The shape that both are broadcast to.
     fn common_shape(&self, a: &[usize], b: &[usize], span: Span) -> Result<Shape> {
         if a.is_empty() {
             return Ok(b.to_vec());
@@ -458,13 +459,15 @@ impl<'a> Infer<'a> {
                 self.check_size(&s, span)?;
                 Ok(s)
             }
-            None => self
-                .error(span, format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be spread")),
+            None => self.error(
+                span,
+                format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be broadcast"),
+            ),
         }
     }
 
     /// Spreads a scalar or extents of 1 to `shape`, which it is known to fit.
-    fn spread(&mut self, v: Value, shape: &[usize], span: Span) -> Value {
+    fn broadcast(&mut self, v: Value, shape: &[usize], span: Span) -> Value {
         let ty = self.ty(v).clone();
         if ty.shape == shape {
             v
@@ -476,13 +479,13 @@ impl<'a> Infer<'a> {
     }
 
     /// Spreads `v` to exactly `shape`, or reports that it does not fit.
-    fn spread_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
+    fn broadcast_to(&mut self, v: Value, shape: &[usize], span: Span, what: &str) -> Result<Value> {
         let found = self.ty(v).shape.clone();
         let fits = found.is_empty()
             || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(span, format!("{what} of shape {found:?} does not fit {shape:?}"));
         }
-        Ok(self.spread(v, shape, span))
+        Ok(self.broadcast(v, shape, span))
     }
 }

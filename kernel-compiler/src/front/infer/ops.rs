@@ -29,7 +29,7 @@ impl Infer<'_> {
                     _ => Val::Int(0, None),
                 };
                 let zero = self.constant(&zero, dtype, c.span)?;
-                Ok(Val::Run(self.spread(zero, &shape, c.span)))
+                Ok(Val::Run(self.broadcast(zero, &shape, c.span)))
             }
             "full" => {
                 let [shape, v] = self.args(c)?;
@@ -38,7 +38,7 @@ impl Infer<'_> {
                     Some(t) => self.run_as(v, t, c.args[1].span)?,
                     None => self.run(v, c.args[1].span)?,
                 };
-                self.spread_to(v, &shape, c.args[1].span, "a value").map(Val::Run)
+                self.broadcast_to(v, &shape, c.args[1].span, "a value").map(Val::Run)
             }
             "where_" => {
                 let [cond, a, b] = self.args(c)?;
@@ -47,7 +47,7 @@ impl Infer<'_> {
                 let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), c.span)?;
                 let shape = self.common_shape(&shape, &self.ty(cond).shape.clone(), c.span)?;
                 let dtype = self.ty(a).dtype;
-                let [cond, a, b] = [cond, a, b].map(|v| self.spread(v, &shape, c.span));
+                let [cond, a, b] = [cond, a, b].map(|v| self.broadcast(v, &shape, c.span));
                 Ok(Val::Run(self.push(Op::Select(cond, a, b), Type { dtype, shape }, c.span)))
             }
             "maximum" => self.extremum(Binary::Max, c),
@@ -285,7 +285,7 @@ impl Infer<'_> {
                 }
                 let axis = self.axis(&a, ty.shape.len() + 1, at)?;
                 if ty.is_scalar() {
-                    return self.error(c.span, "a scalar has no dimensions: it is spread over any tile by itself");
+                    return self.error(c.span, "a scalar has no dimensions: it is broadcast to any tile by itself");
                 }
                 let mut shape = ty.shape.clone();
                 shape.insert(axis, 1);
@@ -293,7 +293,7 @@ impl Infer<'_> {
             }
             ("broadcast", Some((a, at))) => {
                 let shape = self.shape(&a, at)?;
-                self.spread_to(t, &shape, c.span, "a tile").map(Val::Run)
+                self.broadcast_to(t, &shape, c.span, "a tile").map(Val::Run)
             }
             ("reshape", Some((a, at))) => {
                 let shape = self.shape(&a, at)?;

@@ -15,9 +15,10 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(op, Type::scalar(DType::U64), c.span)))
     }
 
-    /// `swizzle2d(t, (tm, tn), GROUP)`: row and column of the `t`-th of `tm * tn` tiles, where the order goes down the columns
-    /// of `GROUP` rows of tiles, then to the next `GROUP` rows, of which the last may be fewer. In 32 bits: divisions of 64 take
-    /// hundreds of cycles, where every tile begins, and four thousand million tiles are more than memories hold.
+    /// `swizzle2d(t, (tm, tn), GROUP)`: row and column of the `t`-th of `tm * tn` tiles, where the order goes down the
+    /// columns of `GROUP` rows of tiles, then to the next `GROUP` rows, of which the last may be fewer. In 32 bits:
+    /// divisions of 64 take hundreds of cycles, where every tile begins, and four thousand million tiles are more than
+    /// memories hold.
     pub(super) fn swizzle2d(&mut self, c: &Call) -> Result<Val> {
         let [t, extents, group] = self.args(c)?;
         let at = c.args[1].span;

@@ -35,7 +35,8 @@ impl Infer<'_> {
         Ok(Val::Range(Rc::new(r)))
     }
 
-    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialise(b)`: how a loop is to be carried out; what it means stays.
+    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialise(b)`: how a loop is to be carried out; what it means
+    /// stays.
     pub(super) fn range_option(&mut self, name: &str, c: &Call) -> Result<Val> {
         let vals = self.exprs(c.args)?;
         let Some(Val::Range(r)) = vals.first() else {

@@ -106,7 +106,7 @@ impl Infer<'_> {
         self.push(Op::Reduce { value, axis, combine }, ty, span)
     }
 
-    /// As rank 1 where that is free: one exchange between threads instead of one per axis.
+    /// As rank 1 where that is free: one scratch buffer instead of one per axis.
     fn flatten(&mut self, v: Value, span: Span) -> Result<Value> {
         let shape = self.ty(v).shape.clone();
         if shape.len() > 1 && shape.iter().all(|e| e.is_power_of_two()) {

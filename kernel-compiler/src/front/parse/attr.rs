@@ -1,4 +1,4 @@
-//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `early = [..]`.
+//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`.
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -20,7 +20,7 @@ pub struct Attr {
     pub grid: Vec<Expr>,
     /// Every configuration is emulated.
     pub emulate_all: bool,
-    pub early: Option<Vec<Ident>>,
+    pub pdl: Option<Vec<Ident>>,
     pub requires: Vec<Expr>,
     /// The configuration of a kernel without `tune(..)`.
     default: Config,
@@ -111,7 +111,7 @@ enum Item {
     Grid(Span, Vec<syn::Expr>),
     Requires(Vec<syn::Expr>),
     EmulateAll,
-    Early(Vec<Ident>),
+    Pdl(Vec<Ident>),
 }
 
 fn lists(input: ParseStream) -> syn::Result<Vec<(Ident, Vec<Ident>)>> {
@@ -208,14 +208,14 @@ impl Parse for Item {
                     )),
                 }
             }
-            "early" => {
+            "pdl" => {
                 input.parse::<Token![=]>()?;
-                Ok(Item::Early(bracketed_list(input)?))
+                Ok(Item::Pdl(bracketed_list(input)?))
             }
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all and early = [..]"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all and pdl = [..]"
                 ),
             )),
         }
@@ -258,7 +258,7 @@ pub fn parse(
         tunes: vec![],
         grid: vec![],
         emulate_all: false,
-        early: None,
+        pdl: None,
         requires: vec![],
         default: DEFAULT,
     };
@@ -290,7 +290,7 @@ pub fn parse(
             Item::Requires(exprs) => {
                 out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
             }
-            Item::Early(list) => out.early = Some(list),
+            Item::Pdl(list) => out.pdl = Some(list),
             Item::EmulateAll => out.emulate_all = true,
         }
     }

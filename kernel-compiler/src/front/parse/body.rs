@@ -71,7 +71,7 @@ fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Opt
 fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
     match ty {
         syn::Type::Infer(_) => Ok(Said::Nothing),
-        syn::Type::Tuple(t) => Ok(Said::Parts(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
+        syn::Type::Tuple(t) => Ok(Said::Tuple(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
         syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(said(ty, d)),
         ty => type_name(ty, d).map(Said::Elem),
     }

@@ -20,7 +20,8 @@ use syn::visit::Visit;
 const MOST_SLOTS: usize = 40;
 const MOST_ARRAYS: usize = 12;
 
-/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and for all targets alike.
+/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
+/// for all targets alike.
 pub struct NoCfg<'d>(&'d Diagnostics, Result<()>);
 
 impl<'d> NoCfg<'d> {
@@ -41,7 +42,8 @@ impl<'a> Visit<'a> for NoCfg<'_> {
     }
 }
 
-/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters that callers choose.
+/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters
+/// that callers choose.
 pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
     let types: Vec<Ident> = item.sig.generics.type_params().map(|t| t.ident.clone()).collect();
     let mut kernels = attr::kernels(attr);
@@ -71,7 +73,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
     let params = params(sig, d);
     let body = body::block(&item.block, d);
     let (params, body) = (params?, body?);
-    early(&attr, &params, d)?;
+    pdl(&attr, &params, d)?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
         let left = consts.iter().filter(|c| !k.gives(&c.name)).cloned().collect();
@@ -123,7 +125,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             grid: attr.grid.clone(),
             requires: attr.requires.clone(),
             emulate_all: attr.emulate_all,
-            early: attr.early.clone(),
+            pdl: attr.pdl.clone(),
             body: body.clone(),
             scope: Rc::new(scope),
         })
@@ -198,13 +200,13 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     Ok(params)
 }
 
-/// `early` names arrays that are only read.
-fn early(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
-    for name in attr.early.iter().flatten() {
+/// `pdl` names arrays that are only read.
+fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
+    for name in attr.pdl.iter().flatten() {
         match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
             Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
-            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `early` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
-            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `early` names arrays that it only reads"))),
+            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `pdl` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
+            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `pdl` names arrays that it only reads"))),
         }
     }
     Ok(())

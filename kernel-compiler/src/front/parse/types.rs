@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 /// What a type says of a value.
 pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     match ty {
-        syn::Type::Tuple(t) => Said::Parts(t.elems.iter().map(|t| said(t, d)).collect()),
+        syn::Type::Tuple(t) => Said::Tuple(t.elems.iter().map(|t| said(t, d)).collect()),
         ty => helper_elem(ty, d).map_or(Said::Nothing, Said::Elem),
     }
 }

@@ -221,7 +221,7 @@ impl Parser {
 
     fn func(&mut self) -> Result<Func> {
         self.keyword("func")?;
-        let (mut warps, mut blocks_per_sm, mut stages, mut ctas, mut early) = (None, 0, 0, 1, None);
+        let (mut warps, mut blocks_per_sm, mut stages, mut ctas, mut pdl) = (None, 0, 0, 1, None);
         while !self.takes("{") {
             let at = self.at();
             let option = self.word("an option of the function, or `{`")?;
@@ -231,7 +231,7 @@ impl Parser {
                 "blocks_per_sm" => blocks_per_sm = self.number("a number of thread blocks")?,
                 "stages" => stages = self.number("a number of stages")?,
                 "ctas" => ctas = self.number("a number of thread blocks")?,
-                "pdl" => early = Some(self.list(|p| Ok((p.at(), p.word("a parameter")?)))?),
+                "pdl" => pdl = Some(self.list(|p| Ok((p.at(), p.word("a parameter")?)))?),
                 _ => return self.error(at, format!("no option `{option}` of a function")),
             }
         }
@@ -250,7 +250,7 @@ impl Parser {
             }
             self.line_end()?;
         }
-        let early = match early {
+        let pdl = match pdl {
             Some(names) => Some(names.into_iter().map(|(at, name)| self.param_of(at, &name)).collect::<Result<_>>()?),
             None => None,
         };
@@ -262,7 +262,7 @@ impl Parser {
         let unused = || ValueInfo { ty: Type::scalar(DType::Bool), op: Op::Bool(false), span: Span::call_site() };
         let values = std::mem::take(&mut self.values).into_iter().map(|v| v.unwrap_or_else(unused)).collect();
         let (params, vars) = (std::mem::take(&mut self.params), std::mem::take(&mut self.vars));
-        Ok(Func { params, values, vars, body, warps, blocks_per_sm, stages, ctas, early, guards })
+        Ok(Func { params, values, vars, body, warps, blocks_per_sm, stages, ctas, pdl, guards })
     }
 
     fn param(&mut self) -> Result<()> {

@@ -81,7 +81,7 @@ impl Parser {
             "slot" => Op::Slot { slot: self.number("a slot")? },
             "program_id" => Op::ProgramId(self.number("an axis")?),
             "num_programs" => Op::NumPrograms(self.number("an axis")?),
-            "cluster_cta_rank" => Op::Rank,
+            "cluster_cta_rank" => Op::ClusterCtaRank,
             "read" => Op::ReadVar(Var(self.numbered('m', "a variable")?)),
             "arange" => Op::Arange { start: self.number("the first number of a range")? },
             "splat" => Op::Splat(self.value()?),

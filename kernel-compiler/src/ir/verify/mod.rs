@@ -12,8 +12,8 @@
 //!   dimensions. What is reshaped keeps its padding.
 //! - A closure of a reduction computes a scalar of the reduced type from two of them, and reads nothing.
 //! - Accesses go to arrays: stores and atomics to those that may be written, and bounds are checked of slices alone.
-//! - A block pointer has as many offsets as dimensions, at least as many as its tile. They are scalars of type `u64`, and
-//!   outside of the array there are zeros.
+//! - A block pointer has as many offsets as dimensions, at least as many as its tile. They are scalars of type `u64`,
+//!   and outside of the array there are zeros.
 //! - Slots are those of the parameters, in guards and block pointers too.
 //! - The rank of a thread block in its cluster is asked for in a cluster alone.
 //! - Statements are numbered in the order of the function.
@@ -112,8 +112,8 @@ impl Verifier<'_> {
                 check((1..=MAX_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
             }
         }
-        let of_params = |early: &Vec<usize>| early.iter().all(|&i| i < f.params.len());
-        check(f.early.as_ref().is_none_or(of_params), || "no such parameter is read early".into())?;
+        let of_params = |pdl: &Vec<usize>| pdl.iter().all(|&i| i < f.params.len());
+        check(f.pdl.as_ref().is_none_or(of_params), || "`pdl` names no parameter".into())?;
         for g in &f.guards {
             self.number(&g.of)?;
             match g.test {

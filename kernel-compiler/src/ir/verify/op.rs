@@ -55,7 +55,7 @@ impl Verifier<'_> {
                 check(*axis < 3, || format!("a grid has no axis {axis}"))?;
                 self.number_of_program(&ty)
             }
-            Op::Rank => {
+            Op::ClusterCtaRank => {
                 check(f.ctas > 1, || "the rank of a thread block outside of a cluster".into())?;
                 self.number_of_program(&ty)
             }
@@ -71,7 +71,7 @@ impl Verifier<'_> {
                 check(fits, || format!("a range from {start} of type {ty}"))
             }
             Op::Splat(x) => {
-                check(!ty.is_scalar(), || format!("{x:?} is spread over no tile"))?;
+                check(!ty.is_scalar(), || format!("{x:?} is broadcast to no tile"))?;
                 self.scalar(*x, Some(ty.dtype))
             }
             Op::Unary(u, x) => {

@@ -1,7 +1,7 @@
 //! Conversions between layouts: within a thread, within a warp, or through shared memory.
 
 use super::layout::{LANE_BITS, Layout};
-use super::matrix::{Echelon, combine, independent, spread};
+use super::matrix::{Echelon, combine, deposit_bits, independent};
 use super::swizzle::{self, Shared};
 
 /// The way from one layout of a tile to another.
@@ -19,9 +19,11 @@ pub enum Conversion {
 
 /// A conversion by shuffles. With `v` the source's registers, a thread does
 /// - `u[i] = v[take[i]]`;
-/// - for each `(bit, mask)` of `before`, if that bit of the thread's number is set: `u[i] = u[i ^ mask]` for all `i` at once;
+/// - for each `(bit, mask)` of `before`, if that bit of the thread's number is set: `u[i] = u[i ^ mask]` for all `i` at
+///   once;
 /// - for each round `k`: `t[k] = ` the value of `u[rounds[k].reg]` in lane `from(tid) ^ rounds[k].lane` of its warp;
-/// - for each `(bit, mask)` of `after`, if that bit of the thread's number is set: `t[k] = t[k ^ mask]` for all `k` at once;
+/// - for each `(bit, mask)` of `after`, if that bit of the thread's number is set: `t[k] = t[k ^ mask]` for all `k` at
+///   once;
 /// - `result[r] = t[place[r]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shuffle {
@@ -93,16 +95,17 @@ fn registers(src: &Layout, dst: &Layout) -> Option<Vec<usize>> {
 
 /// A conversion in one shuffle per distinct register of the destination, if there is one.
 ///
-/// In a round, let the lanes of a warp receive the elements `x(lane) + c`, where `x` is linear. A lane sends one register, so
-/// no two of these elements may lie in one lane: the span X of `x` must meet the span A of the source's registers in 0
-/// alone. `x(lane)` may be chosen up to the destination's registers, which says in which order a lane receives them.
+/// In a round, let the lanes of a warp receive the elements `x(lane) + c`, where `x` is linear. A lane sends one
+/// register, so no two of these elements may lie in one lane: the span X of `x` must meet the span A of the source's
+/// registers in 0 alone. `x(lane)` may be chosen up to the destination's registers, which says in which order a lane
+/// receives them.
 pub(super) fn shuffle(src: &Layout, dst: &Layout) -> Option<Shuffle> {
     let (src_bits, dst_bits) = (independent(src.reg_bases()), independent(dst.reg_bases()));
     let a: Vec<u32> = src_bits.iter().map(|&i| src.reg_bases()[i]).collect();
     let b: Vec<u32> = dst_bits.iter().map(|&i| dst.reg_bases()[i]).collect();
 
-    // Where an element is: its lane in the low bits, its register above. A replicated lane of the source gets an index bit of its
-    // own, as a choice between the copies.
+    // Where an element is: its lane in the low bits, its register above. A replicated lane of the source gets an index
+    // bit of its own, as a choice between the copies.
     let mut place = Echelon::default();
     for (i, &basis) in a.iter().enumerate() {
         place.insert(basis, 1 << (LANE_BITS + i));
@@ -160,7 +163,7 @@ pub(super) fn shuffle(src: &Layout, dst: &Layout) -> Option<Shuffle> {
 
     let distinct = Echelon::coordinates(&b);
     Some(Shuffle {
-        take: (0..1 << a.len()).map(|i| spread(i, &src_bits)).collect(),
+        take: (0..1 << a.len()).map(|i| deposit_bits(i, &src_bits)).collect(),
         before: by_lane.chain(by_warp).filter(|&(_, mask)| mask != 0).collect(),
         from: places.iter().map(|&p| lane_of(p)).collect(),
         rounds: (0..1 << b.len())

@@ -166,8 +166,8 @@ impl Layout {
         1 << run.min(lowest.unwrap_or(run))
     }
 
-    /// The same warps with the elements of a warp dealt anew, so that `vec` registers are consecutive along `dim`: lanes take
-    /// other registers' elements along `dim` in exchange. None where the elements are not in one warp.
+    /// The same warps with the elements of a warp dealt anew, so that `vec` registers are consecutive along `dim`:
+    /// lanes take other registers' elements along `dim` in exchange. None where the elements are not in one warp.
     pub fn widened(&self, dim: usize, vec: usize) -> Option<Layout> {
         let wanted: Vec<u32> = (0..log2(vec)).map(|i| 1 << (shift(&self.dims, dim) + i)).collect();
         let mut out = self.clone();

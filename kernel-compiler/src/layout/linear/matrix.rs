@@ -76,7 +76,7 @@ impl Echelon {
 }
 
 /// `x` with its low bits moved to the positions `bits`.
-pub(super) fn spread(x: usize, bits: &[usize]) -> usize {
+pub(super) fn deposit_bits(x: usize, bits: &[usize]) -> usize {
     bits.iter().enumerate().map(|(i, &bit)| (x >> i & 1) << bit).sum()
 }
 

@@ -1,4 +1,4 @@
-//! Where the elements of a matrix lie in shared memory that many accesses share.
+//! The offsets of the elements of a matrix in shared memory that many accesses share.
 
 use super::layout::LANE_BITS;
 use super::matrix::combine;
@@ -15,9 +15,9 @@ const ROW: usize = 128;
 /// Log2 of the bytes that stay together.
 const VECTOR_BITS: u32 = 4;
 
-/// The byte offset of an element as bases over the bits of its flat index. Rows along dimension `fast` lie one behind the other;
-/// vectors of 16 bytes are swapped (by xor with bits of the row's number) so that these accesses take the fewest
-/// passes through the banks.
+/// The byte offset of an element as bases over the bits of its flat index. Rows along dimension `fast` lie one behind
+/// the other; vectors of 16 bytes are swapped (by xor with bits of the row's number) so that these accesses take the
+/// fewest passes through the banks.
 pub fn place(shape: &[usize], fast: usize, size: usize, uses: &[Use]) -> Vec<u32> {
     let bits: Vec<u32> = shape.iter().map(|e| e.trailing_zeros()).collect();
     let low = |d: usize| bits[d + 1..].iter().sum::<u32>();

@@ -4,7 +4,7 @@
 //! that makes the operation free for a demanded layout of the result).
 
 use super::layout::{Layout, dim_bits, shift};
-use super::matrix::{Echelon, gather, spread};
+use super::matrix::{Echelon, deposit_bits, gather};
 
 /// The layout on the other side of an operation, and where its registers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Derived {
 pub struct Reduction {
     /// The result; threads that differ along the axis end with copies.
     pub result: Layout,
-    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis (where the
-    /// bases are single bits; else only thread 0's are in order).
+    /// For each register of the result, the operand's registers to combine first, by increasing index along the axis
+    /// (where the bases are single bits; else only thread 0's are in order).
     pub groups: Vec<Vec<usize>>,
     /// Then combine with the lanes at these xor masks, one after another.
     pub lanes: Vec<u32>,
@@ -46,11 +46,11 @@ impl Layout {
         let low = shift(self.dims(), axis);
         let high = low + self.dims()[axis];
         let (layout, kept) = self.map_bases(dims, |b| (b >> high << low) | (b & ((1 << low) - 1))).without_zero_regs();
-        Derived { regs: (0..layout.regs()).map(|r| spread(r, &kept)).collect(), layout }
+        Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &kept)).collect(), layout }
     }
 
-    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis, registers
-    /// the rest.
+    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis,
+    /// registers the rest.
     pub fn reduce_source(&self, axis: usize, extent: usize) -> Derived {
         let mut shape = self.shape();
         shape.insert(axis, extent);
@@ -76,7 +76,7 @@ impl Layout {
         self.map_bases(dims, |b| b).unmoved()
     }
 
-    /// Dimensions of extent 1 spread to those of `shape`, over new, highest register bits.
+    /// Dimensions of extent 1 broadcast to those of `shape`, over new, highest register bits.
     pub fn broadcast(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *a == 0), "{:?} to {shape:?}", self.shape());
@@ -144,7 +144,7 @@ impl Layout {
         let bits = |bases: &[u32]| -> Vec<usize> { (0..bases.len()).filter(|&i| along(bases[i])).collect() };
         let reg_bits = bits(self.reg_bases());
         let group = |first: &usize| {
-            let mut group: Vec<usize> = (0..1 << reg_bits.len()).map(|k| first | spread(k, &reg_bits)).collect();
+            let mut group: Vec<usize> = (0..1 << reg_bits.len()).map(|k| first | deposit_bits(k, &reg_bits)).collect();
             group.sort_by_key(|&r| self.reg_index(r) & axis_mask);
             group
         };
@@ -190,8 +190,9 @@ fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
 }
 
-/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element, as
-/// [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers of two.
+/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element,
+/// as [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers
+/// of two.
 pub fn reshape_is_linear(from: &[usize], to: &[usize]) -> bool {
     let padded = |extents: &[usize], mut linear: usize| {
         let (mut flat, mut stride) = (0, 1);

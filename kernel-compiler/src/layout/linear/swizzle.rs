@@ -1,7 +1,8 @@
-//! Conversions through shared memory: where each element lies, so that both sides move wide vectors without bank conflicts.
+//! Conversions through shared memory: the offset of each element, so that both sides move wide vectors without bank
+//! conflicts.
 
 use super::layout::{LANE_BITS, Layout};
-use super::matrix::{Echelon, basis, combine, independent, intersection, spread};
+use super::matrix::{Echelon, basis, combine, deposit_bits, independent, intersection};
 
 /// Log2 of the bytes that a thread accesses at once, at most.
 const VECTOR_BITS: u32 = 4;
@@ -15,7 +16,8 @@ const BARRIERS: usize = 32;
 /// A conversion through shared memory: store, barrier, load. Before the bytes are used again, another barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// The byte offset of an element, as bases over the bits of its flat index. The buffer's start must be aligned to 16 bytes.
+    /// The byte offset of an element, as bases over the bits of its flat index. The buffer's start must be aligned to
+    /// 16 bytes.
     pub offset: Vec<u32>,
     /// The size of the buffer.
     pub bytes: usize,
@@ -29,9 +31,9 @@ pub struct Shared {
     pub(super) cost: usize,
 }
 
-/// One side of a conversion through shared memory. A thread accesses *slots*, `vec` consecutive ones at a time; the offset
-/// of slot `s` in thread `tid` is `offsets[s]` xor the combination of `threads` that `tid` picks. In a group of `vec` slots the
-/// offsets ascend by the size of an element, from a multiple of the group's.
+/// One side of a conversion through shared memory. A thread accesses *slots*, `vec` consecutive ones at a time; the
+/// offset of slot `s` in thread `tid` is `offsets[s]` xor the combination of `threads` that `tid` picks. In a group of
+/// `vec` slots the offsets ascend by the size of an element, from a multiple of the group's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     pub vec: usize,
@@ -44,8 +46,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// A slot's offset in two parts: the thread's part xor the first, plus the second. The first takes few values over the slots,
-    /// so that few addresses are computed; the second fits into the instruction.
+    /// A slot's offset in two parts: the thread's part xor the first, plus the second. The first takes few values over
+    /// the slots, so that few addresses are computed; the second fits into the instruction.
     pub fn xor_add(&self, slot: usize) -> (u32, u32) {
         let reached = self.threads.iter().fold(0, |bits, b| bits | b);
         (self.offsets[slot] & reached, self.offsets[slot] & !reached)
@@ -162,10 +164,11 @@ fn through(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32
 
 /// The byte offset of each index bit, or None if a side's threads would not start at whole vectors.
 ///
-/// Offsets are coordinates in a basis of the index space: vector bits, bank bits, segment bits. Two lanes that differ by a
-/// vector of the segments' span (and perhaps inside a word) conflict: they meet in a bank, in different words. So the
-/// segments are chosen to meet the span of each side's wavefronts in 0 alone. A wavefront is as large as a row, so each span
-/// leaves room for all segments, and over F2 two proper subspaces never cover the space: there is always a next one.
+/// Offsets are coordinates in a basis of the index space: vector bits, bank bits, segment bits. Two lanes that differ
+/// by a vector of the segments' span (and perhaps inside a word) conflict: they meet in a bank, in different words. So
+/// the segments are chosen to meet the span of each side's wavefronts in 0 alone. A wavefront is as large as a row, so
+/// each span leaves room for all segments, and over F2 two proper subspaces never cover the space: there is always a
+/// next one.
 fn swizzle(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32, elem_bits: u32) -> Option<Vec<u32>> {
     let word = low.len().min(WORD_BITS.saturating_sub(elem_bits) as usize);
     let (long, short) = (&sides[longer], &sides[1 - longer]);
@@ -219,7 +222,8 @@ fn swizzle(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32
     });
     let mut chosen = Vec::new();
     for _ in 0..segments {
-        // One vector, or the sum of two, avoids both fronts wherever any does. High bits first: what can stay row-major does.
+        // One vector, or the sum of two, avoids both fronts wherever any does. High bits first: what can stay row-major
+        // does.
         let single = rest.iter().rev().copied();
         let pairs = (0..rest.len()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| rest[i] ^ rest[j]);
         let avoided = |v: u32| fronts.iter().filter(|front| !front.contains(v)).count();
@@ -258,7 +262,7 @@ fn access(side: &Side, vector: &[u32], offset: &[u32], elem_bytes: usize) -> Opt
     let of_slot = |slot: u32| combine(&slots, slot);
     let access = Access {
         vec: 1 << vector.len(),
-        regs: (0..1 << slots.len()).map(|s| spread(of_slot(s) as usize, &side.reg_bits)).collect(),
+        regs: (0..1 << slots.len()).map(|s| deposit_bits(of_slot(s) as usize, &side.reg_bits)).collect(),
         offsets: (0..1 << slots.len()).map(|s| combine(offset, combine(&side.regs, of_slot(s)))).collect(),
         threads: side.threads.iter().map(|&b| combine(offset, b)).collect(),
     };
@@ -267,8 +271,8 @@ fn access(side: &Side, vector: &[u32], offset: &[u32], elem_bytes: usize) -> Opt
 
 /// In how many steps a wavefront of these accesses is done: the most words of one bank that it touches.
 ///
-/// A wavefront is a warp's access of up to 4 bytes a lane, half a warp's of 8, a quarter's of 16. One group of slots in one
-/// warp stands for all: another one's offsets are the same xor a constant, which only renames banks and words.
+/// A wavefront is a warp's access of up to 4 bytes a lane, half a warp's of 8, a quarter's of 16. One group of slots in
+/// one warp stands for all: another one's offsets are the same xor a constant, which only renames banks and words.
 pub fn conflicts(access: &Access, elem_bytes: usize) -> usize {
     let bytes = access.vec * elem_bytes;
     let lanes = (128 / bytes).min(1 << LANE_BITS);

@@ -1,4 +1,4 @@
-//! One access: the array that it is a window of, and where in it.
+//! One access: its block pointer, i.e. the array and the offsets.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
@@ -40,8 +40,8 @@ struct Limit {
     end: Polynomial,
 }
 
-/// The window that an access is; none if it is none of a matrix. `flipped`: the first dimension's elements are neighbours, where the strides
-/// leave that open.
+/// The block pointer of an access to a matrix. `flipped`: the first dimension's elements are neighbours, where the
+/// strides leave that open.
 pub fn find(
     f: &Func,
     sums: &Polynomials,
@@ -130,7 +130,8 @@ pub fn find(
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), guards })
 }
 
-/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that open.
+/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that
+/// open.
 fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
     let one = Number::constant(1);
     match [strides[0] == one, strides[1] == one] {
@@ -176,9 +177,10 @@ struct Origin {
 }
 
 impl Origin {
-    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what has no slots along the columns,
-    /// unless their mask knows nothing of it, or it is more than a tile's width; all else, such as a batch's number times its stride, moves along a
-    /// dimension of its own. `masks` have where those of rows and columns begin.
+    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what
+    /// has no slots along the columns, unless their mask knows nothing of it, or it is more than a tile's width; all
+    /// else, such as a batch's number times its stride, moves along a dimension of its own. `masks` have where those of
+    /// rows and columns begin.
     fn of(
         sums: &Polynomials,
         index: &Polynomial,
@@ -274,7 +276,8 @@ fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: 
     let ahead = at.sub(&limit.begin);
     let extent =
         limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
-    // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is beyond all numbers.
+    // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is
+    // beyond all numbers.
     let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
     (planted!("block-pointer-mask-of-another-index")
         || ahead.0.is_empty()

@@ -1,8 +1,9 @@
-//! Accesses through pointers and slices that are windows of a matrix: what a view says, found in index arithmetic and masks.
+//! Finds block pointers: accesses through pointers and slices whose index arithmetic and masks describe a part of a
+//! matrix.
 //!
-//! `a.add(rows.expand(1) * stride + columns.expand(0))` under the mask `(rows.expand(1) < m) & (columns.expand(0) < n)` is a part of a
-//! matrix of m × n, which tensor maps copy, pointers that move along in a loop and indices that wrap around included. What has to
-//! hold for that beside what is written is asked of the launch.
+//! `a.add(rows.expand(1) * stride + columns.expand(0))` under the mask `(rows.expand(1) < m) & (columns.expand(0) < n)`
+//! is a block of a matrix of m × n, which TMA copies. The pointers may advance in a loop, and indices may wrap around.
+//! The conditions that the code does not state become guards of the launch.
 
 mod find;
 mod origins;
@@ -97,7 +98,7 @@ fn operands(f: &Func) -> [HashSet<Value>; 2] {
     sides
 }
 
-/// Puts windows into a function, and the numbers where they begin.
+/// Puts block pointers into a function, and computes their offsets.
 struct Rewrite {
     f: Func,
     loads: HashMap<Value, Found>,
@@ -140,7 +141,7 @@ impl Rewrite {
         out
     }
 
-    /// Of a matrix that lies across the tile it is the transposed tile that is loaded.
+    /// Of an MN-major matrix the transposed tile is loaded.
     fn load(&mut self, v: Value, found: Found, out: &mut Vec<Stmt>) {
         let ValueInfo { ty, op, span } = self.f.values[v.0 as usize].clone();
         let Op::Load { place, mask, other, hint, .. } = op else { unreachable!("a load") };
@@ -150,13 +151,13 @@ impl Rewrite {
             self.f.values[v.0 as usize].op = Op::Load { place, mask, other, hint, block_pointer };
             return;
         }
-        let mut turned = |v: Value| {
+        let mut transposed_tile = |v: Value| {
             let ty = self.f.ty(v);
             let ty = Type::tile(ty.dtype, [ty.shape[1], ty.shape[0]]);
             self.f.push(Op::Permute(v, vec![1, 0]), ty, span, out)
         };
-        let index = turned(place.index());
-        let mask = mask.map(&mut turned);
+        let index = transposed_tile(place.index());
+        let mask = mask.map(&mut transposed_tile);
         let place = match place {
             Address::Slice { param, .. } => Address::Slice { param, index },
             Address::Raw { param, .. } => Address::Raw { param, index },

@@ -1,5 +1,5 @@
-//! Where windows begin, as numbers: not negative ones that have wrapped around, for what is below 0 in one dimension is somewhere else in memory,
-//! and zero in a window.
+//! The offsets of block pointers. They must not be negative numbers that have wrapped around: by element, an index
+//! below 0 in one dimension is another element of memory, while a block pointer loads zero there.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
@@ -15,7 +15,7 @@ fn most(t: DType) -> u64 {
     (1 << (8 * t.size() - 1)) - 1
 }
 
-/// What windows ask of the launch so that they begin where the program says.
+/// The guards of a launch that keep offsets of block pointers from being negative.
 pub struct Origins<'a> {
     f: &'a Func,
     sums: &'a Polynomials<'a>,
@@ -101,7 +101,7 @@ impl<'a> Origins<'a> {
                 );
                 true
             }
-            Op::ProgramId(_) | Op::NumPrograms(_) | Op::Rank => true,
+            Op::ProgramId(_) | Op::NumPrograms(_) | Op::ClusterCtaRank => true,
             Op::LoopVar => self.sums.end(v).is_some_and(|end| self.scalar(end, seen)),
             Op::ReadVar(var) => assigned(&f.body, var).into_iter().all(|v| self.scalar(v, seen)),
             Op::Cast(x) => match f.ty(x).dtype {

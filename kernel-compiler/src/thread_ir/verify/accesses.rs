@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 pub fn verify(lowered: &Lowered) -> Result<(), String> {
     let mut visit = |step: Step, state: &mut Accesses| {
         let Step::Access(a) = step else { return Ok(()) };
-        let before = state.0.iter().find(|(param, act, key)| *param == a.param && *act != a.act && *key != Some(a.key));
+        let before =
+            state.0.iter().find(|(param, act, key)| *param == a.param && *act != a.kind && *key != Some(a.key));
         if let Some((param, act, _)) = before {
-            let now = a.act;
+            let now = a.kind;
             return Err(format!("no barrier stands between a {act:?} and a {now:?} of parameter {param}"));
         }
-        state.0.insert((a.param, a.act, Some(a.key)));
+        state.0.insert((a.param, a.kind, Some(a.key)));
         Ok(())
     };
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Accesses::default()))
@@ -33,7 +34,7 @@ impl State for Accesses {
         self.0.extend(&other.0);
     }
 
-    fn aged(&self) -> Self {
+    fn from_earlier_iteration(&self) -> Self {
         Accesses(self.0.iter().map(|&(param, act, _)| (param, act, None)).collect())
     }
 }

@@ -44,7 +44,7 @@ impl Barriers {
                     let ends = matches!(nodes.get(i + 1), Some(Node::Return));
                     stmts.iter().try_for_each(|s| self.stmt(s, here, ends))?;
                 }
-                Node::Exchange { .. } => {}
+                Node::Scratch { .. } => {}
                 Node::Barrier { .. } => self.counted(Counted::Block, None, here, false)?,
                 Node::If { cond, then, other } => {
                     let (then_here, other_here) = self.parts(cond, here);

@@ -1,6 +1,6 @@
 //! Upper bounds of offsets in shared memory.
 
-use crate::thread_ir::expr::{BinaryOp, Exchange, Expr, Literal, Stmt};
+use crate::thread_ir::expr::{BinaryOp, Expr, Literal, Scratch, Stmt};
 use crate::thread_ir::name::Name;
 use crate::thread_ir::node::{ConstValue, Lowered, Node};
 use crate::thread_ir::walk::walk;
@@ -69,10 +69,10 @@ impl Bounds {
         }
     }
 
-    /// Of an offset; an exchange's buffer begins at zero. None where an operand is not known.
+    /// Of an offset; a scratch buffer begins at zero. None where an operand is not known.
     pub fn of(&self, e: &Expr) -> Option<Upper> {
         match e {
-            Expr::Exchange(Exchange::Placed { .. }) => Some(Upper::exactly(0)),
+            Expr::Scratch(Scratch::Placed { .. }) => Some(Upper::exactly(0)),
             Expr::Literal(Literal::Int { value, .. }) => Some(Upper::exactly(u64::try_from(*value).ok()?)),
             Expr::Name(n) => self.names.get(n).copied(),
             Expr::Group(e) => self.of(e),

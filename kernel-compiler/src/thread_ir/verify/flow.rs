@@ -6,14 +6,14 @@ use crate::thread_ir::node::{Access, Node};
 
 /// What is known of the ways to a step.
 pub trait State: Clone + PartialEq {
-    /// All threads that exchange have come to a barrier.
+    /// All threads that share scratch memory have come to a barrier.
     fn barrier(&mut self);
 
     /// Another way leads here as well.
     fn join(&mut self, other: &Self);
 
     /// The same, as seen from the next iteration of a loop.
-    fn aged(&self) -> Self {
+    fn from_earlier_iteration(&self) -> Self {
         self.clone()
     }
 }
@@ -24,6 +24,7 @@ pub enum Step<'n> {
     Call(&'n Call),
     /// A statement, behind its calls.
     Stmt(&'n Stmt),
+    Return,
 }
 
 type Checked = Result<(), String>;
@@ -51,7 +52,7 @@ impl<'v, S: State> Flow<'v, S> {
                     (self.visit)(Step::Access(access), here)?;
                     self.stmts(stmts, here)?;
                 }
-                Node::Exchange { .. } => {}
+                Node::Scratch { .. } => {}
                 Node::Barrier { .. } => here.barrier(),
                 Node::If { then, other, .. } => {
                     let mut otherwise = state.clone();
@@ -66,7 +67,10 @@ impl<'v, S: State> Flow<'v, S> {
                     join(&mut exits[usize::from(matches!(n, Node::Continue))], state.as_ref());
                     *state = None;
                 }
-                Node::Return => *state = None,
+                Node::Return => {
+                    (self.visit)(Step::Return, here)?;
+                    *state = None;
+                }
             }
         }
         Ok(())
@@ -101,7 +105,7 @@ impl<'v, S: State> Flow<'v, S> {
             let [breaks, continues] = self.exits.pop().expect("pushed");
             join(&mut at, continues.as_ref());
             let mut again = entry.clone();
-            join(&mut again, at.map(|s| s.aged()).as_ref());
+            join(&mut again, at.map(|s| s.from_earlier_iteration()).as_ref());
             if again == entry {
                 *state = breaks;
                 return Ok(());
@@ -119,7 +123,7 @@ fn join<S: State>(state: &mut Option<S>, other: Option<&S>) {
     }
 }
 
-/// Whether the threads that exchange meet there: not at the barriers of single warpgroups.
+/// Whether the threads that share scratch memory meet there: not at the barriers of single warpgroups.
 fn meets(counted: Counted, c: &Call) -> bool {
     counted != Counted::Named || matches!(c.args[0], Expr::Literal(Literal::Int { .. }))
 }

@@ -1,16 +1,19 @@
 //! Invariants of a lowered program.
 //!
 //! - [`names`]: a name is defined once in a block, and before its use. No expression has its register left open,
-//!   an exchange has its place. What is assigned is a variable.
+//!   a scratch buffer has its offset. What is assigned is a variable.
 //! - [`barriers`]: all threads that a barrier counts reach it.
 //! - [`accesses`]: accesses to one parameter are in order across threads.
-//! - [`shared`]: accesses to exchange buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
-//!   to, awaited and loaded from in this order. What lies in shared memory overlaps nothing else.
+//! - [`shared`]: accesses to scratch buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
+//!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
+//! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number
+//!   stays below the number of stages.
 
 mod accesses;
 mod barriers;
 mod bounds;
 mod flow;
+mod mbarriers;
 mod names;
 mod shared;
 #[cfg(test)]
@@ -25,5 +28,6 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     names::verify(lowered)?;
     barriers::verify(lowered)?;
     accesses::verify(lowered)?;
-    shared::verify(lowered)
+    shared::verify(lowered)?;
+    mbarriers::verify(lowered)
 }

@@ -1,8 +1,8 @@
 //! Every name is defined once in a block, before its use.
 
-use crate::thread_ir::expr::{Body, Call, Closure, Exchange, Expr, Generic, Stmt};
+use crate::thread_ir::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
 use crate::thread_ir::function::{Device, Function};
-use crate::thread_ir::name::{Name, Ring};
+use crate::thread_ir::name::{BufferPart, Name};
 use crate::thread_ir::node::{Lowered, Node};
 use std::collections::{HashMap, HashSet};
 
@@ -54,7 +54,8 @@ impl Names {
         let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
         // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of
         // its own.
-        let may_hide = matches!(name, Name::Local(_) | Name::Ring(Ring::Used | Ring::Late, _));
+        let may_hide =
+            matches!(name, Name::Local(_) | Name::CircularBuffer(BufferPart::Used | BufferPart::InFlight, _));
         if before.is_some() && !again && !may_hide {
             return Err(format!("`{name}` is defined twice in a block"));
         }
@@ -89,7 +90,7 @@ impl Names {
     fn node(&mut self, n: &Node) -> Checked {
         match n {
             Node::Line(stmts) | Node::Access { stmts, .. } => self.stmts(stmts),
-            Node::Exchange { .. } => Err("an exchange is left without its place in shared memory".into()),
+            Node::Scratch { .. } => Err("a scratch buffer is left without its offset in shared memory".into()),
             Node::If { cond, then, other } => {
                 self.expr(cond)?;
                 self.scoped(|cx| cx.nodes(then))?;
@@ -134,7 +135,6 @@ impl Names {
                 self.expr(cond)?;
                 self.scoped(|cx| cx.stmts(body))
             }
-            Stmt::Empty => Ok(()),
         }
     }
 
@@ -146,8 +146,8 @@ impl Names {
         match e {
             Expr::Name(n) => self.use_of(*n),
             Expr::Register => Err("an expression for any register is used for none".into()),
-            Expr::Exchange(Exchange::Unplaced) => Err("the buffer of an exchange has no place".into()),
-            Expr::Exchange(Exchange::Placed { .. }) | Expr::Literal(_) | Expr::Chain { .. } | Expr::Matrix { .. } => {
+            Expr::Scratch(Scratch::Unplaced) => Err("a scratch buffer has no offset".into()),
+            Expr::Scratch(Scratch::Placed { .. }) | Expr::Literal(_) | Expr::Chain { .. } | Expr::Matrix { .. } => {
                 Ok(())
             }
             Expr::Not(e) | Expr::Ref(e) | Expr::Cast(e, _) | Expr::Field(e, _) | Expr::Group(e) => self.expr(e),

@@ -1,10 +1,10 @@
-//! Shared memory: what lies where, and exchanges between their barriers.
+//! Shared memory: what is where, and scratch buffers between their barriers.
 
 use super::bounds::Bounds;
 use super::flow::{Flow, State, Step};
-use crate::thread_ir::expr::{Call, Exchange, Expr, Generic, Stmt, Ty};
+use crate::thread_ir::expr::{Call, Expr, Generic, Scratch, Stmt, Ty};
 use crate::thread_ir::function::Effect;
-use crate::thread_ir::name::{Name, Ring};
+use crate::thread_ir::name::{BufferPart, Name};
 use crate::thread_ir::node::{ConstValue, Lowered};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,9 +13,9 @@ type Checked = Result<(), String>;
 
 pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
-    let cx = Exchanges { bytes: lowered.exchange_bytes, bounds: Bounds::new(lowered) };
+    let cx = ScratchBuffers { bytes: lowered.scratch_bytes, bounds: Bounds::new(lowered) };
     let mut visit = |step: Step, state: &mut Buffered| match step {
-        Step::Access(_) => Ok(()),
+        Step::Access(_) | Step::Return => Ok(()),
         Step::Call(c) => buffer(c)?.map_or(Ok(()), |buffer| cx.access(c, buffer, state)),
         Step::Stmt(s) => all_are_accesses(s),
     };
@@ -31,31 +31,34 @@ fn places(lowered: &Lowered) -> Checked {
         .flatten()
         .filter_map(|c| if let ConstValue::Word(n) = c.value { Some((c.name, n)) } else { None })
         .collect();
-    let of_ring = |of: Ring, i: usize| {
-        let name = Name::Ring(of, i);
+    let of_buffer = |of: BufferPart, i: usize| {
+        let name = Name::CircularBuffer(of, i);
         words.get(&name).copied().ok_or(format!("the constant `{name}` is not defined"))
     };
-    let mut all: Vec<(Option<Name>, Range<usize>)> = vec![(None, 0..lowered.exchange_bytes)];
+    let mut all: Vec<(Option<Name>, Range<usize>)> = vec![(None, 0..lowered.scratch_bytes)];
     for (&name, &start) in &words {
         let bytes = match name {
             Name::Staging => lowered.staging,
             // How many bytes it has is not known here.
             Name::Matrix(_) => 1,
-            Name::Ring(Ring::Start, i) => of_ring(Ring::Bytes, i)? * of_ring(Ring::Stages, i)?,
-            Name::Ring(Ring::Full | Ring::Empty, i) => 8 * of_ring(Ring::Stages, i)?,
+            Name::CircularBuffer(BufferPart::Start, i) => {
+                of_buffer(BufferPart::Bytes, i)? * of_buffer(BufferPart::Stages, i)?
+            }
+            Name::CircularBuffer(BufferPart::Full | BufferPart::Empty, i) => 8 * of_buffer(BufferPart::Stages, i)?,
             _ => continue,
         };
         all.push((Some(name), start..start + bytes));
     }
-    let called = |name: &Option<Name>| name.map_or("the memory of exchanges".to_string(), |n| format!("`{n}`"));
-    let is_ring = |name: &Option<Name>| matches!(name, Some(Name::Ring(Ring::Start, _)));
+    let called = |name: &Option<Name>| name.map_or("the scratch memory".to_string(), |n| format!("`{n}`"));
+    let is_circular_buffer = |name: &Option<Name>| matches!(name, Some(Name::CircularBuffer(BufferPart::Start, _)));
     for (i, (name, range)) in all.iter().enumerate() {
         if range.end > lowered.shared_bytes {
             let (name, bytes) = (called(name), lowered.shared_bytes);
             return Err(format!("{name} ends at {}, beyond {bytes} shared bytes", range.end));
         }
-        let in_turns =
-            |(other, of): &&(Option<Name>, Range<usize>)| is_ring(name) && is_ring(other) && of.start == range.start;
+        let in_turns = |(other, of): &&(Option<Name>, Range<usize>)| {
+            is_circular_buffer(name) && is_circular_buffer(other) && of.start == range.start
+        };
         let other = all[..i].iter().filter(|o| !in_turns(o)).find(|(_, of)| overlap(of, range));
         if let Some((other, _)) = other {
             return Err(format!("{} and {} overlap in shared memory", called(name), called(other)));
@@ -68,10 +71,10 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Exchange buffers, by offset and bytes.
+/// Scratch buffers, by offset and bytes.
 type Buffers = BTreeSet<(usize, usize)>;
 
-/// What threads may have done with exchange buffers on some way here.
+/// What threads may have done with scratch buffers on some way here.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Buffered {
     /// Stored to and loaded from since the last barrier.
@@ -94,28 +97,28 @@ impl State for Buffered {
     }
 }
 
-struct Exchanges {
+struct ScratchBuffers {
     bytes: usize,
     bounds: Bounds,
 }
 
-impl Exchanges {
+impl ScratchBuffers {
     fn access(&self, c: &Call, buffer: (usize, usize), state: &mut Buffered) -> Checked {
         let bytes = |(offset, bytes): (usize, usize)| offset..offset + bytes;
         let (range, overlaps) = (bytes(buffer), |b: &(usize, usize)| overlap(&bytes(*b), &bytes(buffer)));
         if range.end > self.bytes {
-            return Err(format!("an exchange in bytes {range:?} is beyond the {} of all exchanges", self.bytes));
+            return Err(format!("a scratch buffer in bytes {range:?} is beyond the {} of scratch memory", self.bytes));
         }
-        let last = self.last_byte(c).ok_or("an offset in an exchange's buffer has no bound")?;
+        let last = self.last_byte(c).ok_or("an offset in a scratch buffer has no bound")?;
         if last >= buffer.1 as u64 {
-            return Err(format!("an exchange in bytes {range:?} reaches its byte {last}"));
+            return Err(format!("a scratch buffer in bytes {range:?} reaches its byte {last}"));
         }
         if c.effect() == Effect::SharedWrite {
             if state.loaded.iter().any(overlaps) {
                 return Err(format!("bytes {range:?} are stored to while other threads may still load from them"));
             }
             if state.stored.iter().any(|b| *b != buffer && overlaps(b)) {
-                return Err(format!("bytes {range:?} are stored to by two exchanges at once"));
+                return Err(format!("bytes {range:?} are stored to by two scratch buffers at once"));
             }
             state.ready.retain(|b| !overlaps(b));
             state.stored.insert(buffer);
@@ -129,7 +132,7 @@ impl Exchanges {
     }
 }
 
-impl Exchanges {
+impl ScratchBuffers {
     /// The last byte of its buffer that an access may reach.
     fn last_byte(&self, c: &Call) -> Option<u64> {
         let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
@@ -139,35 +142,35 @@ impl Exchanges {
     }
 }
 
-/// The exchange buffer that a call of an access to shared memory goes to.
+/// The scratch buffer that a call of an access to shared memory goes to.
 fn buffer(c: &Call) -> Result<Option<(usize, usize)>, String> {
     if !matches!(c.effect(), Effect::SharedWrite | Effect::SharedRead) {
         return Ok(None);
     }
     let mut found = vec![];
     c.args[0].walk(&mut |e| {
-        if let Expr::Exchange(Exchange::Placed { offset, bytes }) = e {
+        if let Expr::Scratch(Scratch::Placed { offset, bytes }) = e {
             found.push((*offset, *bytes));
         }
     });
     match found[..] {
         [] => Ok(None),
         [one] => Ok(Some(one)),
-        _ => Err("a step goes to two exchange buffers at once".into()),
+        _ => Err("a step goes to two scratch buffers at once".into()),
     }
 }
 
-/// Whether buffers of exchanges are nothing but the places of accesses.
+/// Whether scratch buffers are nothing but the addresses of accesses.
 fn all_are_accesses(s: &Stmt) -> Checked {
     let (mut buffers, mut accesses) = (0, 0);
     s.walk(&mut |e| match e {
-        Expr::Exchange(_) => buffers += 1,
+        Expr::Scratch(_) => buffers += 1,
         Expr::Call(c) => accesses += usize::from(matches!(buffer(c), Ok(Some(_)))),
         _ => {}
     });
     if buffers == accesses {
         Ok(())
     } else {
-        Err(format!("the buffer of an exchange is neither stored to nor loaded from: {s}"))
+        Err(format!("a scratch buffer is neither stored to nor loaded from: {s}"))
     }
 }

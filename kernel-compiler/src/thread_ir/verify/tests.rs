@@ -1,19 +1,21 @@
 //! Broken programs, one or more for each rule. A test fails where its rule is gone.
 
+mod mbarriers;
+
 use super::{verify, verify_cpu};
 use crate::dtype::DType;
 use crate::ir::{Atomic, Value, Var};
 use crate::thread_ir::{
-    BinaryOp, Const, ConstValue, Device, Exchange, Expr, Generic, Local, Lowered, Name, Node, Ring, Stmt, Ty, call,
-    closure,
+    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Node, Scratch, Stmt, Ty,
+    call, closure,
 };
 
 const THREADS: u32 = 384;
 const CONSUMERS: u32 = 256;
 
-/// A program of three warpgroups with 128 bytes of exchanges.
+/// A program of three warpgroups with 128 bytes of scratch memory.
 fn program(body: Vec<Node>) -> Lowered {
-    Lowered { body, threads: THREADS, shared_bytes: 1024, exchange_bytes: 128, ..Lowered::default() }
+    Lowered { body, threads: THREADS, shared_bytes: 1024, scratch_bytes: 128, ..Lowered::default() }
 }
 
 #[track_caller]
@@ -66,7 +68,7 @@ fn a_name_is_defined_before_its_use() {
     refuses_body(vec![when(Value(0).into(), vec![])], "`v0` is used");
     let reads_its_own = call!(Device::Each; closure([Local::R], Expr::from(Local::K)));
     refuses_body(vec![reads_its_own.into()], "`k` is used");
-    let in_generic = call!(Device::CpAsyncWait; [Generic::Expr(Name::Ring(Ring::Stages, 0).into())]; 0);
+    let in_generic = call!(Device::CpAsyncWait; [Generic::Expr(Name::CircularBuffer(BufferPart::Stages, 0).into())]; 0);
     refuses_body(vec![in_generic.into()], "`STAGES0` is used");
 }
 
@@ -123,9 +125,9 @@ fn only_variables_are_assigned_to() {
 #[test]
 fn nothing_is_left_open() {
     refuses_body(vec![define(0, Expr::Register)], "for any register is used for none");
-    refuses_body(vec![define(0, Expr::Exchange(Exchange::Unplaced))], "has no place");
-    let exchange = Node::Exchange { bytes: 8, store: vec![], load: vec![], site: 0 };
-    refuses_body(vec![exchange], "an exchange is left");
+    refuses_body(vec![define(0, Expr::Scratch(Scratch::Unplaced))], "has no offset");
+    let scratch = Node::Scratch { bytes: 8, store: vec![], load: vec![], site: 0 };
+    refuses_body(vec![scratch], "a scratch buffer is left");
 }
 
 #[test]
@@ -248,7 +250,7 @@ fn accesses_of_one_parameter_are_in_order() {
 // --- shared memory ---
 
 fn at(offset: usize, bytes: usize) -> Expr {
-    closure([Local::Ignored], Expr::Exchange(Exchange::Placed { offset, bytes }))
+    closure([Local::Ignored], Expr::Scratch(Scratch::Placed { offset, bytes }))
 }
 
 fn store(offset: usize, bytes: usize) -> Node {
@@ -262,16 +264,16 @@ fn load(offset: usize, bytes: usize) -> Node {
 #[test]
 fn exchanges_stay_within_their_bytes() {
     accepts(&program(vec![store(64, 64), barrier(), load(64, 64)]));
-    refuses_body(vec![store(96, 64)], "is beyond the 128 of all exchanges");
+    refuses_body(vec![store(96, 64)], "is beyond the 128 of scratch memory");
 }
 
 #[test]
 fn accesses_stay_within_their_buffer() {
     let table = Const { name: Name::Table(0), value: ConstValue::Table(Ty::U32, vec![0, 512]) };
     let at = |offset: Expr| {
-        let at = Expr::Exchange(Exchange::Placed { offset: 0, bytes: 1024 }) + offset;
+        let at = Expr::Scratch(Scratch::Placed { offset: 0, bytes: 1024 }) + offset;
         let store = call!(Device::SharedStore; [DType::U16, 2u32, 1u32]; closure([Local::R], at), 0);
-        Lowered { consts: vec![vec![table.clone()]], exchange_bytes: 1024, ..program(vec![store.into()]) }
+        Lowered { consts: vec![vec![table.clone()]], scratch_bytes: 1024, ..program(vec![store.into()]) }
     };
     let of_thread = |mask: u32| ((Name::Tid & mask).group() << 1).group();
     let by_register = || Expr::from(Name::Table(0)).element(Local::R);
@@ -316,7 +318,7 @@ fn an_exchange_is_loaded_before_its_bytes_are_used_again() {
 
 #[test]
 fn two_exchanges_do_not_overwrite_each_other() {
-    refuses_body(vec![store(0, 64), store(32, 64)], "stored to by two exchanges at once");
+    refuses_body(vec![store(0, 64), store(32, 64)], "stored to by two scratch buffers at once");
     let overwritten = vec![store(0, 64), barrier(), store(32, 64), barrier(), load(0, 64)];
     refuses_body(overwritten, "loaded from before all threads have stored");
 }
@@ -324,31 +326,31 @@ fn two_exchanges_do_not_overwrite_each_other() {
 #[test]
 fn buffers_are_stored_to_or_loaded_from() {
     refuses_body(
-        vec![define(0, Expr::Exchange(Exchange::Placed { offset: 0, bytes: 4 }))],
+        vec![define(0, Expr::Scratch(Scratch::Placed { offset: 0, bytes: 4 }))],
         "neither stored to nor loaded",
     );
-    let two = Expr::Exchange(Exchange::Placed { offset: 0, bytes: 4 })
-        + Expr::Exchange(Exchange::Placed { offset: 4, bytes: 4 });
+    let two =
+        Expr::Scratch(Scratch::Placed { offset: 0, bytes: 4 }) + Expr::Scratch(Scratch::Placed { offset: 4, bytes: 4 });
     let both = call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; closure([Local::R], two), 0);
-    refuses_body(vec![both.into()], "two exchange buffers at once");
+    refuses_body(vec![both.into()], "two scratch buffers at once");
 }
 
 #[test]
 fn what_constants_name_lies_apart_within_the_programs_bytes() {
-    let ring = |i: usize, start: usize, bytes: usize| {
-        let of = |of: Ring, n: usize| word(Name::Ring(of, i), n);
-        [of(Ring::Start, start), of(Ring::Bytes, bytes), of(Ring::Stages, 2)].concat()
+    let circular_buffer = |i: usize, start: usize, bytes: usize| {
+        let of = |of: BufferPart, n: usize| word(Name::CircularBuffer(of, i), n);
+        [of(BufferPart::Start, start), of(BufferPart::Bytes, bytes), of(BufferPart::Stages, 2)].concat()
     };
     let with = |consts: Vec<Vec<Const>>| Lowered { consts, staging: 256, ..program(vec![]) };
-    accepts(&with(vec![word(Name::Staging, 128), ring(0, 384, 64), ring(1, 512, 256)]));
+    accepts(&with(vec![word(Name::Staging, 128), circular_buffer(0, 384, 64), circular_buffer(1, 512, 256)]));
     // One after another, loops use the same bytes.
-    accepts(&with(vec![ring(0, 384, 64), ring(1, 384, 256)]));
-    refuses(&with(vec![ring(0, 384, 64), ring(1, 448, 256)]), "`RING1` and `RING0` overlap");
-    refuses(&with(vec![ring(0, 384, 512)]), "`RING0` ends at 1408, beyond 1024 shared bytes");
-    refuses(&with(vec![word(Name::Staging, 64)]), "`STAGING` and the memory of exchanges overlap");
+    accepts(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 384, 256)]));
+    refuses(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 448, 256)]), "`RING1` and `RING0` overlap");
+    refuses(&with(vec![circular_buffer(0, 384, 512)]), "`RING0` ends at 1408, beyond 1024 shared bytes");
+    refuses(&with(vec![word(Name::Staging, 64)]), "`STAGING` and the scratch memory overlap");
     refuses(&with(vec![word(Name::Staging, 128), word(Name::Matrix(0), 300)]), "overlap in shared memory");
-    let full = [ring(0, 384, 64), word(Name::Ring(Ring::Full, 0), 500)].concat();
+    let full = [circular_buffer(0, 384, 64), word(Name::CircularBuffer(BufferPart::Full, 0), 500)].concat();
     refuses(&with(vec![full]), "overlap in shared memory");
-    refuses(&Lowered { exchange_bytes: 2048, ..program(vec![]) }, "the memory of exchanges ends at 2048");
-    refuses(&with(vec![word(Name::Ring(Ring::Full, 0), 500)]), "the constant `STAGES0` is not defined");
+    refuses(&Lowered { scratch_bytes: 2048, ..program(vec![]) }, "the scratch memory ends at 2048");
+    refuses(&with(vec![word(Name::CircularBuffer(BufferPart::Full, 0), 500)]), "the constant `STAGES0` is not defined");
 }

@@ -37,7 +37,7 @@ struct Launch<'a> {
     scalars: Vec<u64>,
     options: Options,
     registers: u32,
-    early: Option<&'static [usize]>,
+    pdl: Option<&'static [usize]>,
     buffers: std::marker::PhantomData<&'a mut ()>,
 }
 
@@ -51,7 +51,7 @@ fn program(threads: u32, shared: u32) -> Launch<'static> {
         scalars: Vec::new(),
         options: Options::default(),
         registers: 128,
-        early: None,
+        pdl: None,
         buffers: std::marker::PhantomData,
     }
 }
@@ -83,8 +83,8 @@ impl<'a> Launch<'a> {
     }
 
     /// May begin before the launch in front has ended, and read these buffers.
-    fn early(mut self, buffers: &'static [usize]) -> Self {
-        self.early = Some(buffers);
+    fn pdl(mut self, buffers: &'static [usize]) -> Self {
+        self.pdl = Some(buffers);
         self
     }
 
@@ -101,7 +101,7 @@ impl<'a> Launch<'a> {
             bytes,
             mutable,
             initialised,
-            early: false,
+            pdl: false,
             name,
             element: size_of::<T>() as u32,
         });
@@ -122,10 +122,10 @@ impl<'a> Launch<'a> {
     }
 
     fn run(mut self, run: Run) -> Result<Report, Failure> {
-        for &i in self.early.into_iter().flatten() {
-            self.regions[i].early = true;
+        for &i in self.pdl.into_iter().flatten() {
+            self.regions[i].pdl = true;
         }
-        let program = Program { name: "a test", run, registers: self.registers, early: self.early.is_some() };
+        let program = Program { name: "a test", run, registers: self.registers, pdl: self.pdl.is_some() };
         let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };

@@ -126,7 +126,7 @@ unsafe fn begins_early<const DEFECT: u32>(s: &[u64]) {
 #[test]
 fn what_begins_early_waits_before_it_touches_what_others_may() {
     let (x, y, mut z) = (vec![1f32; 32], vec![2f32; 32], vec![0f32; 32]);
-    program(32, 0).early(&[0]).read(&x).read(&y).write(&mut z).passes(begins_early::<NONE>);
+    program(32, 0).pdl(&[0]).read(&x).read(&y).write(&mut z).passes(begins_early::<NONE>);
     assert_eq!(z, [3.0; 32]);
     for (defect, site, says) in [
         (begins_early::<LATE> as Run, 51, "thread 3: reads `p1[3]`"),
@@ -134,7 +134,7 @@ fn what_begins_early_waits_before_it_touches_what_others_may() {
         (begins_early::<NOT_DECLARED>, 50, "reads `p1[0]`"),
         (begins_early::<NEVER>, 0, "no thread has waited"),
     ] {
-        let f = program(32, 0).early(&[0]).read(&x).read(&y).write(&mut z).fails(defect, Kind::TooEarly, site);
+        let f = program(32, 0).pdl(&[0]).read(&x).read(&y).write(&mut z).fails(defect, Kind::TooEarly, site);
         assert!(f.message.contains(says), "{f}");
     }
     // A launch that begins when the one in front has ended waits for nothing.

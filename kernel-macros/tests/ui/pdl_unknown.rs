@@ -1,6 +1,6 @@
 use kernel_macros::tile_kernel;
 
-#[tile_kernel(grid = [1], early = [z])]
+#[tile_kernel(grid = [1], pdl = [z])]
 fn k(x: &[f32], y: &mut [f32]) {
     store(y, arange(64), load(x, arange(64)));
 }

@@ -8,7 +8,7 @@ use tile_language_tests::run::seeds;
 use tile_language_tests::{view, view_mut};
 
 /// `x` may be read at once; `y` only after the wait, although it is only read as well.
-#[tile_kernel(tune(warps = [2]), grid = [2], early = [x])]
+#[tile_kernel(tune(warps = [2]), grid = [2], pdl = [x])]
 fn early_sum(x: &[f32], y: &[f32], z: &mut [f32]) {
     let i = program_id(0) * 128 + arange(128);
     let first = load(x, i);
@@ -27,7 +27,7 @@ fn what_is_not_declared_early_is_read_after_the_wait() {
 }
 
 /// Of a specialized program each role waits: the one that copies, too.
-#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [1], early = [b])]
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [1], pdl = [b])]
 fn early_product<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,
     b: View<f16, 2>,

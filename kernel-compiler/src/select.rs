@@ -1,0 +1,30 @@
+//! Finds a kernel of a file by its name, and its instances by their types and configuration.
+
+use crate::diag::Diagnostics;
+use crate::emit::{config_id, types_id};
+use crate::front::instance::{Instance, Kernel};
+use crate::front::library::Libraries;
+use crate::front::module::{self, Found};
+use crate::front::parse;
+use crate::front::source::Source;
+
+/// The kernel of this name. The error is a message: there is none, or it has mistakes.
+pub fn kernel<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, name: &str) -> Result<Kernel, String> {
+    let source = source.into();
+    let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(n, _)| n == name);
+    let none = || [vec![format!("no kernel `{name}` here")], libraries.missing(source)].concat().join("\n");
+    let found = module::file(source, libraries).into_iter().find(named).ok_or_else(none)?;
+    let d = Diagnostics::default();
+    let kernels = found.parse(&d).map_err(|_| messages(&d))?;
+    Ok(kernels.into_iter().find(|k| k.name == name).expect("it is among the names"))
+}
+
+/// Whether an instance has these types (`f16`) and this configuration (its id); `None` is any.
+pub fn matches(i: &Instance, types: Option<&str>, config: Option<&str>) -> bool {
+    types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c)
+}
+
+/// All mistakes, a line each.
+pub fn messages(d: &Diagnostics) -> String {
+    d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,8 @@
+#[tile_kernel(tune(B = [64], warps = [4]), grid = [1])]
+pub fn k<const B: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
+    let mut acc = zeros::<f32>([B, 96]);
+    for k in 0..a.dim(1) / 64 {
+        acc = dot(a.tile([0, k * 64], [B, 64]), b.tile([k * 64, 0], [64, 96]) * 2.0.to::<f16>(), acc);  //~ not multiplied by wgmma: a computed operand [64, 96] has extents that are no powers of two  //~ not multiplied by wgmma: an operand is computed, where all threads copy
+    }
+    c.store([0, 0], acc);
+}
