@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, flag, long, volume};
+use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Attend};
 use kernel_core::{bf16, f16};
@@ -55,9 +55,8 @@ unsafe fn typed<T: Attend>(
     scale: f32,
     causal: bool,
 ) -> Result<()> {
-    let (n, of_k) = (volume(&q_dims)?, volume(&k_dims)?);
-    // Without results nothing is computed: no pointer is looked at.
-    let of_k = if n == 0 { 0 } else { of_k };
+    let n = volume(&q_dims)?;
+    let of_k = operand(&k_dims, n)?;
     // SAFETY: the caller's contract.
     let (q, k, v, o) = unsafe {
         (

@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, enter};
-use crate::memory::{Array, area, int};
+use crate::memory::{Array, area, int, operand};
 use core::ffi::{c_float, c_int, c_uchar, c_uint};
 use host::ops;
 use kernel_core::f16;
@@ -87,9 +87,8 @@ pub unsafe extern "C" fn solve_1d_convolution(
                 "kernel_size is {taps}: more taps than the {n} elements of the input"
             )));
         }
-        // Of an empty operand nothing is computed: no pointer is looked at.
-        let (n, taps) = if n == 0 || taps == 0 { (0, 0) } else { (n, taps) };
-        let outputs = if n == 0 { 0 } else { n - taps + 1 };
+        let outputs = if n == 0 || taps == 0 { 0 } else { n - taps + 1 };
+        let (n, taps) = (operand(&[n], outputs)?, operand(&[taps], outputs)?);
         // SAFETY: the caller's contract.
         let (x, w, y) = unsafe {
             (
@@ -100,7 +99,7 @@ pub unsafe extern "C" fn solve_1d_convolution(
         };
         y.apart(&x)?;
         y.apart(&w)?;
-        backend::with(n.min(taps), |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
+        backend::with(outputs, |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
     })
 }
 

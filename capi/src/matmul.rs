@@ -2,7 +2,7 @@
 
 use crate::backend;
 use crate::guard::{Failure, Result, enter};
-use crate::memory::{Array, flag, int, long, volume};
+use crate::memory::{Array, flag, int, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use host::ops::{self, Multiply, Precision, Transpose};
 use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
@@ -187,13 +187,11 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
         dims_c: [u64; R],
     ) -> Result<Self> {
         let results = volume(&dims_c)?;
-        // Without a result nothing is read.
-        let read = |dims| if results == 0 { Ok(0) } else { volume(dims) };
         // SAFETY: the caller's contract.
         let (a, b, c) = unsafe {
             (
-                Array::new(names[0], a, read(&dims_a)?)?,
-                Array::new(names[1], b, read(&dims_b)?)?,
+                Array::new(names[0], a, operand(&dims_a, results)?)?,
+                Array::new(names[1], b, operand(&dims_b, results)?)?,
                 Array::new(names[2], c.cast_const(), results)?,
             )
         };

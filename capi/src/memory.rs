@@ -38,6 +38,12 @@ pub(crate) fn volume(extents: &[u64]) -> Result<u64> {
     if extents.contains(&0) { Ok(0) } else { extents.iter().try_fold(1, |n, &e| area(n, e)) }
 }
 
+/// How many elements of an operand are looked at. Without results nothing is computed: then none is, whatever the
+/// operand's extents and pointer are.
+pub(crate) fn operand(extents: &[u64], results: u64) -> Result<u64> {
+    if results == 0 { Ok(0) } else { volume(extents) }
+}
+
 /// An array as it was handed over.
 #[derive(Clone, Copy)]
 pub(crate) struct Array<'a, T> {

@@ -218,7 +218,7 @@ pub mod f32_products {
         tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], warps = [4], blocks_per_sm = [2], arch = [90]),
         grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), splits],
-        early = [b],
+        pdl = [b],
     )]
     pub unsafe fn matmul_f32_mixed<
         const TB: bool,

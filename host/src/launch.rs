@@ -89,7 +89,8 @@ impl Runtime {
     /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
     /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
-    /// [`Error::BadBundle`], [`Error::CannotLaunch`]. Off the GPU also [`Error::Assert`]
+    /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that this
+    /// one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also [`Error::Assert`]
     /// and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
@@ -97,6 +98,7 @@ impl Runtime {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
                 let _entered = cuda.enter()?;
+                let _borrowed = stream.borrow_scratch(call.buffers())?;
                 match self.ready(stream, &call, options, true)? {
                     Some(ready) => ready.enqueue(cuda, s, &call, &self.0.device.name),
                     None => Ok(()),
@@ -118,10 +120,10 @@ impl Runtime {
     /// than the driver's own launch. Errors: as [`Runtime::launch_with`].
     pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
-        let _entered = match &self.0.backend {
+        let _here = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
-                Some(cuda.enter()?)
+                Some((cuda.enter()?, stream.borrow_scratch(call.buffers())?))
             }
             _ => None,
         };
@@ -413,6 +415,7 @@ impl Launcher<'_> {
         match (&self.rt.0.backend, self.stream.as_cuda()) {
             (Backend::Cuda(cuda), Some(s)) => {
                 let _entered = cuda.enter()?;
+                let _borrowed = self.stream.borrow_scratch(self.call.buffers())?;
                 ready.enqueue(cuda, s, &self.call, &self.rt.0.device.name)
             }
             _ => self.rt.run_here(&self.stream, &self.call, ready.plan.config, ready.variant, ready.grid),

@@ -24,6 +24,7 @@ mod event;
 mod foreign;
 mod graph;
 mod launch;
+mod leases;
 mod marks;
 #[cfg(feature = "ops")]
 pub mod ops;

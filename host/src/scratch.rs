@@ -5,14 +5,15 @@
 
 use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
-use crate::stream::{Stream, StreamInner};
+use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
 use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 use std::sync::Mutex;
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
-/// stream, and drop it after the last of them.
+/// stream, and drop it after the last of them. A launch on another stream runs behind what this one was given before, and
+/// this one's later work runs behind the launch.
 ///
 /// The tuner knows scratch from outputs: it restores it, but does not compare what two configurations leave in it.
 pub struct Scratch<T> {
@@ -28,8 +29,8 @@ pub struct Scratch<T> {
 enum Lease {
     Nothing,
     Block,
-    /// Allocated within a graph, where it stays.
-    Captured,
+    /// Allocated within the graph of this capture, where it stays.
+    Captured(u64),
 }
 
 impl Stream {
@@ -51,14 +52,22 @@ impl Stream {
             _ if bytes == 0 => (64, Lease::Nothing),
             Some(s) if !s.raw.0.is_null() && self.is_capturing() => {
                 // A cached block would be shared with whatever runs beside the graph when it is replayed.
+                let Some(capture) = s.cuda.asks_for_capture(s.raw.0)? else { return Err(Error::StreamMismatch) };
                 let ptr = s.cuda.alloc(bytes, s.raw.0)?;
                 if zeroed {
                     s.cuda.fill_zero(ptr, bytes, s.raw.0)?;
                 }
-                (ptr, Lease::Captured)
+                (ptr, Lease::Captured(capture))
             }
             _ => (self.blocks().lease(self, bytes, zeroed)?, Lease::Block),
         };
+        if let Some(s) = self.as_cuda() {
+            match lease {
+                Lease::Nothing => {}
+                Lease::Block => s.cuda.leases.begin(ptr..ptr + bytes, self, None),
+                Lease::Captured(capture) => s.cuda.leases.begin(ptr..ptr + bytes, self, Some(capture)),
+            }
+        }
         Ok(Scratch { ptr, len, place, lease, stream: self.clone(), element: PhantomData })
     }
 
@@ -103,19 +112,28 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
+        let Some(s) = self.stream.as_cuda() else { return self.stream.blocks().give_back(self.ptr) };
+        // In a forked child the memory is the parent's.
+        if matches!(self.lease, Lease::Nothing) || s.cuda.api.forked() {
+            return;
+        }
+        let ordered = s.cuda.leases.end(self.ptr);
         match self.lease {
             Lease::Nothing => {}
             Lease::Block => {
-                if let Some(s) = self.stream.as_cuda() {
-                    s.scratch_used();
-                }
-                self.stream.blocks().give_back(self.ptr);
-            }
-            Lease::Captured => {
-                if let Some(s) = self.stream.as_cuda() {
-                    s.cuda.free(self.ptr, s.raw.0);
+                s.scratch_used();
+                match ordered {
+                    true => s.scratch.give_back(self.ptr),
+                    false => s.scratch.give_up(self.ptr, s),
                 }
             }
+            // A free outside of its capture, or one that is not ordered, would not be the graph's.
+            Lease::Captured(capture)
+                if ordered && s.cuda.asks_for_capture(s.raw.0).map_or(true, |now| now == Some(capture)) =>
+            {
+                s.cuda.free(self.ptr, s.raw.0);
+            }
+            Lease::Captured(_) => tracing::debug!("scratch memory of a graph is not freed in it"),
         }
     }
 }
@@ -195,7 +213,7 @@ impl Blocks {
             let block = all.swap_remove(i);
             kept = kept.saturating_sub(block.bytes);
             if let Some(s) = stream.as_cuda() {
-                // Work on other streams may have used it, too: nothing keeps a borrow of scratch to its own stream.
+                // Work on other streams may have used it, too.
                 s.cuda.release(block.ptr);
             }
         }
@@ -205,6 +223,12 @@ impl Blocks {
         if let Some(b) = self.lock().iter_mut().find(|b| b.ptr == ptr) {
             b.leased = false;
         }
+    }
+
+    /// Frees a leased block, which work that this stream does not wait for may still use.
+    fn give_up(&self, ptr: u64, stream: &CudaStream) {
+        self.lock().retain(|b| b.ptr != ptr);
+        stream.cuda.release(ptr);
     }
 
     /// A launch on the host with these arguments has failed half way: what it was to leave zero may not be.

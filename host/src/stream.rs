@@ -11,8 +11,8 @@ use crate::runtime::Runtime;
 use crate::scratch::Blocks;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUevent, CUstream};
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A queue of work on one runtime's device; clones are the same queue.
@@ -36,6 +36,8 @@ pub(crate) struct CudaStream {
     owner: Owner,
     pub queue: Arc<Queue>,
     pub scratch: Blocks,
+    /// Whether scratch was ever leased here.
+    pub leased: AtomicBool,
     /// Of a stream that C code owns: what its scratch memory was last used by.
     used: Mutex<Used>,
 }
@@ -223,9 +225,9 @@ impl core::fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
-        let (behind, waits) = (AtomicU64::new(0), Mutex::default());
+        let (behind, waits, leased) = (AtomicU64::new(0), Mutex::default(), AtomicBool::new(false));
         let queue = Arc::new(Queue { raw: Handle(raw), marks: Marks::new(), behind, waits });
-        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), used: Mutex::default() }
+        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
     }
 
     /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream. To
@@ -329,6 +331,7 @@ impl Drop for CudaStream {
         if self.cuda.api.forked() {
             return;
         }
+        self.cuda.leases.leave(self);
         let blocks = self.scratch.take();
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));

@@ -351,4 +351,55 @@ mod tests {
         assert!(c.take_warnings().is_empty());
         fs::remove_dir_all(c.root()).unwrap();
     }
+
+    /// The entries of the corpus are of one key, and some of them are damaged already.
+    #[test]
+    fn hostile_products_are_made_again_with_a_warning() {
+        let (c, k) = (fresh("hostile"), Key::of([b"hostile".as_slice()]));
+        let (text, words) = (b".version 8.0\n".as_slice(), [1u64, u64::MAX, 7].map(u64::to_le_bytes).concat());
+        let sound = [text, &words, b""];
+        c.put("ptx", &k, text).unwrap();
+        let (file, cases) = (c.root().join(Cache::path("ptx", &k)), AtomicU32::new(0));
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/product");
+        assert_eq!(fs::read(&file).unwrap(), fs::read(Path::new(corpus).join("text")).unwrap());
+        hostile_inputs::attack(Path::new(corpus), |bytes| {
+            fs::write(&file, bytes).unwrap();
+            match c.get("ptx", &k) {
+                Some(found) => assert!(sound.contains(&&found[..]) && c.take_warnings().is_empty()),
+                None => assert!(matches!(&c.take_warnings()[..], [w] if w.contains("made again"))),
+            }
+            if cases.fetch_add(1, Ordering::Relaxed).is_multiple_of(100) {
+                c.put("ptx", &k, text).unwrap();
+                assert_eq!((c.get("ptx", &k).as_deref(), c.take_warnings().len()), (Some(text), 0));
+            }
+        });
+        fs::remove_dir_all(c.root()).unwrap();
+    }
+
+    #[test]
+    fn hostile_lists_of_contents_make_the_folder_again() {
+        let (c, k) = (fresh("hostile-folder"), Key::of([b"hostile".as_slice()]));
+        let make = || {
+            c.folder("sysroot", &k, |dir| {
+                fs::create_dir(dir.join("lib"))?;
+                fs::write(dir.join("lib/f"), "good")
+            })
+        };
+        let (list, cases) = (make().unwrap().join(CONTENTS), AtomicU32::new(0));
+        let good = fs::read(&list).unwrap();
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/contents");
+        assert_eq!(good, fs::read(Path::new(corpus).join("sound")).unwrap());
+        hostile_inputs::attack(Path::new(corpus), |bytes| {
+            fs::write(&list, bytes).unwrap();
+            assert_eq!(c.verify(&Cache::path("sysroot", &k)).is_ok(), bytes == good);
+            if cases.fetch_add(1, Ordering::Relaxed).is_multiple_of(100) {
+                make().unwrap();
+                assert_eq!(
+                    (fs::read(&list).unwrap() == good, c.take_warnings().len()),
+                    (true, usize::from(bytes != good))
+                );
+            }
+        });
+        fs::remove_dir_all(c.root()).unwrap();
+    }
 }

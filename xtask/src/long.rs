@@ -22,9 +22,9 @@ fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
     cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
 }
 
-/// Bundles, files of tuning results, tensors of other frameworks.
+/// Bundles, the build cache, files of tuning results, tensors of other frameworks.
 pub fn hostile_inputs(seed: u64) -> Run {
-    let packages = ["-p", "tile-kernel-core", "-p", "tile-host", "--no-default-features"];
+    let packages = ["-p", "tile-kernel-core", "-p", "tile-kernel-build", "-p", "tile-host", "--no-default-features"];
     hostile(&packages, CASES, seed)
 }
 
@@ -50,9 +50,22 @@ pub fn miri() -> Run {
     if !has {
         return skipped("no toolchain with Miri: `rustup +nightly component add miri rust-src` gives it");
     }
-    let args =
-        ["+nightly", "miri", "test", "--package", "tile-kernel-core", "--lib", "--", "args::", "call::", "bundle::"];
-    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", "-Zmiri-disable-isolation")
+    let args = [
+        "+nightly",
+        "miri",
+        "test",
+        "--package",
+        "tile-kernel-core",
+        "--lib",
+        "--",
+        "args::",
+        "call::",
+        "bundle::",
+        "store_to_one_element",
+    ];
+    // Arguments of kernels are addresses as numbers.
+    let flags = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", flags)
 }
 
 /// The tests of the C library with AddressSanitizer in the C program: it sees what the library writes beyond the

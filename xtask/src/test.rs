@@ -50,7 +50,7 @@ const LONG: [Step; 8] = [
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
     Step {
         name: "hostile-inputs",
-        what: "changed bundles, tuning results and DLPack tensors",
+        what: "changed bundles, build products, tuning results and DLPack tensors",
         run: || long::hostile_inputs(now()),
     },
     Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },

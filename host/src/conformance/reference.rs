@@ -1,6 +1,6 @@
 //! What each operation must give, written independently of the kernels: plain loops in f64, or exact integers.
 
-use rayon::prelude::*;
+use kernel_core::cpu::parallel_map;
 
 pub fn relu(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
@@ -54,13 +54,13 @@ pub fn convolution(x: &[f32], w: &[f32]) -> Vec<(f64, f64)> {
             (s + t, m + t.abs())
         })
     };
-    (0..x.len() - w.len() + 1).into_par_iter().map(at).collect()
+    parallel_map(x.len() - w.len() + 1, at)
 }
 
 /// Rows `rows` of the product of `a`, of `k` columns, and `b`, of `n` columns: each element with the sum of its terms'
 /// magnitudes.
 pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<(f64, f64)> {
-    let row = |&i: &usize| {
+    let row = |i: usize| {
         let mut out = vec![(0.0, 0.0); n];
         for (x, b) in a[i * k..(i + 1) * k].iter().zip(b.chunks(n.max(1))) {
             for (o, y) in out.iter_mut().zip(b) {
@@ -70,7 +70,7 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
         }
         out
     };
-    rows.par_iter().flat_map_iter(row).collect()
+    parallel_map(rows.len(), |i| row(rows[i])).concat()
 }
 
 /// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of magnitudes. Of no
@@ -96,7 +96,7 @@ pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec
 }
 
 pub fn transpose<T: Copy + Send + Sync>(x: &[T], rows: usize, cols: usize) -> Vec<T> {
-    (0..rows * cols).into_par_iter().map(|i| x[(i % rows) * cols + i / rows]).collect()
+    parallel_map(rows * cols, |i| x[(i % rows) * cols + i / rows])
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::memory::Pool;
 use super::module::Relaxed;
 use crate::device::{Device, Limits};
 use crate::error::{Error, Result};
+use crate::leases::Leases;
 use crate::stream::Queue;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use kernel_core::Place;
@@ -55,6 +56,8 @@ pub(crate) struct Cuda {
     pub streams: Mutex<Vec<Arc<Queue>>>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them yet.
     pub allocations: AtomicU64,
+    /// The scratch memory of its streams that is leased.
+    pub leases: Leases,
     /// Memory to be freed once the default stream waits for all who use it.
     pub waiting: Mutex<Vec<CUdeviceptr>>,
     /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
@@ -218,6 +221,7 @@ impl Cuda {
                     pool,
                     streams: Mutex::default(),
                     allocations: AtomicU64::new(0),
+                    leases: Leases::default(),
                     waiting: Mutex::default(),
                     borrowed: Mutex::default(),
                 })
@@ -285,11 +289,17 @@ impl Cuda {
 
     /// Which capture the stream is in; none where it is in none, or cannot be asked.
     pub(crate) fn capture_of(&self, stream: CUstream) -> Option<u64> {
+        self.asks_for_capture(stream).ok().flatten()
+    }
+
+    /// The same. Errors: the driver's.
+    pub(crate) fn asks_for_capture(&self, stream: CUstream) -> Result<Option<u64>> {
         let (mut status, mut id) = (0, 0);
         let none = core::ptr::null_mut();
         // SAFETY: the caller's stream is alive; room for both results, and null for what is not asked for.
         let code = unsafe { (self.api.stream_get_capture_info)(stream, &mut status, &mut id, none, none, none) };
-        (code == code::SUCCESS && status != 0).then_some(id)
+        self.api.check("asking for the capture of a stream", code)?;
+        Ok((status != 0).then_some(id))
     }
 
     /// To be called before work is put on a stream. Errors: [`Error::Unsupported`] for the default stream while a

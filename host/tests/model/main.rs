@@ -217,6 +217,74 @@ fn scratch_that_another_stream_uses_is_not_freed_under_it() {
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
 }
 
+/// Neither stream waits for the other by the caller's doing.
+#[test]
+fn scratch_is_in_order_on_another_stream() {
+    let (model, rt, k, _here) = over(7);
+    let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+    let (x, mut y, mut z) = (rt.zeros::<f32>(64).unwrap(), rt.zeros::<f32>(64).unwrap(), rt.zeros::<f32>(64).unwrap());
+    for fails in [false, true] {
+        let mut first = a.scratch::<f32>(64).unwrap();
+        rt.launch_on(&b, hand_made::call(k, &x, &mut first)).unwrap();
+        if fails {
+            // What lets `b` wait for `a` is enqueued, and not what lets `a` wait for `b`.
+            model.fail(Some("cuStreamWaitEvent"), 1, 1);
+        }
+        rt.launch_on(&b, hand_made::call(k, &first, &mut y)).unwrap();
+        assert!(model.fail_no_more());
+        drop(first);
+        // It has the same block, unless that could not be ordered.
+        let mut second = a.scratch::<f32>(64).unwrap();
+        rt.launch_on(&a, hand_made::call(k, &x, &mut second)).unwrap();
+        rt.launch_on(&a, hand_made::call(k, &second, &mut z)).unwrap();
+        assert_eq!(model.reports(), [""; 0], "{fails}");
+    }
+    // A launcher that was prepared before, too.
+    let scratch = a.zeroed_scratch::<f32>(64).unwrap();
+    let mut launcher = rt.prepare_with(&b, hand_made::call(k, &scratch, &mut y), &Default::default()).unwrap();
+    launcher.run().and_then(|()| launcher.run()).unwrap();
+    drop(launcher);
+    drop(scratch);
+    rt.launch_on(&a, hand_made::call(k, &x, &mut a.scratch::<f32>(64).unwrap())).unwrap();
+    assert_eq!((y.to_vec().unwrap()[0], z.to_vec().unwrap()[0]), (1.0, 2.0));
+    drop((x, y, z, a, b, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+#[test]
+fn scratch_of_a_capture_is_used_in_it_alone() {
+    let (model, rt, k, _here) = over(8);
+    let (s, t) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+    let (x, mut y) = (rt.zeros::<f32>(64).unwrap(), rt.zeros::<f32>(64).unwrap());
+    let (mut old, mut kept) = (t.scratch::<f32>(64).unwrap(), None);
+    let graph = s.capture(|s| {
+        // A launch on another stream becomes a part of the capture.
+        let mut scratch = s.scratch::<f32>(64)?;
+        rt.launch_on(&t, hand_made::call(k, &x, &mut scratch))?;
+        rt.launch_on(s, hand_made::call(k, &scratch, &mut y))
+    });
+    let graph = graph.unwrap();
+    for _ in 0..2 {
+        // SAFETY: the buffers are alive, and nothing else uses them.
+        unsafe { graph.replay(&s) }.unwrap();
+    }
+    assert_eq!(y.to_vec().unwrap(), [2.0; 64]);
+    let late = s.capture(|s| {
+        // What `t` has runs outside of the capture.
+        let refused = rt.launch_on(s, hand_made::call(k, &x, &mut old));
+        assert!(matches!(refused, Err(tile_host::Error::Unsupported { .. })));
+        let scratch = kept.insert(s.scratch::<f32>(64)?);
+        rt.launch_on(s, hand_made::call(k, &x, scratch))
+    });
+    let mut kept = kept.unwrap();
+    for stream in [&s, &t] {
+        let refused = rt.launch_on(stream, hand_made::call(k, &x, &mut kept));
+        assert!(matches!(refused, Err(tile_host::Error::Unsupported { .. })));
+    }
+    drop((late.unwrap(), graph, kept, old, x, y, s, t, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
 #[test]
 fn scratch_that_nothing_uses_is_freed_after_its_allocation() {
     let (model, rt, _, _here) = over(6);

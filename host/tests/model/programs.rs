@@ -74,6 +74,12 @@ pub enum Step {
         to: usize,
         zeroed: bool,
     },
+    /// By way of the default stream's.
+    OthersScratch {
+        stream: usize,
+        from: usize,
+        to: usize,
+    },
     /// From a tensor of another framework, which gets it back.
     Tensor {
         stream: usize,
@@ -133,6 +139,7 @@ fn step(faults: bool) -> BoxedStrategy<Step> {
         2 => three().prop_map(|(stream, from, to)| Step::Foreign { stream, from, to }),
         4 => (three(), any::<bool>())
             .prop_map(|((stream, from, to), zeroed)| Step::Scratch { stream, from, to, zeroed }),
+        2 => three().prop_map(|(stream, from, to)| Step::OthersScratch { stream, from, to }),
         3 => (s.clone(), b.clone()).prop_map(|(stream, to)| Step::Tensor { stream, to }),
         1 => three().prop_map(|(stream, from, to)| Step::Tune { stream, from, to }),
         2 => (g.clone(), s.clone(), any::<bool>(), b)

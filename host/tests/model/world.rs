@@ -329,6 +329,12 @@ impl World {
                 rt.launch_on(s, hand_made::call(k, &scratch, &mut y.buffer)).map_err(text)?;
                 Ok(plus(2.0, x))
             }),
+            Step::OthersScratch { stream, from, to } => self.work(stream, from, to, |s, x, y| {
+                let mut scratch = rt.stream().scratch::<f32>(LEN).map_err(text)?;
+                rt.launch_on(s, hand_made::call(k, &x.buffer, &mut scratch)).map_err(text)?;
+                rt.launch_on(s, hand_made::call(k, &scratch, &mut y.buffer)).map_err(text)?;
+                Ok(plus(2.0, x))
+            }),
             Step::Scratch { stream, from, to, zeroed: true } => self.work(stream, from, to, |s, _, y| {
                 let zeros = s.zeroed_scratch::<f32>(LEN).map_err(text)?;
                 rt.launch_on(s, hand_made::call(k, &zeros, &mut y.buffer)).map_err(text)?;

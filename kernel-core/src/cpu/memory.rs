@@ -1,18 +1,18 @@
 //! Memory that programs share: loads, stores, atomics.
 //!
-//! Addresses are aligned to the element only. Programs that race on an element without atomics have undefined values,
-//! as on a GPU.
+//! Addresses are aligned to the element only. Programs that store to one element without atomics leave the value of one
+//! of them, as on a GPU: all accesses are atomic for the element ([`relaxed`](super::relaxed)).
 //!
 //! An address is *readable* or *writable* if an element of the type may be loaded from or stored to it: it is aligned,
 //! lies in an argument of the kernel, and a load finds a valid value of the type there.
 
 use super::Mem;
 use super::pool::Buffer;
+use super::relaxed::{self, by_size};
 use super::shape::Shape;
 use super::tile::{Tile, fill};
 use crate::scalar::atomic_op;
-use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Runs shorter than this are not worth the check of the whole.
 const SHORTEST_RUN: usize = 4;
@@ -70,12 +70,10 @@ unsafe fn load_runs<T: Mem>(
         let first = k * step;
         if run >= SHORTEST_RUN && all(first, out.len()) {
             // SAFETY: all elements of the run are readable, at consecutive addresses; `out` is the tile's own.
-            unsafe {
-                std::ptr::copy_nonoverlapping(addr(first) as *const MaybeUninit<T>, out.as_mut_ptr(), out.len());
-            }
+            unsafe { relaxed::load_run(out, addr(first)) };
         } else {
             // SAFETY: an allowed address is readable.
-            fill(out, |i| if ok(first + i) { unsafe { *(addr(first + i) as *const T) } } else { other(first + i) });
+            fill(out, |i| if ok(first + i) { unsafe { relaxed::load(addr(first + i)) } } else { other(first + i) });
         }
     }
     // SAFETY: the chunks are all of the tile's elements, and each was filled.
@@ -128,28 +126,22 @@ unsafe fn store_runs<T: Mem>(
     val: impl Fn(usize) -> T,
 ) {
     let n = Shape::new(shape).elements();
-    let step = if run < SHORTEST_RUN { n.max(1) } else { run };
-    let mut aside = None;
+    let step = if run < SHORTEST_RUN { n.max(1) } else { run }.min(n);
+    let mut aside = Buffer::new(step);
     let mut first = 0;
     while first < n {
-        let len = step.min(n - first);
-        let whole = run >= SHORTEST_RUN && all(first, len);
-        // In one place, so that `val`, which may be most of the kernel, is inlined.
-        let out = if whole {
-            // SAFETY: all elements of the run are writable, at consecutive addresses. `val` reads tiles, which are the
-            // program's own.
-            unsafe { std::slice::from_raw_parts_mut(addr(first) as *mut MaybeUninit<T>, len) }
-        } else {
-            &mut aside.get_or_insert_with(|| Buffer::new(step)).uninit()[..len]
-        };
+        let out = &mut aside.uninit()[..step.min(n - first)];
         fill(out, |i| val(first + i));
-        if !whole {
+        if run >= SHORTEST_RUN && all(first, out.len()) {
+            // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the values.
+            unsafe { relaxed::store_run(addr(first), out) };
+        } else {
             for (i, value) in out.iter().enumerate().filter(|&(i, _)| ok(first + i)) {
                 // SAFETY: an allowed address is writable, and `fill` has written the value.
-                unsafe { *(addr(first + i) as *mut T) = value.assume_init() };
+                unsafe { relaxed::store(addr(first + i), value.assume_init()) };
             }
         }
-        first += len;
+        first += out.len();
     }
 }
 
@@ -219,26 +211,6 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
             Err(now) => old = now,
         }
     }
-}
-
-/// The expression with `$atomic` as the element at an address: an atomic integer of the size of `$t`.
-macro_rules! by_size {
-    ($t:ident at $addr:ident, $atomic:ident => $e:expr) => {
-        match $t::BYTES {
-            1 => by_size!(@with AtomicU8, $addr, $atomic, $e),
-            2 => by_size!(@with AtomicU16, $addr, $atomic, $e),
-            4 => by_size!(@with AtomicU32, $addr, $atomic, $e),
-            _ => by_size!(@with AtomicU64, $addr, $atomic, $e),
-        }
-    };
-    (@with $type:ident, $addr:ident, $atomic:ident, $e:expr) => {{
-        // SAFETY: the contract of the function around it: an element of the same size and alignment may be read and
-        // written there. Others reach it by atomics meanwhile.
-        let $atomic: &$type = unsafe { &*($addr as *const $type) };
-        #[allow(clippy::unnecessary_cast)]
-        let r = $e;
-        r
-    }};
 }
 
 /// # Safety

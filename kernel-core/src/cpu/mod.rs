@@ -11,6 +11,7 @@ mod memory;
 mod panels;
 mod pool;
 mod reduce;
+mod relaxed;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -24,5 +25,5 @@ pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
 pub use pool::OutOfMemory;
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};
 pub use shape::{MAX_RANK, Shape};
-pub use threads::thread_count;
+pub use threads::{parallel_map, thread_count};
 pub use tile::{Tile, broadcast, each, permute, reshape};

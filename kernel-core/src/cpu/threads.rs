@@ -2,6 +2,7 @@
 //! threads is no panic.
 
 use super::fork::{self, PerProcess};
+use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::num::NonZero;
@@ -27,6 +28,14 @@ pub(super) fn with<R: Send>(f: impl FnOnce(Option<usize>) -> R + Send) -> R {
         Some(pool) => pool.install(|| f(Some(pool.current_num_threads()))),
         None => f(None),
     }
+}
+
+/// `f` of every number below `n`, in order. The threads that programs run on share the work.
+pub fn parallel_map<R: Send>(n: usize, f: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    with(|threads| match threads {
+        None => (0..n).map(f).collect(),
+        Some(_) => (0..n).into_par_iter().map(f).collect(),
+    })
 }
 
 fn spawn(thread: ThreadBuilder) -> io::Result<()> {
@@ -88,7 +97,13 @@ mod tests {
         }
     }
 
-    use rayon::prelude::*;
+    #[test]
+    fn a_map_keeps_the_order() {
+        let squares: Vec<usize> = (0..1000).map(|i| i * i).collect();
+        assert_eq!(parallel_map(1000, |i| i * i), squares);
+        let alone = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert_eq!(alone.install(|| parallel_map(1000, |i| i * i)), squares);
+    }
 
     /// Threads of a pool that could not be completed may still count where the next attempt is made.
     #[test]

@@ -19,6 +19,16 @@ pub fn near(what: &str, found: &[f32], wanted: &[f32]) {
     }
 }
 
+/// The same numbers; any NaN is as good as another.
+pub fn exact<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], wanted: &[T]) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
+        #[allow(clippy::eq_op)]
+        let nan = x != x && y != y;
+        assert!(x == y || nan, "{what}: element {i} is {x:?}, not {y:?}");
+    }
+}
+
 /// Row-major with rows of `stride` elements.
 pub struct Matrix<T> {
     pub data: Vec<T>,

@@ -1,10 +1,18 @@
 //! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two orders.
 
 use kernel_core::Call;
-use tile_host::{LaunchOptions, Runtime};
+use tile_host::{Error, LaunchOptions, Runtime};
 
 pub fn seeds() -> [Runtime; 2] {
     [7, 8].map(Runtime::emulator)
+}
+
+/// Runs a call on the CPU and on the emulated SM with threads in two orders. `check` compares what they have left, the
+/// emulator's first.
+pub fn compared<R>(what: &str, run: impl Fn(&Runtime) -> Result<R, Error>, check: impl Fn(&str, &R, &R)) {
+    let run = |rt: &Runtime| run(rt).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| check(what, &run(rt), &wanted));
 }
 
 pub fn with(config: &'static str) -> LaunchOptions<'static> {

@@ -319,16 +319,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Defects that no test sees yet, and why.
-pub const SURVIVES: &[(&str, &str)] = &[
-    (
-        "wgmma-chain-over-release",
-        "no kernel gives a buffer back between chained products and has few enough stages that a copy overwrites it",
-    ),
-    (
-        "epilogue-of-written-array",
-        "open: `stored_twice` of dot/exceptions.rs loads its tile before the store, and the emulated SM does not report it",
-    ),
-];
+pub const SURVIVES: &[(&str, &str)] = &[];
 
 pub fn all() -> Vec<Defect> {
     let of = |folder: &'static str, files: &'static [(&str, &[(&'static str, &'static str)])]| {

@@ -4,8 +4,8 @@ use super::matmul::{judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of};
 use super::*;
 use crate::ops::{self, Attend};
+use kernel_core::cpu::parallel_map;
 use kernel_core::{DType, bf16, f16};
-use rayon::prelude::*;
 
 struct Attention<T> {
     /// Q, K and V.
@@ -38,7 +38,7 @@ impl<T: Attend + Entry> Attention<T> {
             let seen = first..first + seen * d;
             reference::attention(&q[r * d..(r + 1) * d], &k[seen.clone()], &v[seen], self.scale as f64)
         };
-        let wanted: Vec<(f64, f64)> = rows.par_iter().flat_map_iter(one).collect();
+        let wanted: Vec<(f64, f64)> = parallel_map(rows.len(), |i| one(&rows[i])).concat();
         // Weights are rounded before they multiply; their exponents are sums of f32.
         Ok(judge(&found, wanted.into_iter(), 1.1 * T::ROUNDING + 1e-5))
     }

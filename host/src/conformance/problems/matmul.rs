@@ -157,15 +157,14 @@ where
 }
 
 pub(super) fn int_products(a: &[i32], b: &[i32], k: usize, n: usize, rows: &[usize]) -> Vec<i32> {
-    use rayon::prelude::*;
-    let row = |&i: &usize| {
+    let row = |i: usize| {
         let mut out = vec![0i32; n];
         for (x, b) in a[i * k..(i + 1) * k].iter().zip(b.chunks(n.max(1))) {
             out.iter_mut().zip(b).for_each(|(o, y)| *o = o.wrapping_add(x.wrapping_mul(*y)));
         }
         out
     };
-    rows.par_iter().flat_map_iter(row).collect()
+    kernel_core::cpu::parallel_map(rows.len(), |i| row(rows[i])).concat()
 }
 
 fn problem<T: Multiply + Entry>(

@@ -153,6 +153,46 @@ fn a_program_may_wait_for_those_that_began_before_it() {
     }
 }
 
+/// Each program stores its number to all elements, in a run and one by one, and looks at what others stored.
+///
+/// # Safety
+/// The slots are the addresses of 100 elements of 2 bytes and of a counter.
+unsafe fn store_to_the_same(program: &Program, slots: &[u64]) {
+    let [shared, wrong] = *slots else { unreachable!() };
+    let (at, value) = (|i: usize| shared + 2 * i as u64, program.id[0] as u16 + 1);
+    // SAFETY: 100 elements and the counter.
+    unsafe {
+        store_clipped(&[97], 97, |i| at(i + 1), |_| true, |_| value);
+        let found = load_clipped::<u16>(&[97], 97, |i| at(i + 1), |_| true, |_| 0);
+        store(&[50], 1, |i| at(2 * i), |_| true, |_| value);
+        let each = load::<u16>(&[50], 1, |i| at(2 * i), |_| true, |_| 0);
+        let programs = 1..=program.grid[0] as u16;
+        let strange = found.as_slice().iter().chain(each.as_slice()).filter(|v| !programs.contains(v)).count();
+        atomic::<u64, { atomic_op::ADD }>(&[1], |_| wrong, |_| true, |_| strange as u64);
+    }
+}
+
+/// Under Miri this is undefined behaviour where a load or a store is not atomic.
+#[test]
+fn programs_that_store_to_one_element_leave_the_value_of_one() {
+    let (mut shared, mut wrong) = ([0u16; 100], 0u64);
+    let slots = [shared.as_mut_ptr() as u64, &raw mut wrong as u64];
+    let programs = if cfg!(miri) { 4 } else { 2000 };
+    // Threads of the test's own: Miri does not take those of rayon.
+    std::thread::scope(|scope| {
+        for first in 0..2 {
+            scope.spawn(move || {
+                for x in (first..programs).step_by(2) {
+                    let program = Program { id: [x, 0, 0], grid: [programs, 1, 1], numbers: &[] };
+                    // SAFETY: the addresses of 100 elements and of a counter, all mutable.
+                    unsafe { store_to_the_same(&program, &slots) };
+                }
+            });
+        }
+    });
+    assert!(wrong == 0 && shared[..99].iter().all(|v| (1..=programs as u16).contains(v)), "{shared:?}");
+}
+
 /// The last to begin waits for a word that the one which fails does not store.
 ///
 /// # Safety

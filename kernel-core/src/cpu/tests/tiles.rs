@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn loads_and_stores(n in 1usize..200, run in 1usize..40, mask in any::<u64>(), offset in 0usize..7) {
+    fn loads_and_stores(n in 1usize..200, run in 1usize..150, mask in any::<u64>(), offset in 0usize..7) {
         // A run has consecutive addresses; where runs begin is arbitrary. All of it is off by an element.
         let memory: Vec<i16> = (0..1000).collect();
         let place = |i: usize| 1 + offset + (i / run) * (run + 3) % (900 - run) + i % run;

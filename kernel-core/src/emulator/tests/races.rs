@@ -123,6 +123,19 @@ fn stores_of_equal_values_are_tolerated_on_request_alone() {
     program(64, 0).write(&mut out).scalar(1).options(tolerant).fails(one_place, Kind::GlobalRace, 50);
 }
 
+/// Each program stores its number: all to one place, or each to its own.
+unsafe fn numbers(s: &[u64]) {
+    let (first, program) = (d::thread() == 0, d::program_id(0));
+    d::store::<u32, 1, 1, false>(|_| s[0] + program * s[1], true, |_| first, |_| program as u32, 0, 51);
+}
+
+#[test]
+fn stores_of_several_programs_to_one_place_race() {
+    let mut out = [0u32; 4];
+    program(32, 0).grid(4).write(&mut out).scalar(4).passes(numbers);
+    program(32, 0).grid(4).write(&mut out).scalar(0).fails(numbers, Kind::GlobalRace, 51);
+}
+
 /// In place over programs: each writes its own part and reads its own, or its neighbour's.
 unsafe fn in_place(s: &[u64]) {
     let [x, shift] = *s else { unreachable!() };

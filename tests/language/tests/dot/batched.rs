@@ -1,12 +1,12 @@
 //! Batches: a product for each index of the first dimension.
 
-use kernel_core::{AsSlice, AsSliceMut, Element, KernelDesc, bf16, emulator, f8e4m3, f8e5m2, f16};
+use kernel_core::{AsSlice, AsSliceMut, Element, KernelDesc, emulator, f8e4m3, f8e5m2, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
 use tile_language_tests::matrix::values;
 
 #[tile_kernel(
-    types(T = [f16, bf16]),
+    types(T = [f16]),
     tune(B = [1, 2, 4], BM = [32], BN = [16], BK = [32], TA = [0], TB = [1], warps = [4, 8], arch = [80]),
     tune(B = [2], BM = [16], BN = [32], BK = [16], TA = [0, 1], TB = [0], warps = [4], arch = [80]),
     tune(B = [8], BM = [16], BN = [8], BK = [16], TA = [1], TB = [1], warps = [2], arch = [80]),
@@ -225,7 +225,6 @@ macro_rules! by_views {
 #[test]
 fn batches_of_halves() {
     by_views!(halves, f16, f16::from_f32, true, |_| 1e-4);
-    by_views!(halves, bf16, bf16::from_f32, true, |_| 1e-4);
 }
 
 #[test]

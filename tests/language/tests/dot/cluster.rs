@@ -1,6 +1,6 @@
 //! Programs spread over the thread blocks of a cluster: each has its rows, and copies its part of what all multiply by.
 
-use kernel_core::{Element, bf16, f16};
+use kernel_core::{Element, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{Error, LaunchOptions, Runtime};
 use tile_language_tests::matrix::{Matrix, values};
@@ -8,7 +8,7 @@ use tile_language_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old + bias + column, 0)`, and the sums of the rows of `a b`.
 #[tile_kernel(
-    types(T = [f16, bf16]),
+    types(T = [f16]),
     tune(BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], ctas = [2], arch = [90]),
     tune(BM = [256], BN = [128], BK = [64], TA = [0], TB = [0, 1], warps = [4], ctas = [4], arch = [90]),
     tune(BM = [256], BN = [64], BK = [32], TA = [0], TB = [1], warps = [8], stages = [3], ctas = [2], arch = [90]),
@@ -106,7 +106,6 @@ where
 #[test]
 fn programs_of_several_thread_blocks() {
     check(f16::from_f32, f16::to_f32);
-    check(bf16::from_f32, bf16::to_f32);
 }
 
 /// Programs that have nothing to do, and others that leave early.

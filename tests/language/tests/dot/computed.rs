@@ -4,8 +4,8 @@
 use kernel_core::{Element, bf16, f16};
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::run::{seeds, taken, with};
+use tile_language_tests::matrix::{Matrix, exact};
+use tile_language_tests::run::{compared, taken, with};
 use tile_language_tests::{view, view_mut};
 
 /// `max(a, -2) (b - 1)`.
@@ -101,12 +101,6 @@ fn right_of_several<const B: usize, const WAY: usize>(
     c.store([0, 0], acc);
 }
 
-fn same(what: &str, found: &[f32], wanted: &[f32]) {
-    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
-        assert!(x == y || x.is_nan() && y.is_nan(), "{what}: element {i} is {x}, not {y}");
-    }
-}
-
 fn of_halves<T: Element>(of: impl Fn(f32) -> T + Copy)
 where
     (T,): both::Types,
@@ -139,12 +133,9 @@ where
                     let mut c = Matrix::new([m, n], n, 3, |_| 9.0f32);
                     let call = both::<T>(view!(a), view!(b), view_mut!(c), k);
                     assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
-                    rt.launch_with(rt.stream(), call, &with(config.id))
-                        .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                    c.data
+                    rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c.data)
                 };
-                let wanted = run(&Runtime::cpu());
-                seeds().iter().for_each(|rt| same(&format!("{} {m} {n} {k}", config.id), &run(rt), &wanted));
+                compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| exact(what, x, y));
             }
         }
     }
@@ -171,16 +162,12 @@ fn both_operands_of_other_sizes_are_computed() {
                     let (mut c, mut z) = (Matrix::new([m, n], n, 5, |_| 9), Matrix::new([m, n], n, 6, |_| 9.0f32));
                     let call = of_other_sizes(view!(a), view!(b), view!(x), view!(y), view_mut!(c), view_mut!(z), k);
                     assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
-                    rt.launch_with(rt.stream(), call, &with(config.id))
-                        .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                    (c.data, z.data)
+                    rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| (c.data, z.data))
                 };
-                let wanted = run(&Runtime::cpu());
-                for rt in &seeds() {
-                    let found = run(rt);
-                    assert!(found.0 == wanted.0, "{} {m} {n} {k}", config.id);
-                    same(&format!("{} {m} {n} {k}", config.id), &found.1, &wanted.1);
-                }
+                compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| {
+                    exact(what, &x.0, &y.0);
+                    exact(what, &x.1, &y.1);
+                });
             }
         }
     }
@@ -196,11 +183,9 @@ fn a_computed_right_operand_is_written_once_for_several_products() {
                 let mut c = Matrix::new([64, 64], 64, 3, |_| 9.0f32);
                 let call = right_of_several(view!(a), view!(b), view_mut!(c), k, which);
                 assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
-                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
-                c.data
+                rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c.data)
             };
-            let wanted = run(&Runtime::cpu());
-            seeds().iter().for_each(|rt| same(config.id, &run(rt), &wanted));
+            compared(config.id, run, |what, x, y| exact(what, x, y));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Epilogues that load: tiles joined with accumulators come by pieces, and by copies where tensor maps take their view.
 
-use kernel_core::{Element, bf16, f16};
+use kernel_core::{Element, f16};
 use kernel_macros::tile_kernel;
 use tile_host::{LaunchOptions, Runtime};
 use tile_language_tests::matrix::{Matrix, values};
@@ -8,7 +8,7 @@ use tile_language_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old · other + bias, 0)`.
 #[tile_kernel(
-    types(T = [f16, bf16]),
+    types(T = [f16]),
     tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
     tune(BM = [128], BN = [128], BK = [32], warps = [4], arch = [90]),
     tune(BM = [64], BN = [128], BK = [64], warps = [8], arch = [90]),
@@ -84,7 +84,6 @@ where
 #[test]
 fn tiles_joined_with_products() {
     check(f16::from_f32, f16::to_f32);
-    check(bf16::from_f32, bf16::to_f32);
 }
 
 /// Rows that data names: only the program itself can say where the tile lies, so that threads load it.

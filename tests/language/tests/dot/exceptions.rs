@@ -170,6 +170,26 @@ fn a_tile_that_the_kernel_stores_is_not_copied_ahead_for_its_epilogue() {
     });
 }
 
+/// The epilogue's store writes columns of the tile that the epilogue loads: the whole tile is loaded before.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn stored_beside(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    for j in (0..b.dim(1)).step_by(128) {
+        let acc = dot(a.tile([0, 0], [64, 64]), b.tile([0, j], [64, 128]), zeros::<f32>([64, 128]));
+        let before = c.tile([0, j], [64, 128]).to::<f32>();
+        c.store([0, j + 16], (acc + before).to::<f16>());
+    }
+}
+
+#[test]
+fn a_tile_that_its_own_store_writes_is_loaded_as_a_whole() {
+    let (a, b) = (Matrix::new([64, 64], 64, 1, f16::from_f32), Matrix::new([64, 256], 256, 2, f16::from_f32));
+    alike("stored beside", |rt| {
+        let mut c = Matrix::new([64, 272], 272, 3, f16::from_f32);
+        rt.launch(stored_beside(view!(a), view!(b), view_mut!(c))).expect("it runs");
+        c.data
+    });
+}
+
 /// Nothing masks what is loaded: of a copy for an iteration that there is not, the address is outside.
 #[tile_kernel(tune(warps = [1], arch = [80]), grid = [1])]
 unsafe fn whole_tiles(a: *const f16, b: *const f16, c: *mut f16, k: usize) {

@@ -2,16 +2,16 @@
 //! MN-major and has 4-byte elements, and of a computed right operand. The sums meet epilogues, reductions, other
 //! products and stores of every kind.
 
-use kernel_core::{Element, bf16, f16};
+use kernel_core::{Element, f16};
 use kernel_macros::tile_kernel;
 use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, near, values};
-use tile_language_tests::run::{seeds, taken, with};
+use tile_language_tests::matrix::{Matrix, exact, near, values};
+use tile_language_tests::run::{compared, taken, with};
 use tile_language_tests::{view, view_mut};
 
 /// Few rows, every order of the operands, and a leaky ReLU that is an `if`; rows of a program shared by two blocks.
 #[tile_kernel(
-    types(T = [f16, bf16]),
+    types(T = [f16]),
     tune(BM = [16], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90]),
     tune(BM = [32], BN = [128], BK = [32], TA = [0], TB = [0, 1], warps = [8], arch = [90]),
     tune(BM = [64], BN = [64], BK = [64], TA = [0], TB = [0], warps = [4], ctas = [2], arch = [90]),
@@ -54,11 +54,9 @@ where
                 let variant = taken(&call, config.id);
                 assert!(variant.starts_with("tma"), "{}: {variant}", config.id);
                 rt.launch_with(rt.stream(), call, &with(config.id))
-                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                c.data.into_iter().map(to).collect::<Vec<f32>>()
+                    .map(|()| c.data.into_iter().map(to).collect::<Vec<f32>>())
             };
-            let wanted = run(&Runtime::cpu());
-            seeds().iter().for_each(|rt| near(&format!("{} {m} {n} {k}", config.id), &run(rt), &wanted));
+            compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| near(what, x, y));
         }
     }
 }
@@ -66,7 +64,6 @@ where
 #[test]
 fn products_of_few_rows() {
     check_few_rows(f16::from_f32, f16::to_f32);
-    check_few_rows(bf16::from_f32, bf16::to_f32);
 }
 
 /// `alpha (a b + rows + columns) + beta c` of tf32: the sums begin as one bias, meet the other, and what `c` holds.
@@ -135,18 +132,14 @@ fn epilogues_and_reductions() {
                     beta,
                 );
                 assert!(config.id.contains("arch=80") || taken(&call, config.id).starts_with("tma"), "{}", config.id);
-                rt.launch_with(rt.stream(), call, &with(config.id))
-                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                (c.data, by_row, by_column, largest)
+                rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| (c.data, by_row, by_column, largest))
             };
-            let wanted = run(&Runtime::cpu());
-            for rt in &seeds() {
-                let (found, what) = (run(rt), format!("{} {m} {n} {k}", config.id));
-                near(&what, &found.0, &wanted.0);
-                near(&what, &found.1, &wanted.1);
-                near(&what, &found.2, &wanted.2);
-                assert_eq!(found.3, wanted.3, "{what}");
-            }
+            compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| {
+                near(what, &x.0, &y.0);
+                near(what, &x.1, &y.1);
+                near(what, &x.2, &y.2);
+                exact(what, &x.3, &y.3);
+            });
         }
     }
 }
@@ -200,12 +193,9 @@ fn sums_that_programs_share() {
                 // SAFETY: the slots hold two tiles of the largest kind.
                 let call = unsafe { shared(view!(a), view!(w), &mut slots[..], &mut tickets[..], view_mut!(c)) };
                 assert!(taken(&call, config.id).starts_with("tma"), "{}", config.id);
-                rt.launch_with(rt.stream(), call, &with(config.id))
-                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                c.data
+                rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c.data)
             };
-            let wanted = run(&Runtime::cpu());
-            seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{} {m} {n} {k}", config.id));
+            compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| exact(what, x, y));
         }
     }
 }
@@ -264,11 +254,9 @@ fn products_of_swapped_products() {
             let mut z = Matrix::new([64, 64], 64, 3, |v| v);
             let call = products_of_products(view!(x), view!(y), view_mut!(z), k);
             assert_eq!(taken(&call, config.id).starts_with("tma"), !config.id.contains("WAY=2"), "{}", config.id);
-            rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
-            z.data
+            rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| z.data)
         };
-        let wanted = run(&Runtime::cpu());
-        seeds().iter().for_each(|rt| near(config.id, &run(rt), &wanted));
+        compared(config.id, run, |what, x, y| near(what, x, y));
     }
 }
 
@@ -309,11 +297,9 @@ fn products_of_slices() {
                 let mut c = vec![0f32; 32 * n];
                 let call = of_slices(&a[..], &b[..], &from[..], &mut c[..], n, k);
                 assert_eq!(taken(&call, config.id), "groups", "{}", config.id);
-                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
-                c
+                rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c)
             };
-            let wanted = run(&Runtime::cpu());
-            seeds().iter().for_each(|rt| near(config.id, &run(rt), &wanted));
+            compared(config.id, run, |what, x, y| near(what, x, y));
         }
     }
 }
