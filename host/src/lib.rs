@@ -10,6 +10,7 @@
 //! A kernel's function under `#[tile_kernel]` binds arguments to a [`Call`]; [`Runtime::launch`] checks and runs it.
 //! Every error is an [`Error`]; nothing was enqueued unless its documentation says otherwise.
 
+mod borrowed_scratch;
 mod buffer;
 mod check;
 mod choose;

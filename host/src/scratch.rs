@@ -9,7 +9,8 @@ use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
 use kernel_core::cpu::fork::PerProcess;
 use kernel_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
-use std::sync::Mutex;
+use std::any::Any;
+use std::sync::{Arc, Mutex};
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
 /// stream, and drop it after the last of them. A launch on another stream runs behind what this one was given before, and
@@ -62,10 +63,13 @@ impl Stream {
             _ => (self.blocks().lease(self, bytes, zeroed)?, Lease::Block),
         };
         if let Some(s) = self.as_cuda() {
-            match lease {
-                Lease::Nothing => {}
-                Lease::Block => s.cuda.leases.begin(ptr..ptr + bytes, self, None),
-                Lease::Captured(capture) => s.cuda.leases.begin(ptr..ptr + bytes, self, Some(capture)),
+            let capture = match lease {
+                Lease::Captured(capture) => Some(capture),
+                _ => None,
+            };
+            if !matches!(lease, Lease::Nothing) {
+                let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
+                s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
             }
         }
         Ok(Scratch { ptr, len, place, lease, stream: self.clone(), element: PhantomData })

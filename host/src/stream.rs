@@ -331,7 +331,7 @@ impl Drop for CudaStream {
         if self.cuda.api.forked() {
             return;
         }
-        self.cuda.leases.leave(self);
+        self.cuda.leases.leave(&self.leased);
         let blocks = self.scratch.take();
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
