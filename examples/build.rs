@@ -1,3 +1,3 @@
 fn main() {
-    kernel_build::compile();
+    tilewright::build::compile();
 }

@@ -19,12 +19,12 @@ pub use trust::{Untrusted, check};
 /// The largest file that is read: 1 GiB.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-/// `$TILE_CACHE_DIR`, else `tile-kernels` in `$XDG_CACHE_HOME` or `~/.cache`; `None` for a user without a home.
+/// `$TILE_CACHE_DIR`, else `tilewright` in `$XDG_CACHE_HOME` or `~/.cache`; `None` for a user without a home.
 pub fn user_dir() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("TILE_CACHE_DIR")
-        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tile-kernels")))
-        .or_else(|| std::env::home_dir().map(|d| d.join(".cache").join("tile-kernels")))
+        .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("tilewright")))
+        .or_else(|| std::env::home_dir().map(|d| d.join(".cache").join("tilewright")))
 }
 
 /// A cache folder. Paths given to its methods are relative to it.

@@ -4,8 +4,8 @@ use crate::backend;
 use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use host::ops::{self, Attend};
-use kernel_core::{bf16, f16};
+use tilewright_core::{bf16, f16};
+use tilewright_runtime::ops::{self, Attend};
 
 /// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d, each of shared serving heads / shared
 /// of q that follow each other; d is 128 at most. With causal of 1 the last query sees all keys, the one before it all but the last,
@@ -73,7 +73,10 @@ unsafe fn typed<T: Attend>(
         let (q, o) = (q.input(place).view(q_dims), o.output(place).view(q_dims));
         match (q, k.input(place).view(k_dims), v.input(place).view(k_dims), o) {
             (Some(q), Some(k), Some(v), Some(o)) => ops::attention::<T>(on, q, k, v, o, scale, causal),
-            _ => Err(host::Error::Shape { what: "attention", why: "an array is not as long as its heads".into() }),
+            _ => Err(tilewright_runtime::Error::Shape {
+                what: "attention",
+                why: "an array is not as long as its heads".into(),
+            }),
         }
     })
 }

@@ -2,10 +2,10 @@
 
 use crate::guard::Result;
 use core::ffi::c_void;
-use host::ops::On;
-use host::{Place, Runtime, Stream};
-use kernel_core::cpu::fork::PerProcess;
 use std::cell::{Cell, RefCell};
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_runtime::ops::On;
+use tilewright_runtime::{Place, Runtime, Stream};
 
 thread_local! {
     /// What `tile_set_stream` was given; null is the legacy default stream.
@@ -30,8 +30,8 @@ pub(crate) fn set_preparing(on: bool) {
 /// The backend that `TILE_BACKEND` names, made once in a process; none where the caller's CUDA context decides: without
 /// the variable, and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`],
 /// at every call.
-fn named() -> host::Result<Option<&'static Runtime>> {
-    static NAMED: PerProcess<host::Result<Option<Runtime>>> = PerProcess::new();
+fn named() -> tilewright_runtime::Result<Option<&'static Runtime>> {
+    static NAMED: PerProcess<tilewright_runtime::Result<Option<Runtime>>> = PerProcess::new();
     let made = NAMED.get_or_init(|| {
         let name = std::env::var_os("TILE_BACKEND").unwrap_or_default();
         match &*name.to_string_lossy() {
@@ -44,7 +44,7 @@ fn named() -> host::Result<Option<&'static Runtime>> {
 
 /// Runs an operation that touches `elements` elements in the caller's context and stream; none is a success.
 /// Overlaps have been looked at: an output may be an input.
-pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> host::Result<()>) -> Result<()> {
+pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> tilewright_runtime::Result<()>) -> Result<()> {
     if elements == 0 {
         return Ok(());
     }

@@ -4,8 +4,8 @@ use crate::backend;
 use crate::guard::{Failure, enter};
 use crate::memory::{Array, area, int, operand};
 use core::ffi::{c_float, c_int, c_uchar, c_uint};
-use host::ops;
-use kernel_core::f16;
+use tilewright_core::f16;
+use tilewright_runtime::ops;
 
 /// C = A + B. C may be A or B.
 ///

@@ -1,7 +1,7 @@
 //! What the functions return.
 
 use core::ffi::c_int;
-use host::Error;
+use tilewright_runtime::Error;
 
 /// Success.
 pub const TILE_OK: c_int = 0;

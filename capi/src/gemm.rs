@@ -4,8 +4,8 @@ use crate::guard::{Failure, Result, enter};
 use crate::matmul::Operands;
 use crate::memory::{int, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use host::ops::{self, BatchMultiply, Quantisation};
-use kernel_core::{bf16, f16};
+use tilewright_core::{bf16, f16};
+use tilewright_runtime::ops::{self, BatchMultiply, Quantisation};
 
 /// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
 /// does not count.

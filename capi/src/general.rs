@@ -4,8 +4,8 @@ use crate::backend;
 use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, area, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use host::ops::{self, Float};
-use kernel_core::{bf16, f16};
+use tilewright_core::{bf16, f16};
+use tilewright_runtime::ops::{self, Float};
 
 /// The slope of the leaky ReLU.
 const SLOPE: f32 = 0.01;
@@ -102,7 +102,11 @@ unsafe fn unary<T: Float>(
     x: *const T,
     y: *mut T,
     n: u64,
-    run: impl FnOnce(&ops::On, kernel_core::SliceArg<T>, kernel_core::SliceMutArg<T>) -> host::Result<()>,
+    run: impl FnOnce(
+        &ops::On,
+        tilewright_core::SliceArg<T>,
+        tilewright_core::SliceMutArg<T>,
+    ) -> tilewright_runtime::Result<()>,
 ) -> Result<()> {
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };

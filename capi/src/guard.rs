@@ -3,10 +3,10 @@
 use crate::codes::{TILE_ERROR_ARGUMENT, TILE_ERROR_INTERNAL, TILE_ERROR_MEMORY, TILE_ERROR_OVERLAP, TILE_OK, code_of};
 use crate::stack;
 use core::ffi::{c_char, c_int};
-use kernel_core::cpu::fork::PerProcess;
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tilewright_core::cpu::fork::PerProcess;
 
 /// Why a call failed.
 pub(crate) struct Failure {
@@ -24,8 +24,8 @@ impl Failure {
     }
 }
 
-impl From<host::Error> for Failure {
-    fn from(e: host::Error) -> Self {
+impl From<tilewright_runtime::Error> for Failure {
+    fn from(e: tilewright_runtime::Error) -> Self {
         Failure { code: code_of(&e), message: e.to_string() }
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
 fn guarded(body: impl FnOnce() -> Result<()>) -> c_int {
     static FIRST: PerProcess<()> = PerProcess::new();
     let body = || {
-        FIRST.get_or_init(host::warnings_to_stderr);
+        FIRST.get_or_init(tilewright_runtime::warnings_to_stderr);
         body()
     };
     match catch_unwind(AssertUnwindSafe(body)) {

@@ -99,5 +99,5 @@ fn hostile_arguments_are_refused_or_right() {
     // SAFETY: this is the only test of its process that uses the variable, and no other thread runs yet.
     unsafe { std::env::set_var("TILE_BACKEND", "cpu") };
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
-    hostile_inputs::attack(Path::new(corpus), call);
+    tilewright_hostile_inputs::attack(Path::new(corpus), call);
 }

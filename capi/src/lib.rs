@@ -1,4 +1,4 @@
-//! libtile.so. One function per operation; all of them check, then call `tile_host::ops`.
+//! libtile.so. One function per operation; all of them check, then call `tilewright_runtime::ops`.
 //!
 //! `include/tile.h` is generated from here.
 

@@ -4,8 +4,8 @@ use crate::backend;
 use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, int, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use host::ops::{self, Multiply, Precision, Transpose};
-use kernel_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_runtime::ops::{self, Multiply, Precision, Transpose};
 
 /// The slope of the leaky ReLU.
 const SLOPE: f32 = 0.01;
@@ -202,7 +202,7 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
 
     pub fn run(
         &self,
-        multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> host::Result<()>,
+        multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
         backend::with(volume(&self.c.1)?, |on, place| {
             let (a, b, c) = (
@@ -212,7 +212,10 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
             );
             match (a, b, c) {
                 (Some(a), Some(b), Some(c)) => multiply(on, a, b, c),
-                _ => Err(host::Error::Shape { what: "matmul", why: "an array is not as long as its matrix".into() }),
+                _ => Err(tilewright_runtime::Error::Shape {
+                    what: "matmul",
+                    why: "an array is not as long as its matrix".into(),
+                }),
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::guard::{Failure, Result};
 use core::ffi::{c_int, c_longlong};
-use kernel_core::{Element, Place, SliceArg, SliceMutArg};
+use tilewright_core::{Element, Place, SliceArg, SliceMutArg};
 
 /// A size that must not be negative.
 pub(crate) fn size(name: &str, n: impl Into<i64>) -> Result<u64> {

@@ -6,7 +6,7 @@
 //! tensor cores have work while weights are computed ([FlashAttention-3, 2024](https://arxiv.org/abs/2407.08608)). Weights are powers
 //! of two, of scores times log2(e).
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials)]
 pub mod heads {

@@ -1,6 +1,6 @@
 //! `C[i] = A[i] B[i]` for every `i` of a batch.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module]
 pub mod batched {

@@ -1,6 +1,6 @@
 //! RGBA bytes in place: 255 minus each colour, alpha kept.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 /// One pixel an element, red in the lowest byte: 255 - v is v ^ 255. For images aligned to 4 bytes.
 #[tile_kernel(tune(BLOCK = [1024, 2048], warps = [4]), grid = [cdiv(image.len(), BLOCK)])]

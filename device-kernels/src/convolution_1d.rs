@@ -1,6 +1,6 @@
 //! `y[o] = sum over k of x[o + k] * w[k]`, "valid" and not flipped, for any kernel length.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 // A program makes B * A outputs: o = base + A*b + a, with a across the threads and b in registers. The taps of one
 // remainder r are k = r + A*q, so output (b, q) reads x[base + r + A*(b + q) + a]: loads with equal b + q have equal

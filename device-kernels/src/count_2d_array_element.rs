@@ -1,7 +1,7 @@
 //! How many elements of a matrix equal `k`, whatever its strides. A contiguous matrix is an array:
 //! `count_array_element` counts that faster.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 pub use programs::*;
 

@@ -1,6 +1,6 @@
 //! How many elements equal `k`, in one launch (as `reduction`).
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 pub use programs::*;
 

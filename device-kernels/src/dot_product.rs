@@ -1,6 +1,6 @@
 //! The dot product of two f16 arrays, accumulated in f32, in one launch (as `reduction`).
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 pub use programs::*;
 

@@ -1,6 +1,6 @@
 //! GeLU in its tanh form, `0.5 x (1 + tanh(u))` with `u = sqrt(2/pi) (x + 0.044715 x^3)`.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 // 0.5 (1 + tanh u) is the logistic function of 2u: the same number without the cancellation near -1 where tanh loses its last bits. Here it is
 // 1 / (1 + 2^w), of two instructions an element that are not multiply-adds: the code of a launch of microseconds comes from memory, too.

@@ -1,6 +1,6 @@
 //! `C = alpha A B + beta C` of f16, accumulated in f32.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod scaled {

@@ -1,6 +1,6 @@
 //! `y[i] = x[i] < 0 ? slope * x[i] : x[i]`.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 #[tile_kernel(
     types(T = [f32, f16, bf16]),

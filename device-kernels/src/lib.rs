@@ -1,4 +1,4 @@
-//! The kernels: one file per operation, and `library`, which several of them use. `tile_host::ops` has a checked, typed function for each.
+//! The kernels: one file per operation, and `library`, which several of them use. `tilewright_runtime::ops` has a checked, typed function for each.
 //!
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
@@ -30,9 +30,14 @@ pub mod vector_add;
 
 mod sources;
 
+// Kernels name the crate `tilewright`, which depends on this one.
+extern crate self as tilewright;
+#[doc(hidden)]
+pub use tilewright_core as __private;
+
 pub use sources::SOURCES;
 
-use kernel_core::KernelDesc;
+use tilewright_core::KernelDesc;
 
 /// Where this build has put the bundles, and `report.json`; none without a device toolchain.
 pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");

@@ -1,6 +1,6 @@
 //! What kernels of several modules do with tiles.
 
-use kernel_macros::tile_library;
+use tilewright_macros::tile_library;
 
 #[tile_library]
 pub mod tiles {

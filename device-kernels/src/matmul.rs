@@ -4,7 +4,7 @@
 //! One main loop and one epilogue serve all element types and all orders of the operands. A configuration chooses the
 //! [tile scheduler](crate::library::tile_scheduler).
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod products {
@@ -63,9 +63,16 @@ pub mod products {
             }
         } else {
             for k in range(from, to, BK) {
-                let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
-                let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
-                acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
+                if MATH == Math::Tf32 && !TB {
+                    // The transposed product is computed. Its left operand is copied first.
+                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
+                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
+                    acc = dot(x, y, acc).tf32();
+                } else {
+                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
+                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
+                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
+                }
             }
         }
         acc

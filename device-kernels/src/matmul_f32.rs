@@ -1,6 +1,6 @@
 //! `C = f(A B)` and `C = f(A Bᵀ)` of f32 to its accuracy, with `f` as in `matmul`: by fused multiply-adds, or by 3xTF32.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod f32_products {

@@ -6,7 +6,7 @@
 //! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows. Zero points come as
 //! f32, which has all of them: integers are part of the tuner's keys.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod quantised {

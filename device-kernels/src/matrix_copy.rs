@@ -1,6 +1,6 @@
 //! `b = a`, element by element.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 #[tile_kernel(tune(BLOCK = [1024, 2048, 4096], warps = [4]), grid = [cdiv(b.len(), BLOCK)])]
 pub fn matrix_copy<const BLOCK: usize>(a: &[f32], b: &mut [f32]) {

@@ -1,6 +1,6 @@
 //! `y[c, r] = x[r, c]` for a contiguous row-major matrix.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 // One square tile a program: read along x's rows, written along y's rows; `trans` goes through shared memory.
 // Neighbouring programs are neighbours in x, or in y. The second kind has a grid of two dimensions, which saves a division, and is not

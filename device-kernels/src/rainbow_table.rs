@@ -1,6 +1,6 @@
 //! Rounds of 32-bit FNV-1a over the four bytes of each value, low byte first.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module]
 pub mod rainbow {

@@ -1,6 +1,6 @@
 //! The sum of an array, in one launch.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 pub use programs::*;
 

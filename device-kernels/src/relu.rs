@@ -1,6 +1,6 @@
 //! `y[i] = x[i] <= 0 ? 0 : x[i]`: a NaN stays a NaN, and -0 becomes 0.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 #[tile_kernel(
     types(T = [f32, f16, bf16]),

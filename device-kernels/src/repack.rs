@@ -1,6 +1,6 @@
 //! Copies of matrices into rows that TMA takes.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 #[tile_module]
 pub mod copies {

@@ -1,6 +1,6 @@
 //! The array back to front, in place.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 // Pairs (i, n-1-i) with i in the first half: every element but a middle one is in exactly one pair, and a pair is
 // loaded whole before it is stored, so no program sees what another has written.

@@ -6,7 +6,7 @@
 //!
 //! Exponentials are powers of two, in one instruction each, of differences times log2(e): what that rounds is some 1e-6 of a result.
 
-use kernel_macros::tile_module;
+use tilewright_macros::tile_module;
 
 pub use whole::*;
 

@@ -1,6 +1,6 @@
 //! `c[i] = a[i] + b[i]`. Half types are added in f32 and rounded once.
 
-use kernel_macros::tile_kernel;
+use tilewright_macros::tile_kernel;
 
 #[tile_kernel(
     types(T = [f32, f16, bf16]),

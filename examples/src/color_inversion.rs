@@ -1,6 +1,6 @@
 //! The colours of an RGBA image inverted in place, alpha kept.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// A byte at a time, three of the four of a pixel.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(image.len() / 4, BLOCK)])]

@@ -1,9 +1,9 @@
 //! Convolution of one dimension, valid and not flipped: `output[i] = sum of input[i + k] * kernel[k]`.
 //!
 //! There is no window in shared memory here: a tile has no element at a computed index. Loads of neighbouring outputs overlap, so the L1
-//! cache has what the window would have. `device_kernels::convolution_1d` keeps several outputs in registers instead.
+//! cache has what the window would have. `tilewright_kernels::convolution_1d` keeps several outputs in registers instead.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// One tap at a time: the same tap for all of a tile.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(output.len(), BLOCK)])]

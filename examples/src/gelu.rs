@@ -1,9 +1,9 @@
 //! GeLU with tanh written out in exponentials.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// The formula as it is usually first written. For |x| above 7 or so the exponential overflows and the quotient is
-/// NaN (infinity by infinity); `device_kernels::gelu` shows the form that holds everywhere.
+/// NaN (infinity by infinity); `tilewright_kernels::gelu` shows the form that holds everywhere.
 ///
 /// # Safety
 /// `x` and `y` address `num_elements` elements each.

@@ -3,7 +3,7 @@
 //! Matrices are A (m by k), B (k by n) and C (m by n), with any strides. What a tile has beyond a matrix is loaded as 0,
 //! which adds nothing to a sum.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// A column of A times a row of B, k times: no products of tiles. A program's rows of A are read once for every tile of
 /// columns.

@@ -2,7 +2,7 @@
 //!
 //! Matrices are as in [`matmul`](crate::matmul).
 
-use kernel_macros::{tile_kernel, tile_module};
+use tilewright::{tile_kernel, tile_module};
 
 /// With a ReLU. All of every tile is there, so that nothing is masked.
 ///

@@ -1,6 +1,6 @@
 //! A table of hashes: rounds of 32-bit FNV-1a on each value.
 
-use kernel_macros::tile_module;
+use tilewright::tile_module;
 
 pub use fnv1a::rainbow_table;
 

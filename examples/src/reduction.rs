@@ -1,9 +1,9 @@
 //! Many programs, one result: an atomic addition each.
 //!
 //! `output` must hold 0 before the launch. Float additions come in whatever order the programs finish, so the last
-//! bits differ from run to run; `device_kernels::reduction` does it with a last arriver in one fixed order.
+//! bits differ from run to run; `tilewright_kernels::reduction` does it with a last arriver in one fixed order.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// `output[0] += sum of x`.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]

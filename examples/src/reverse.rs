@@ -3,7 +3,7 @@
 //! The CUDA way of it, each block with a copy of its elements in shared memory that it stores where the others have theirs, is
 //! a race: a block may store before another has read. Nor could programs here hand each other anything but through arrays.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// In place: whoever has an element has the one that it changes places with, so that no program sees what another has stored.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len() / 2, BLOCK)])]

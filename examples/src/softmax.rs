@@ -1,6 +1,6 @@
 //! Softmax of each row, the row in one tile: read once, written once.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// One program a row. The tile is at least as wide as a row; what lies beyond the row is -inf, which changes neither
 /// the maximum nor the sum.

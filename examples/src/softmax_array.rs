@@ -1,7 +1,7 @@
 //! Softmax over one long array: programs must agree on the maximum, then on the sum, before any can finish.
 //! A program cannot wait for another, so an agreement is the end of a launch. Three ways to pay for it.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 // ---- 1. Five launches: partial results, combined by one program -------------------------------------------------
 

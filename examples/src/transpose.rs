@@ -1,6 +1,6 @@
 //! A matrix transposed tile by tile.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// Program (i, j) moves tile (i, j). `trans` swaps the tile's axes, so that the read runs along the input's rows and
 /// the write along the output's.

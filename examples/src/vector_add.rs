@@ -1,7 +1,7 @@
 //! One operation, four ways: what slices do for you, what they do under the hood, programs that stay, and programs that say what
 //! they do.
 
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// With slices there is no mask to write: a load past the end gives 0, a store past the end is dropped.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(c.len(), BLOCK)])]

@@ -1,12 +1,12 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
-use kernel_core::{AsSliceMut, Call, ConfigDesc, f16};
-use tile_examples::{
+use tilewright::conformance::{data, reference};
+use tilewright::{AsSliceMut, Call, ConfigDesc, f16};
+use tilewright::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
+use tilewright_examples::{
     color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array,
     transpose, vector_add,
 };
-use tile_host::conformance::{data, reference};
-use tile_host::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 
 /// On both backends.
 fn everywhere(test: impl Fn(&Runtime)) {
@@ -172,7 +172,7 @@ fn gelu_plain() {
         // SAFETY: two buffers of 3000 elements.
         launch(rt, unsafe { gelu::gelu_plain(input.raw(), out.raw(), 3000) });
         let wanted: Vec<f64> = x.iter().map(|&v| reference::gelu(v as f64)).collect();
-        // 1 + tanh cancels where tanh is near -1: `device_kernels::gelu` is 100 times closer there.
+        // 1 + tanh cancels where tanh is near -1: `tilewright_kernels::gelu` is 100 times closer there.
         close(&out.to_vec().unwrap(), &wanted, 1e-3);
     });
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use tile_fuzz::{Kernel, Kind, Said, kernel, test_file};
+use tilewright_fuzz::{Kernel, Kind, Said, kernel, test_file};
 
 /// Kernels of a file, which is what the message of a failed compilation names.
 const PER_FILE: usize = 16;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if device {
         // Absolute, as folders below the crate's own are not.
         let dir = out.to_str().ok_or("the build folder's name is no text")?;
-        kernel_build::Settings::from_env().dirs(&[dir]).compile();
+        tilewright_build::Settings::from_env().dirs(&[dir]).compile();
     }
     Ok(())
 }

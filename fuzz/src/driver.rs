@@ -1,10 +1,10 @@
 //! The crate around random kernels: a test for each, which runs it on every backend.
 
 use crate::source::{Array, Kind, Source, Special};
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::{Libraries, module};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::{Libraries, module};
 
 pub struct Kernel {
     pub name: String,
@@ -36,7 +36,7 @@ impl Kernel {
         // Panics are told by us, with the kernel.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));
-        let made = catch_unwind(AssertUnwindSafe(|| kernel_compiler::units_of(found, &d)));
+        let made = catch_unwind(AssertUnwindSafe(|| tilewright_compiler::units_of(found, &d)));
         std::panic::set_hook(hook);
         match made {
             Err(why) => Said::Panicked(

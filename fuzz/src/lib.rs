@@ -65,9 +65,9 @@ pub fn test_file(kernels: &[Kernel]) -> String {
     format!("{HEAD}\n\n{}", all.join("\n"))
 }
 
-const HEAD: &str = "use kernel_core::{AsSlice, AsSliceMut, SliceArg, bf16, f8e4m3, f8e5m2, f16};
-use kernel_macros::{tile_kernel, tile_module};
-use tile_fuzz_cases::*;";
+const HEAD: &str = "use tilewright_core::{AsSlice, AsSliceMut, SliceArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright::{tile_kernel, tile_module};
+use tilewright_fuzz_cases::*;";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! `cargo run -p tile-fuzz`: runs random kernels on the CPU, thread by thread on the emulated SM, and on the GPU if there
+//! `cargo run -p tilewright-fuzz`: runs random kernels on the CPU, thread by thread on the emulated SM, and on the GPU if there
 //! is one. `--seed 1207 --kernels 1` makes the kernel `k1207` again.
 
 use std::process::Command;
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     // Some at a time: they are one crate, which takes memory to compile.
     for some in seeds.chunks(AT_A_TIME) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.args(["test", "--quiet", "--package", "tile-fuzz-cases"]);
+        cargo.args(["test", "--quiet", "--package", "tilewright-fuzz-cases"]);
         cargo.args(if args.no_run { ["--no-run"] } else { ["--no-fail-fast"] });
         cargo.env("TILE_FUZZ_SEED", some[0].to_string()).env("TILE_FUZZ_KERNELS", some.len().to_string());
         cargo.env("TILE_FUZZ_ONLY", args.only.as_deref().unwrap_or_default());

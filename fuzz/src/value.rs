@@ -1,7 +1,7 @@
 //! Values of which it is known how large they get.
 
 use DType::*;
-pub use kernel_compiler::dtype::DType;
+pub use tilewright_compiler::dtype::DType;
 
 pub const FLOATS: [DType; 4] = [F32, F16, BF16, F64];
 pub const INTEGERS: [DType; 7] = [I32, I8, U8, I16, U16, U32, I64];

@@ -1,4 +1,4 @@
-//! The CUDA backend step by step, on a GPU: `cargo run --release -p tile-host --example gpu_smoke`. Says what it does and
+//! The CUDA backend step by step, on a GPU: `cargo run --release -p tilewright-runtime --example gpu_smoke`. Says what it does and
 //! panics at the first thing that is not as it should be.
 
 pub mod hand_made;
@@ -6,8 +6,8 @@ pub mod hand_made;
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
-use tile_host::ops::{self, On};
-use tile_host::{
+use tilewright_runtime::ops::{self, On};
+use tilewright_runtime::{
     Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Pdl, Place, Runtime, Source, Stream,
 };
 
@@ -18,7 +18,7 @@ fn step(what: &str) {
     println!("-- {what}");
 }
 
-pub fn main() -> tile_host::Result<()> {
+pub fn main() -> tilewright_runtime::Result<()> {
     let rt = Runtime::cuda(0)?;
     println!("{:#?}", rt.device());
     rt.set_cache_dir(None);
@@ -272,7 +272,7 @@ pub fn main() -> tile_host::Result<()> {
 }
 
 /// What a graph gives, twice, is what a launch gives, by bits.
-fn products(rt: &Runtime, s: &Stream) -> tile_host::Result<()> {
+fn products(rt: &Runtime, s: &Stream) -> tilewright_runtime::Result<()> {
     for [m, n, k] in [[64, 1024, 4096], [16, 4096, 4096], [512, 1024, 1024], [1000, 1000, 300]] {
         let numbers = |len: usize| (0..len).map(|i| (i * 7919 % 1009) as f32 - 504.0).collect::<Vec<_>>();
         let (a, b) = (Buffer::from_slice(rt, &numbers(m * k))?, Buffer::from_slice(rt, &numbers(k * n))?);
@@ -300,10 +300,10 @@ fn products(rt: &Runtime, s: &Stream) -> tile_host::Result<()> {
 
 fn pinned(
     rt: &Runtime,
-    k: &'static tile_host::KernelDesc,
+    k: &'static tilewright_runtime::KernelDesc,
     x: &Buffer<f32>,
     y: &mut Buffer<f32>,
     config: &str,
-) -> tile_host::Result<()> {
+) -> tilewright_runtime::Result<()> {
     rt.launch_with(rt.stream(), call(k, x, y), &LaunchOptions { config: Some(config), ..Default::default() })
 }

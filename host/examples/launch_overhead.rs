@@ -1,4 +1,4 @@
-//! What a launch costs on the host, beside a bare `cuLaunchKernel` of the same kernel: `cargo run --release -p tile-host
+//! What a launch costs on the host, beside a bare `cuLaunchKernel` of the same kernel: `cargo run --release -p tilewright-runtime
 //! --example launch_overhead`. The goal is within 1 µs.
 
 mod hand_made;
@@ -6,14 +6,14 @@ mod hand_made;
 use cudarc::driver::sys;
 use hand_made::{add_one, call};
 use std::time::Instant;
-use tile_host::kernel_core::bundle::Bundle;
-use tile_host::{Autotune, Buffer, LaunchOptions, Runtime, Stream};
+use tilewright_runtime::tilewright_core::bundle::Bundle;
+use tilewright_runtime::{Autotune, Buffer, LaunchOptions, Runtime, Stream};
 
 const ROUNDS: usize = 41;
 /// Fewer than the driver queues before it makes the caller wait.
 const BATCH: usize = 512;
 
-pub fn main() -> tile_host::Result<()> {
+pub fn main() -> tilewright_runtime::Result<()> {
     let rt = Runtime::cuda(0)?;
     rt.set_cache_dir(None);
     rt.set_autotune(Autotune::Off);
@@ -26,7 +26,7 @@ pub fn main() -> tile_host::Result<()> {
     for (name, stream) in [("default stream", rt.stream()), ("own stream", &own)] {
         let function = bare(k.bundle.expect("a bundle"), "add_64");
         let mut slots = [x.addr(), 64, y.addr(), 64];
-        let mut ways: Vec<(&str, Box<dyn FnMut() -> tile_host::Result<()> + '_>)> = Vec::new();
+        let mut ways: Vec<(&str, Box<dyn FnMut() -> tilewright_runtime::Result<()> + '_>)> = Vec::new();
         let raw = stream.as_raw();
         ways.push((
             "bare cuLaunchKernel",

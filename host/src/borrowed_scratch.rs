@@ -4,9 +4,9 @@
 use crate::error::{Error, Result};
 use crate::leases::Lease;
 use crate::stream::{CudaStream, Stream, StreamInner};
-use kernel_core::BufferUse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
+use tilewright_core::BufferUse;
 
 fn owner(l: &Lease) -> Option<Stream> {
     l.owner.upgrade()?.downcast::<StreamInner>().ok().map(Stream)

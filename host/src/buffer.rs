@@ -8,10 +8,10 @@ use crate::stream::Stream;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Bound, RangeBounds};
-use kernel_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
+use tilewright_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 
 /// `len` elements of `T` on a runtime's device, contiguous, aligned to 64 bytes at least. Pass `&buffer` for `&[T]` and
 /// `&mut buffer` for `&mut [T]`.

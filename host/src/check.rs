@@ -1,7 +1,7 @@
 //! What is checked before a launch, on every backend: nothing is enqueued unless all of it holds.
 
 use crate::error::{Error, Result};
-use kernel_core::{BufferUse, Call, KernelDesc, Place};
+use tilewright_core::{BufferUse, Call, KernelDesc, Place};
 
 /// Checks a call against the place where it is to run.
 #[inline]
@@ -70,7 +70,7 @@ pub(crate) fn grid(desc: &KernelDesc, grid: [u64; 3]) -> Result<bool> {
 mod tests {
     use super::*;
     use crate::test_kernel::{COPY, copy_call};
-    use kernel_core::BindError;
+    use tilewright_core::BindError;
 
     #[test]
     fn every_defect_has_its_error() {

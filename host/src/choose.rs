@@ -11,9 +11,9 @@ use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
 use core::marker::PhantomData;
-use kernel_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
+use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
@@ -200,7 +200,7 @@ impl Runtime {
         if stream.is_capturing() {
             return Err(tuning("its stream is being captured: tune before the capture"));
         }
-        let written = |b: &&kernel_core::BufferUse| b.mutable && desc.params.get(b.param as usize).is_some();
+        let written = |b: &&tilewright_core::BufferUse| b.mutable && desc.params.get(b.param as usize).is_some();
         let mut outputs = Vec::new();
         for b in call.buffers().iter().filter(written) {
             let param = &desc.params[b.param as usize];

@@ -1,6 +1,6 @@
 //! What a runtime knows of the device it runs on.
 
-use kernel_core::Place;
+use tilewright_core::Place;
 
 /// A device and its limits.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Device {
             name: name.into(),
             place: Place::Host,
             compute_capability: None,
-            num_sms: kernel_core::cpu::thread_count() as u32,
+            num_sms: tilewright_core::cpu::thread_count() as u32,
             driver: String::new(),
             memory: 0,
             limits,

@@ -9,8 +9,8 @@ use crate::foreign::check_address;
 use crate::runtime::Runtime;
 use core::ffi::c_void;
 use core::ptr::NonNull;
-use kernel_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use std::sync::Arc;
+use tilewright_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use kernel_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
-use kernel_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::cell::RefCell;
 use std::io::Write;
+use tilewright_core::emulator::{self, Kind, Options, Program, Region, Shape, TensorMap};
+use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
 thread_local! {
     /// The variants that this thread has launched, while somebody asks.
@@ -123,7 +123,7 @@ fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
             let param = desc.params.get(b.param as usize);
             let raw = param.is_some_and(|p| p.kind.slots() == 1);
             // An output that is allowed to be an input makes that memory writable.
-            let same = |o: &&kernel_core::BufferUse| o.start == b.start && o.bytes == b.bytes;
+            let same = |o: &&tilewright_core::BufferUse| o.start == b.start && o.bytes == b.bytes;
             Region {
                 start: b.start,
                 bytes: if raw { b.extent.unwrap_or(Region::UNKNOWN) } else { b.bytes },

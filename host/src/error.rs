@@ -1,6 +1,6 @@
 //! One error type for everything the host does. Each message says what to do about it.
 
-use kernel_core::{BindError, Place};
+use tilewright_core::{BindError, Place};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

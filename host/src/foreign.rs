@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use core::marker::PhantomData;
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut};
-use kernel_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
 
 /// `len` elements of borrowed memory, contiguous. Pass `&foreign` for `&[T]`.
 #[derive(Clone, Copy, Debug)]

@@ -13,9 +13,9 @@ use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
-use kernel_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};
 
 /// How to launch, beyond the default.
 #[derive(Clone, Copy, Debug, Default)]

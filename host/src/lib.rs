@@ -1,11 +1,11 @@
 //! Runs tile kernels: devices, buffers, streams, launches and the autotuner.
 //!
 //! ```
-//! use tile_host::{Buffer, Runtime};
+//! use tilewright_runtime::{Buffer, Runtime};
 //! let rt = Runtime::cpu();                       // Runtime::new() takes a GPU where there is one
 //! let x = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
 //! assert_eq!(x.to_vec()?, [1.0, 2.0]);
-//! # Ok::<(), tile_host::Error>(())
+//! # Ok::<(), tilewright_runtime::Error>(())
 //! ```
 //! A kernel's function under `#[tile_kernel]` binds arguments to a [`Call`]; [`Runtime::launch`] checks and runs it.
 //! Every error is an [`Error`]; nothing was enqueued unless its documentation says otherwise.
@@ -66,4 +66,4 @@ pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
 #[cfg(feature = "warnings")]
 pub use warnings::warnings_to_stderr;
 
-pub use kernel_core::{self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place};
+pub use tilewright_core::{self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place};

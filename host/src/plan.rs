@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::tuner::key::{Buckets, MixState};
 use crate::variant::Kind;
 use cudarc::driver::sys::CUfunction;
-use kernel_core::cpu::fork::PerProcess;
-use kernel_core::{ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{ConfigDesc, KernelDesc, MapDesc, VariantDesc};
 
 /// A chosen configuration.
 pub(crate) struct Plan {

@@ -9,10 +9,10 @@ use crate::plan::Plans;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use cudarc::driver::sys::CUcontext;
-use kernel_core::{Element, KernelDesc, emulator};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
+use tilewright_core::{Element, KernelDesc, emulator};
 
 /// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
 #[derive(Clone)]
@@ -267,10 +267,10 @@ impl Runtime {
         self.0.tuner.export()
     }
 
-    /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tile-kernels` in
+    /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tilewright` in
     /// `$XDG_CACHE_HOME` or `~/.cache`.
     pub fn cache_dir() -> Option<PathBuf> {
-        cache_dir::user_dir()
+        tilewright_cache_dir::user_dir()
     }
 
     #[inline]

@@ -7,10 +7,10 @@ use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
 use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
-use kernel_core::cpu::fork::PerProcess;
-use kernel_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 use std::any::Any;
 use std::sync::{Arc, Mutex};
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
 /// stream, and drop it after the last of them. A launch on another stream runs behind what this one was given before, and

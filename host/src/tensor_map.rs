@@ -1,7 +1,7 @@
 //! Tensor maps: what a kernel takes after its slots to copy boxes of its arrays in one step each.
 
 use crate::error::Error;
-use kernel_core::{DType, KernelDesc, MapDesc, ParamKind};
+use tilewright_core::{DType, KernelDesc, MapDesc, ParamKind};
 
 /// Dimensions of the largest map.
 pub(crate) const MAX_RANK: usize = 5;
@@ -62,7 +62,7 @@ pub(crate) fn malformed(desc: &KernelDesc) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::{KernelParts, MapDim, Number, ParamDesc};
+    use tilewright_core::{KernelParts, MapDim, Number, ParamDesc};
 
     #[test]
     fn the_fastest_dimension_comes_first() {

@@ -1,6 +1,6 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
-use kernel_core::{
+use tilewright_core::{
     Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place, Require,
     SliceArg, SliceMutArg, Test, VariantDesc, cpu,
 };
@@ -57,7 +57,7 @@ unsafe fn wrong(p: &cpu::Program, s: &[u64]) {
     }
 }
 
-const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: kernel_core::CpuFn) -> ConfigDesc {
+const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: tilewright_core::CpuFn) -> ConfigDesc {
     ConfigDesc { id, consts: &[], warps: 4, requires: None, grid, cpu: CpuCode::alone(cpu), variants: VARIANTS }
 }
 
@@ -123,7 +123,10 @@ pub(crate) fn copy_call(x: u64, n: u64, y: u64, m: u64, place: Place) -> Call<'s
 }
 
 /// As the macro's function does.
-pub(crate) fn copy_of<'a>(x: impl kernel_core::AsSlice<'a, f32>, y: impl kernel_core::AsSliceMut<'a, f32>) -> Call<'a> {
+pub(crate) fn copy_of<'a>(
+    x: impl tilewright_core::AsSlice<'a, f32>,
+    y: impl tilewright_core::AsSliceMut<'a, f32>,
+) -> Call<'a> {
     Call::new(&COPY).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg())
 }
 

@@ -6,8 +6,8 @@ use crate::{
     Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream,
     Tunable, cuda_status,
 };
-use kernel_core::{AsSlice, AsSliceMut, Call, DType, Place, SliceMutArg};
 use std::time::Duration;
+use tilewright_core::{AsSlice, AsSliceMut, Call, DType, Place, SliceMutArg};
 
 /// A CPU runtime that keeps no results on disk.
 fn cpu() -> Runtime {
@@ -96,7 +96,7 @@ fn errors_leave_outputs_alone() {
 /// More than any machine has.
 #[test]
 fn a_tile_without_memory_is_an_assertion() {
-    use kernel_core::{ConfigDesc, CpuCode, KernelDesc, KernelParts, cpu};
+    use tilewright_core::{ConfigDesc, CpuCode, KernelDesc, KernelParts, cpu};
     unsafe fn huge(_: &cpu::Program, _: &[u64]) {
         cpu::each(&[1 << 46], |_| 0f32);
     }
@@ -116,7 +116,7 @@ fn a_tile_without_memory_is_an_assertion() {
 #[test]
 fn a_configuration_whose_grid_is_too_large_is_not_taken() {
     use crate::test_kernel::UPWARDS;
-    use kernel_core::{AsSlice, AsSliceMut};
+    use tilewright_core::{AsSlice, AsSliceMut};
     let rt = cpu();
     // The last two are of one size to the tuner, which knows a plan for the last.
     for (n, taken) in [(16, "UPWARDS"), (16 * 65536, "BLOCK=16"), (16 * 65535, "UPWARDS"), (16 * 65535 + 1, "BLOCK=16")]
@@ -416,7 +416,7 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
 
 #[test]
 fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
-    use kernel_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, RawArg};
+    use tilewright_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, RawArg};
     // SAFETY: the functions of `COPY` take a pointer with a length as they take a slice.
     static RAW: KernelDesc = unsafe {
         KernelDesc::new(KernelParts {
@@ -508,7 +508,7 @@ fn hostile_dlpack_tensors_are_imported_within_their_memory_or_refused() {
     const ELEMENTS: usize = 64;
     let rt = cpu();
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/dlpack");
-    hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+    tilewright_hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes.get(at + i).copied().unwrap_or(0)));
         let mut data = [0u64; ELEMENTS];
         let (mut shape, mut strides) =

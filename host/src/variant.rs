@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::runtime::{Backend, Inner};
-use kernel_core::bundle::Arch;
-use kernel_core::{ConfigDesc, GridCtx, KernelDesc, ParamKind, Require, Test, VariantDesc};
+use tilewright_core::bundle::Arch;
+use tilewright_core::{ConfigDesc, GridCtx, KernelDesc, ParamKind, Require, Test, VariantDesc};
 
 /// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,7 +123,7 @@ fn slot_name(desc: &KernelDesc, slot: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::{DType, KernelParts, Number, ParamDesc};
+    use tilewright_core::{DType, KernelParts, Number, ParamDesc};
 
     #[test]
     fn requirements_name_what_is_wrong() {

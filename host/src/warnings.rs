@@ -3,7 +3,7 @@
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-/// Writes warnings to stderr, or what `RUST_LOG` asks for, as in `tile_host=debug`. Nothing changes where the process
+/// Writes warnings to stderr, or what `RUST_LOG` asks for, as in `tilewright_runtime=debug`. Nothing changes where the process
 /// has a subscriber.
 pub fn warnings_to_stderr() {
     let asked = std::env::var("RUST_LOG").ok().filter(|v| !v.is_empty()).and_then(|v| v.parse::<Targets>().ok());

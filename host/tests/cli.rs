@@ -93,7 +93,7 @@ fn output_that_cannot_be_written_is_a_panic() {
 fn list_has_everything() {
     let json: serde_json::Value = serde_json::from_str(&ok(&["list", "--json"])).expect("JSON");
     let names: Vec<_> = json.as_array().expect("a list").iter().map(|o| o["name"].as_str().expect("a name")).collect();
-    assert_eq!(names.len(), tile_host::conformance::OPERATIONS.len());
+    assert_eq!(names.len(), tilewright_runtime::conformance::OPERATIONS.len());
     assert!(json[0]["kernels"][0]["configs"][0].as_str().is_some_and(|c| c.contains("BLOCK=")));
     assert!(ok(&["list"]).contains("softmax_rows"));
 }

@@ -6,7 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tile_host::KernelDesc;
+use tilewright_runtime::KernelDesc;
 
 #[path = "../examples/gpu_smoke.rs"]
 mod gpu_smoke;
@@ -15,7 +15,7 @@ mod gpu_smoke;
 mod launch_overhead;
 
 // Links the library in, so that cargo builds it before this test.
-use model_driver as _;
+use tilewright_model_driver as _;
 
 /// A folder with the model by the name of the driver's library.
 fn driver(name: &str) -> PathBuf {
@@ -23,7 +23,7 @@ fn driver(name: &str) -> PathBuf {
     std::fs::create_dir_all(&dir).expect("a folder");
     // Cargo puts a dependency's dynamic library beside the test.
     let exe = std::env::current_exe().expect("this test's path");
-    let built = exe.with_file_name("libtile_model_driver.so");
+    let built = exe.with_file_name("libtilewright_model_driver.so");
     std::fs::copy(&built, dir.join("libcuda.so.1")).expect("the model is built as a library");
     dir
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use kernel_core::bundle::Usage;
+use tilewright_core::bundle::Usage;
 
 use crate::cache::{Cache, Key};
 use crate::ptxas::Ptxas;

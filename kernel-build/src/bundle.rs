@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use kernel_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_core::bundle::{BundleData, EntryData, ImageData};
 
 use crate::compile::{Build, Compiled};
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use cache_dir::{CacheDir, digest};
+use tilewright_cache_dir::{CacheDir, digest};
 
 /// What has not been used for this long is removed.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -48,13 +48,13 @@ impl Cache {
         Cache { dir: CacheDir::at(root), warnings: Arc::default() }
     }
 
-    /// The user's cache folder ([`cache_dir::user_dir`]); `None` for a user without a home.
+    /// The user's cache folder ([`tilewright_cache_dir::user_dir`]); `None` for a user without a home.
     pub fn from_env() -> Option<Cache> {
-        cache_dir::user_dir().map(Cache::at)
+        tilewright_cache_dir::user_dir().map(Cache::at)
     }
 
     /// Whether it can be written to, and by this user only: in a sandboxed build the user's folders cannot. Errors:
-    /// [`cache_dir::Untrusted`] as the cause, and the system's.
+    /// [`tilewright_cache_dir::Untrusted`] as the cause, and the system's.
     pub fn check(&self) -> io::Result<()> {
         self.dir.check_writable()?;
         self.dir.create("toolchain").map(drop)
@@ -199,7 +199,8 @@ fn contents(dir: &Path) -> io::Result<String> {
             if entry.file_type()?.is_dir() {
                 todo.push(name);
             } else if name != Path::new(CONTENTS) {
-                let hash = digest([cache_dir::read(&entry.path(), cache_dir::MAX_BYTES)?.as_slice()]);
+                let hash =
+                    digest([tilewright_cache_dir::read(&entry.path(), tilewright_cache_dir::MAX_BYTES)?.as_slice()]);
                 lines.push(format!("{} {hash}\n", name.display()));
             }
         }
@@ -362,7 +363,7 @@ mod tests {
         let (file, cases) = (c.root().join(Cache::path("ptx", &k)), AtomicU32::new(0));
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/product");
         assert_eq!(fs::read(&file).unwrap(), fs::read(Path::new(corpus).join("text")).unwrap());
-        hostile_inputs::attack(Path::new(corpus), |bytes| {
+        tilewright_hostile_inputs::attack(Path::new(corpus), |bytes| {
             fs::write(&file, bytes).unwrap();
             match c.get("ptx", &k) {
                 Some(found) => assert!(sound.contains(&&found[..]) && c.take_warnings().is_empty()),
@@ -389,7 +390,7 @@ mod tests {
         let good = fs::read(&list).unwrap();
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/contents");
         assert_eq!(good, fs::read(Path::new(corpus).join("sound")).unwrap());
-        hostile_inputs::attack(Path::new(corpus), |bytes| {
+        tilewright_hostile_inputs::attack(Path::new(corpus), |bytes| {
             fs::write(&list, bytes).unwrap();
             assert_eq!(c.verify(&Cache::path("sysroot", &k)).is_ok(), bytes == good);
             if cases.fetch_add(1, Ordering::Relaxed).is_multiple_of(100) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernel_compiler::remarks::Remark;
+use tilewright_compiler::remarks::Remark;
 
 use crate::cache::Cache;
 use crate::compile::{Build, BuildError, Outcome, run};
@@ -47,10 +47,10 @@ impl Settings {
         run(&Build {
             files: &files,
             targets: &targets,
-            lower: &|source, libraries| kernel_compiler::device_units(source, libraries),
+            lower: &|source, libraries| tilewright_compiler::device_units(source, libraries),
             toolchain: toolchain::find,
             ptxas: ptxas::find,
-            kernel_core: &Path::new(kernel_core::SOURCE_DIR).join("lib.rs"),
+            tilewright_core: &Path::new(tilewright_core::SOURCE_DIR).join("lib.rs"),
             cache,
             out,
             pool,
@@ -77,9 +77,9 @@ impl Settings {
     }
 
     /// When cargo has to run the script again. Cargo itself follows the tile compiler, a dependency of the script, but
-    /// not the parts of `kernel_core` that only the device has.
+    /// not the parts of `tilewright_core` that only the device has.
     fn watch(&self, crate_dir: &Path, cache: &Cache) {
-        println!("cargo::rerun-if-changed={}", kernel_core::SOURCE_DIR);
+        println!("cargo::rerun-if-changed={}", tilewright_core::SOURCE_DIR);
         for d in self.dirs.iter().map(|d| crate_dir.join(d)).filter(|d| d.is_dir()) {
             println!("cargo::rerun-if-changed={}", d.display());
         }
@@ -122,7 +122,7 @@ impl Settings {
         let level = if self.errors_are_warnings { "warning" } else { "error" };
         for f in &outcome.failures {
             println!(
-                "cargo::{level}=internal error of tile-kernels, please report it: the lowered code of kernel `{}` cannot be compiled for {}: {} (kept: {})",
+                "cargo::{level}=internal error of tilewright, please report it: the lowered code of kernel `{}` cannot be compiled for {}: {} (kept: {})",
                 f.kernel,
                 f.target,
                 one_line(&f.why.to_string()),
@@ -139,7 +139,7 @@ fn cache_for(out: &Path) -> Cache {
     match cache.check() {
         Ok(()) => cache,
         Err(e) => {
-            if e.get_ref().is_some_and(|why| why.is::<cache_dir::Untrusted>()) {
+            if e.get_ref().is_some_and(|why| why.is::<tilewright_cache_dir::Untrusted>()) {
                 println!("cargo::warning=the cache folder is not used: {}", one_line(&e.to_string()));
             }
             own()

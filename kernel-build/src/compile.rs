@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kernel_compiler::{DeviceUnit, EntryMeta};
+use tilewright_compiler::{DeviceUnit, EntryMeta};
 
 use crate::assemble::{self, AssembleError, Cubin};
 use crate::bundle;
@@ -62,8 +62,8 @@ pub struct Build<'a> {
     pub lower: &'a Lower,
     pub toolchain: fn() -> Result<Toolchain, Missing>,
     pub ptxas: fn() -> Option<Ptxas>,
-    /// The `lib.rs` of `kernel_core`.
-    pub kernel_core: &'a Path,
+    /// The `lib.rs` of `tilewright_core`.
+    pub tilewright_core: &'a Path,
     pub cache: &'a Cache,
     /// Where bundles and logs go.
     pub out: &'a Path,
@@ -118,7 +118,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let toolchain = (b.toolchain)()?;
     outcome.report.rustc = toolchain.version.lines().next().map(str::to_owned);
     let rustc = Rustc { toolchain: &toolchain };
-    let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.kernel_core)?;
+    let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.tilewright_core)?;
     let scratch = Scratch::new(b.out)?;
     outcome.took("core", &mut since);
 
@@ -169,7 +169,7 @@ fn unit_ptx(
     Job { unit, target }: Job,
     scratch: &Path,
 ) -> Result<Vec<EntryPtx>, Why> {
-    let (target, library) = (&b.targets[target], &prebuilt.kernel_core[target]);
+    let (target, library) = (&b.targets[target], &prebuilt.tilewright_core[target]);
     let bounds: Vec<_> = unit
         .entries
         .iter()
@@ -186,7 +186,7 @@ fn unit_ptx(
     let stem = scratch.join(format!("{}-{name}-{}-{}", unit.kernel, unit.fingerprint, unit.only.unwrap_or("any")));
     let (source, out) = (stem.with_extension("rs"), stem.with_extension("s"));
     fs::write(&source, &unit.source)?;
-    rustc.unit(&source, &prebuilt.sysroot, target, &[("kernel_core", library.path.clone())], &out)?;
+    rustc.unit(&source, &prebuilt.sysroot, target, &[("tilewright_core", library.path.clone())], &out)?;
     let text = fs::read_to_string(&out)?;
     let list = ptx::split(&text, &bounds)?;
     let _ = (b.cache.put("ptx", &key, text.as_bytes()), fs::remove_file(source), fs::remove_file(out));

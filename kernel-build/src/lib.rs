@@ -1,11 +1,11 @@
 //! Compiles a crate's kernels for the GPU. The build script of a crate with kernels is
-//! `fn main() { kernel_build::compile() }`; [`Settings`] is for those who want more.
+//! `fn main() { tilewright_build::compile() }`; [`Settings`] is for those who want more.
 //!
 //! Where the device toolchain is missing, the build goes on with a warning that says how to get it; the kernels then
 //! run on the CPU only. See [`Settings::from_env`] for the environment variables.
 //!
 //! The way of a kernel: [`units`] asks the compiler for the lowered code of every kernel in the crate, [`prebuilt`]
-//! makes `core` and `kernel_core` for the device, [`compile`](mod@compile) turns each unit into PTX with bare `rustc`,
+//! makes `core` and `tilewright_core` for the device, [`compile`](mod@compile) turns each unit into PTX with bare `rustc`,
 //! [`ptx`] takes the PTX apart into one file per entry, [`ptxas`] assembles it, and [`bundle`] packs the lot. Every
 //! product is kept in a [`cache`] under the hash of all that went into it.
 

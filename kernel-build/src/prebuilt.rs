@@ -1,4 +1,4 @@
-//! `core` and `kernel_core` for the device, made once and kept.
+//! `core` and `tilewright_core` for the device, made once and kept.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ pub enum PrebuiltError {
 pub struct Prebuilt {
     pub sysroot: PathBuf,
     /// The library of each target, in the targets' order.
-    pub kernel_core: Vec<Library>,
+    pub tilewright_core: Vec<Library>,
 }
 
 pub struct Library {
@@ -32,26 +32,26 @@ pub struct Library {
     pub key: Key,
 }
 
-/// `source` is the `lib.rs` of `kernel_core`.
+/// `source` is the `lib.rs` of `tilewright_core`.
 pub fn make(rustc: &Rustc, cache: &Cache, targets: &[Target], source: &Path) -> Result<Prebuilt, PrebuiltError> {
     let (sysroot, sysroot_key) = sysroot(rustc, cache)?;
     let sources = source_key(source.parent().unwrap_or(Path::new(".")))?;
-    let kernel_core = targets.iter().map(|t| {
+    let tilewright_core = targets.iter().map(|t| {
         let name = t.name();
         let key = Key::of([sysroot_key.as_bytes(), sources.as_bytes(), name.as_bytes(), t.isa().as_bytes()]);
         let dir = cache.folder("kernel-core", &key, |dir| {
-            let out = dir.join("libkernel_core.rmeta");
+            let out = dir.join("libtilewright_core.rmeta");
             let remap = source.parent().unwrap_or(source);
             rustc
-                .library("kernel_core", source, &sysroot, t, remap, &out)
-                .map_err(|why| failure("kernel_core", rustc, why))
+                .library("tilewright_core", source, &sysroot, t, remap, &out)
+                .map_err(|why| failure("tilewright_core", rustc, why))
         })?;
-        let path = dir.join("libkernel_core.rmeta");
+        let path = dir.join("libtilewright_core.rmeta");
         let key = Key::of([sysroot_key.as_bytes(), &fs::read(&path)?]);
         Ok(Library { path, key })
     });
-    let kernel_core = kernel_core.collect::<Result<_, PrebuiltError>>()?;
-    Ok(Prebuilt { sysroot, kernel_core })
+    let tilewright_core = tilewright_core.collect::<Result<_, PrebuiltError>>()?;
+    Ok(Prebuilt { sysroot, tilewright_core })
 }
 
 fn sysroot(rustc: &Rustc, cache: &Cache) -> Result<(PathBuf, Key), PrebuiltError> {

@@ -54,7 +54,7 @@ impl Search {
 
     /// Where a program may be. What others may have written to the cache folder is left out.
     fn places(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        let unpacked = self.unpacked.iter().map(|d| d.join(name)).filter(|p| cache_dir::check(p).is_ok());
+        let unpacked = self.unpacked.iter().map(|d| d.join(name)).filter(|p| tilewright_cache_dir::check(p).is_ok());
         let unpacked: Vec<_> = unpacked.collect();
         self.dirs().map(|d| d.join(name)).chain(unpacked).collect::<Vec<_>>().into_iter()
     }

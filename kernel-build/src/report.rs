@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use kernel_compiler::remarks::Remark;
-use kernel_core::bundle::Usage;
 use serde_json::{Value, json};
+use tilewright_compiler::remarks::Remark;
+use tilewright_core::bundle::Usage;
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {

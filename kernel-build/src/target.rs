@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel_core::bundle::Arch;
+use tilewright_core::bundle::Arch;
 
 /// A target such as `sm_80`, with the version of PTX its code is written in.
 #[derive(Clone, Debug, PartialEq, Eq)]

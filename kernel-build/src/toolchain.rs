@@ -52,7 +52,7 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no device toolchain, so kernels run on the CPU only: run `rustup component add rust-src` \
-     (or `cargo xtask setup` in a checkout of tile-kernels) and build again [{}]",
+     (or `cargo xtask setup` in a checkout of tilewright) and build again [{}]",
     tried.iter().map(|(o, r)| format!("{o}: {r}")).collect::<Vec<_>>().join("; ")
 )]
 pub struct Missing {

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernel_compiler::remarks::Remark;
-use kernel_compiler::{DeviceUnit, Libraries, Source};
+use tilewright_compiler::remarks::Remark;
+use tilewright_compiler::{DeviceUnit, Libraries, Source};
 
 use crate::pool::Pool;
 
@@ -42,7 +42,7 @@ pub fn remarks(files: &[PathBuf]) -> io::Result<Vec<(PathBuf, Remark)>> {
     texts.iter().for_each(|(file, text)| libraries.add(Source { file, text }));
     let kernels = texts.iter().filter(|(_, text)| text.contains("tile_kernel"));
     let of = |(file, text): &(&PathBuf, String)| {
-        let all = kernel_compiler::remarks::of_file(Source { file, text }, &libraries);
+        let all = tilewright_compiler::remarks::of_file(Source { file, text }, &libraries);
         all.into_iter().map(|r| (file.to_path_buf(), r)).collect::<Vec<_>>()
     };
     Ok(kernels.flat_map(of).collect())

@@ -4,7 +4,7 @@
 fn main() {
     let path = std::env::args().nth(1).expect("usage: lower FILE.rs");
     let text = std::fs::read_to_string(&path).expect("a readable file");
-    let mut libraries = kernel_compiler::Libraries::default();
+    let mut libraries = tilewright_compiler::Libraries::default();
     // Of the files beside it.
     let folder = std::path::Path::new(&path).parent().expect("a file has a folder");
     for file in
@@ -12,15 +12,17 @@ fn main() {
     {
         let file = file.expect("an entry").path();
         if let Ok(text) = std::fs::read_to_string(&file) {
-            libraries
-                .add(kernel_compiler::Source { file: &folder.join(file.file_name().expect("a name")), text: &text });
+            libraries.add(tilewright_compiler::Source {
+                file: &folder.join(file.file_name().expect("a name")),
+                text: &text,
+            });
         }
     }
-    let source = kernel_compiler::Source { file: path.as_ref(), text: &text };
+    let source = tilewright_compiler::Source { file: path.as_ref(), text: &text };
     libraries.missing(source).iter().for_each(|m| println!("{path}: {m}"));
-    for found in kernel_compiler::module::file(source, &libraries) {
-        let d = kernel_compiler::diag::Diagnostics::default();
-        let units = kernel_compiler::units_of(found, &d);
+    for found in tilewright_compiler::module::file(source, &libraries) {
+        let d = tilewright_compiler::diag::Diagnostics::default();
+        let units = tilewright_compiler::units_of(found, &d);
         for e in d.take() {
             println!("{path}:{}: {}", e.span.start().line, e.message);
         }

@@ -1,12 +1,12 @@
 //! `planted DEFECT..`: the kernels among the tests of the language whose code planted defects change. A line has a
 //! defect, the module of a file, a kernel, and the bytes of its code, with tabs between.
 
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::emit::host::compiled_code;
-use kernel_compiler::planted::active::with;
-use kernel_compiler::{Libraries, Source};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::emit::host::compiled_code;
+use tilewright_compiler::planted::active::with;
+use tilewright_compiler::{Libraries, Source};
 
 fn rust_files(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a readable folder") {
@@ -33,7 +33,7 @@ fn main() {
     for (text, file) in &files {
         let path = file.strip_prefix(&folder).expect("in the folder").with_extension("");
         let module = path.to_string_lossy().replace('/', "::");
-        for found in kernel_compiler::module::file(Source { file, text }, &libraries) {
+        for found in tilewright_compiler::module::file(Source { file, text }, &libraries) {
             let Ok(kernels) = found.parse(&Diagnostics::default()) else { continue };
             for k in &kernels {
                 let code = || compiled_code(k, &Diagnostics::default()).ok();

@@ -1,8 +1,8 @@
 //! `show FILE.rs KERNEL STAGE [VARIANT]`: prints a stage of the first instance of a kernel, of the variant `general`
 //! unless another one is named. What `block_pointers` and the stages before it print is a start for a file test.
 
-use kernel_compiler::variant::Variant;
-use kernel_compiler::{Libraries, Stage, show};
+use tilewright_compiler::variant::Variant;
+use tilewright_compiler::{Libraries, Stage, show};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();

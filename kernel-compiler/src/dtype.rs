@@ -58,7 +58,7 @@ impl DType {
         }
     }
 
-    /// The Rust type in emitted code; `F16` and `BF16` come from `kernel_core::scalar`.
+    /// The Rust type in emitted code; `F16` and `BF16` come from `tilewright_core::scalar`.
     pub fn rust(self) -> &'static str {
         match self {
             F16 => "F16",
@@ -69,7 +69,7 @@ impl DType {
         }
     }
 
-    /// Variant name of `kernel_core::DType`.
+    /// Variant name of `tilewright_core::DType`.
     pub fn variant(self) -> String {
         format!("{self:?}")
     }

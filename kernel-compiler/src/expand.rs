@@ -123,6 +123,7 @@ fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStre
 fn expand_found(found: module::Found) -> TokenStream {
     let d = Diagnostics::default();
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
+    let facade = parse::facade_of(found.attr.clone());
     let expanded = found.parse(&d).and_then(|kernels| {
         kernels.iter().map(|k| host::expand(k, &options_of(k), &d)).collect::<diag::Result<Vec<_>>>()
     });
@@ -136,7 +137,7 @@ fn expand_found(found: module::Found) -> TokenStream {
         }
         _ => {
             let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
-            let stubs = names.iter().map(|(name, types)| host::stub(&item, name, types));
+            let stubs = names.iter().map(|(name, types)| host::stub(&item, name, types, &facade));
             quote! { #(#errors)* #(#stubs)* }
         }
     }

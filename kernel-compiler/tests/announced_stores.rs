@@ -1,9 +1,9 @@
 //! Results that tensor maps store in kernels that tell others of them, or read them again.
 
-use kernel_compiler::Libraries;
-use kernel_compiler::driver::lower;
-use kernel_compiler::variant::Transposed;
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::Libraries;
+use tilewright_compiler::driver::lower;
+use tilewright_compiler::variant::Transposed;
+use tilewright_compiler::{MmaPath, Variant};
 
 fn text(after: &str) -> String {
     let f = crate::common::func(&format!(
@@ -62,7 +62,7 @@ fn views_alone_have_no_other_ways() {
             store(slots, arange(64).expand(1) * 64 + arange(64).expand(0), acc).unchecked();
             y.store([0, 0], acc.to::<f16>());
         }";
-    let names: Vec<String> = kernel_compiler::device_units(file, &Libraries::default())
+    let names: Vec<String> = tilewright_compiler::device_units(file, &Libraries::default())
         .into_iter()
         .flat_map(|u| u.entries)
         .map(|e| e.name)

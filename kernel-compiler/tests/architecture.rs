@@ -1,9 +1,9 @@
 //! The dumps of ARCHITECTURE.md, "The trip of a matmul", are the compiler's own.
 
-use kernel_compiler::Libraries;
-use kernel_compiler::driver::Stage;
-use kernel_compiler::show;
-use kernel_compiler::variant::Variant;
+use tilewright_compiler::Libraries;
+use tilewright_compiler::driver::Stage;
+use tilewright_compiler::show;
+use tilewright_compiler::variant::Variant;
 
 const DOCUMENT: &str = include_str!("../../ARCHITECTURE.md");
 

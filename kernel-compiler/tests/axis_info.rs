@@ -1,9 +1,9 @@
 //! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
 
 use crate::common::{indices, kernel, masks};
-use kernel_compiler::analysis::assume::analyse;
-use kernel_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
-use kernel_compiler::ir::{Guard, Test};
+use tilewright_compiler::analysis::assume::analyse;
+use tilewright_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
+use tilewright_compiler::ir::{Guard, Test};
 
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> AxisInfo {
@@ -237,8 +237,8 @@ fn tiles_that_a_loop_moves_along() {
     // They are index arithmetic, of which no variable is left.
     let f = kernel("f32", &moved("1024"));
     assert!(f.vars.iter().enumerate().filter(|(_, v)| !v.ty.is_scalar()).all(|(i, _)| {
-        !kernel_compiler::ir::walk::walk(&f.body)
-            .any(|s| matches!(&s.kind, kernel_compiler::ir::StmtKind::Assign(var, _) if var.0 as usize == i))
+        !tilewright_compiler::ir::walk::walk(&f.body)
+            .any(|s| matches!(&s.kind, tilewright_compiler::ir::StmtKind::Assign(var, _) if var.0 as usize == i))
     }));
     // What the loop leaves is what is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");

@@ -1,10 +1,10 @@
 //! Barriers: where threads must wait for each other, and nowhere else.
 
-use kernel_compiler::codegen::barriers::schedule;
-use kernel_compiler::driver::lower;
-use kernel_compiler::ir::Value;
-use kernel_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::codegen::barriers::schedule;
+use tilewright_compiler::driver::lower;
+use tilewright_compiler::ir::Value;
+use tilewright_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
+use tilewright_compiler::{MmaPath, Variant};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
 fn scratch(name: u32, bytes: usize) -> Node {

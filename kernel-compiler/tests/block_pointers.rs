@@ -1,9 +1,9 @@
 //! Windows of matrices in index arithmetic and masks: which there are, and what they ask of a launch.
 
-use kernel_compiler::ir::walk::walk;
-use kernel_compiler::ir::{BlockPointer, Func, Number, Op, StmtKind, Test};
-use kernel_compiler::passes::block_pointers;
-use kernel_compiler::variant::Transposed;
+use tilewright_compiler::ir::walk::walk;
+use tilewright_compiler::ir::{BlockPointer, Func, Number, Op, StmtKind, Test};
+use tilewright_compiler::passes::block_pointers;
+use tilewright_compiler::variant::Transposed;
 
 /// A kernel with a loop over tiles of its matrices: what it begins with, and what it loads in an iteration.
 fn looped(begin: &str, load: &str) -> Func {

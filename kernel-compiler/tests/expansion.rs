@@ -1,12 +1,12 @@
 //! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only
 //! what they are called: `snapshots.rs` has their bodies.
-//! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test expansion` writes the new state.
+//! `INSTA_UPDATE=always cargo test -p tilewright-compiler --test expansion` writes the new state.
 
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::emit::host;
-use kernel_compiler::{HostOptions, Libraries, expand_kernel, expand_module, module};
 use proc_macro2::TokenStream;
 use syn::{File, Item, ItemFn, Meta};
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::emit::host;
+use tilewright_compiler::{HostOptions, Libraries, expand_kernel, expand_module, module};
 
 const SLICES: &str = "
 /// `y = a·x + y`.

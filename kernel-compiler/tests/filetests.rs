@@ -17,19 +17,19 @@
 //! - `pdl`: the statement that waits for the launch before.
 
 use crate::common::{bless, files};
-use kernel_compiler::driver::{self, Observer, Stage, lower};
-use kernel_compiler::ir::parse::parse;
-use kernel_compiler::ir::{Func, print, verify};
-use kernel_compiler::missed::{Changed, Missed};
-use kernel_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
-use kernel_compiler::plan::pdl::first_that_waits;
-use kernel_compiler::variant::Transposed;
-use kernel_compiler::{MmaPath, Variant};
 use similar::TextDiff;
 use std::cell::Cell;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use tilewright_compiler::driver::{self, Observer, Stage, lower};
+use tilewright_compiler::ir::parse::parse;
+use tilewright_compiler::ir::{Func, print, verify};
+use tilewright_compiler::missed::{Changed, Missed};
+use tilewright_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
+use tilewright_compiler::plan::pdl::first_that_waits;
+use tilewright_compiler::variant::Transposed;
+use tilewright_compiler::{MmaPath, Variant};
 
 /// A file, taken apart.
 struct FileTest<'a> {

@@ -2,17 +2,17 @@
 //! them. `cargo xtask bless` writes the new hashes, and the commit says which entries changed and why.
 
 use crate::common::{bless, for_each_source};
-use kernel_compiler::{Libraries, Source, device_units};
 use siphasher::sip::SipHasher13;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
+use tilewright_compiler::{Libraries, Source, device_units};
 
 /// `kernel-and-configuration hash` of each entry of a file. The name of an entry is not part of its hash.
 fn hashes_of(source: Source, libraries: &Libraries) -> Vec<(String, String)> {
     let units = device_units(source, libraries);
-    let of_unit = |unit: &kernel_compiler::DeviceUnit| {
+    let of_unit = |unit: &tilewright_compiler::DeviceUnit| {
         let bodies: Vec<&str> = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1).collect();
         assert_eq!(bodies.len(), unit.entries.len(), "one function an entry");
         let hash = |body: &str| format!("{:016x}", SipHasher13::new().hash(body.as_bytes()));

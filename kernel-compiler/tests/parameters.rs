@@ -1,10 +1,10 @@
 //! Schedulers and epilogues as parameters: constants that are enums choose code, closures are inlined.
 
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::emit::{config_id, grid, host};
-use kernel_compiler::front::ast::Const;
-use kernel_compiler::front::instance::Kernel;
-use kernel_compiler::{HostOptions, Libraries, driver, ir, module};
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::emit::{config_id, grid, host};
+use tilewright_compiler::front::ast::Const;
+use tilewright_compiler::front::instance::Kernel;
+use tilewright_compiler::{HostOptions, Libraries, driver, ir, module};
 
 /// The kernels of a module with these items, which uses a library with the other ones.
 fn kernels(library: &str, items: &str) -> Vec<Kernel> {
@@ -23,7 +23,7 @@ fn kernels(library: &str, items: &str) -> Vec<Kernel> {
 /// The IR of every instance of a kernel.
 fn programs(k: &Kernel) -> Vec<String> {
     let d = Diagnostics::default();
-    let of = |i: kernel_compiler::front::instance::Instance| driver::instance(k, &i.types, i.config, &d);
+    let of = |i: tilewright_compiler::front::instance::Instance| driver::instance(k, &i.types, i.config, &d);
     let funcs = k.instances().into_iter().map(of).collect::<Result<Vec<_>, _>>();
     funcs.unwrap_or_else(|_| panic!("{}: {:#?}", k.name, d.take())).iter().map(ir::print::print).collect()
 }

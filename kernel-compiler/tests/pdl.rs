@@ -1,8 +1,8 @@
 //! Where kernels wait that begin while the launch before them ends.
 
-use kernel_compiler::variant::Transposed;
-use kernel_compiler::{Libraries, Stage, show};
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::variant::Transposed;
+use tilewright_compiler::{Libraries, Stage, show};
+use tilewright_compiler::{MmaPath, Variant};
 
 const WAIT: &str = "d::grid_dependency_wait();";
 

@@ -1,8 +1,8 @@
 //! Which loops are rotated: those with a second product of what the first one gives.
 
-use kernel_compiler::driver::lower;
-use kernel_compiler::variant::Transposed;
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::driver::lower;
+use tilewright_compiler::variant::Transposed;
+use tilewright_compiler::{MmaPath, Variant};
 
 /// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration,
 /// both in the loop, and the second one of the last.

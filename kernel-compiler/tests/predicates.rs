@@ -1,7 +1,7 @@
 //! Which comparisons of indices become comparisons of 32 bits with a constant.
 
-use kernel_compiler::{Libraries, Stage, show};
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::{Libraries, Stage, show};
+use tilewright_compiler::{MmaPath, Variant};
 
 /// How many scalars say how far indices are inside, for a mask of rows and columns of 64×64.
 fn limits(mask: &str) -> usize {

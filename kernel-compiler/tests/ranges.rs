@@ -1,6 +1,6 @@
 //! What follows a range is acted upon: in the lowered code, by the way that a target has.
 
-use kernel_compiler::{DeviceUnit, Libraries, device_units};
+use tilewright_compiler::{DeviceUnit, Libraries, device_units};
 
 /// A product in a loop with these options, of a configuration with these settings.
 fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {

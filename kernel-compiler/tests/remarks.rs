@@ -2,11 +2,11 @@
 //! line is expected there, and no other. `cargo xtask bless` writes the remarks into the files.
 
 use crate::common::bless;
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::{driver, module};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::{driver, module};
 
 const MARK: &str = "  //~ ";
 

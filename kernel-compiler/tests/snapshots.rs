@@ -1,8 +1,8 @@
 //! What the compiler makes of four kernels, stage by stage. A change of it shows up in a review:
-//! `INSTA_UPDATE=always cargo test -p tile-kernel-compiler --test snapshots` writes the new state.
+//! `INSTA_UPDATE=always cargo test -p tilewright-compiler --test snapshots` writes the new state.
 
-use kernel_compiler::{Libraries, Stage, show};
-use kernel_compiler::{MmaPath, Variant};
+use tilewright_compiler::{Libraries, Stage, show};
+use tilewright_compiler::{MmaPath, Variant};
 
 const VECTOR_ADD: &str = "
 #[tile_kernel(tune(BLOCK = [256], warps = [2]), grid = [cdiv(c.len(), BLOCK)])]

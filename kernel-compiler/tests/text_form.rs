@@ -1,12 +1,12 @@
 //! The text form of the IR: what is printed is parsed to the same function.
 
 use crate::common::for_each_source;
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::driver::{Observer, Stage, instance, lower, variants};
-use kernel_compiler::ir::parse::{ParseError, parse};
-use kernel_compiler::ir::{Func, print};
-use kernel_compiler::{Libraries, Source, Variant, module};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::driver::{Observer, Stage, instance, lower, variants};
+use tilewright_compiler::ir::parse::{ParseError, parse};
+use tilewright_compiler::ir::{Func, print};
+use tilewright_compiler::{Libraries, Source, Variant, module};
 
 /// The function that a printed one is parsed to, which prints as the same text.
 fn parsed(text: &str, of: &str) -> Func {

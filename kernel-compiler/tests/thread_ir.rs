@@ -1,9 +1,9 @@
 //! Programs of kernels that stress the invariants of the thread IR. All programs are verified in debug builds, as tests
 //! are: here it is enough that each variant is made.
 
-use kernel_compiler::driver::lower;
-use kernel_compiler::variant::{Transposed, Variant};
-use kernel_compiler::{MmaPath, thread_ir as ir};
+use tilewright_compiler::driver::lower;
+use tilewright_compiler::variant::{Transposed, Variant};
+use tilewright_compiler::{MmaPath, thread_ir as ir};
 
 /// Lowers a kernel for each way of its products that is asked for.
 fn verified(ways: &[MmaPath], text: &str) {

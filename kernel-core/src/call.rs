@@ -49,7 +49,7 @@ pub enum BindError {
     Unsafe { kernel: &'static str },
 }
 
-/// Words that a call has at most: `kernel_compiler::parse` refuses kernels that take more.
+/// Words that a call has at most: `tilewright_compiler::parse` refuses kernels that take more.
 pub const MAX_SLOTS: usize = 40;
 /// Arrays and pointers that a call has at most, as [`MAX_SLOTS`].
 pub const MAX_BUFFERS: usize = 12;
@@ -59,7 +59,7 @@ pub const MAX_BUFFERS: usize = 12;
 /// A call borrows its arguments and is launched once, so it cannot be copied: two launches could write the same memory
 /// from two threads.
 /// ```compile_fail,E0599
-/// # fn copies(call: kernel_core::Call) {
+/// # fn copies(call: tilewright_core::Call) {
 /// let again = call.clone();
 /// # }
 /// ```

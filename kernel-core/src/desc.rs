@@ -79,8 +79,8 @@ impl fmt::Display for DType {
 /// ```compile_fail,E0200
 /// #[derive(Clone, Copy)]
 /// struct Four([u64; 4]);
-/// impl kernel_core::Element for Four {
-///     const DTYPE: kernel_core::DType = kernel_core::DType::F32;
+/// impl tilewright_core::Element for Four {
+///     const DTYPE: tilewright_core::DType = tilewright_core::DType::F32;
 /// }
 /// ```
 pub unsafe trait Element: Copy + Send + Sync + 'static {
@@ -143,7 +143,7 @@ pub struct KernelParts {
     /// Every configuration that was built; the first is the default.
     pub configs: &'static [ConfigDesc],
     /// The compiled entries ([`crate::bundle::Bundle`]); `None` when the crate was built without a device toolchain
-    /// or without a build script that calls `kernel_build`.
+    /// or without a build script that calls `tilewright_build`.
     pub bundle: Option<&'static [u8]>,
 }
 
@@ -152,17 +152,17 @@ pub struct KernelParts {
 ///
 /// Safe code has descriptors from `#[tile_kernel]` alone, and cannot make or change one:
 /// ```compile_fail,E0133
-/// # fn make(parts: kernel_core::KernelParts) -> kernel_core::KernelDesc {
-/// kernel_core::KernelDesc::new(parts)
+/// # fn make(parts: tilewright_core::KernelParts) -> tilewright_core::KernelDesc {
+/// tilewright_core::KernelDesc::new(parts)
 /// # }
 /// ```
 /// ```compile_fail,E0423
-/// # fn make(parts: kernel_core::KernelParts) -> kernel_core::KernelDesc {
-/// kernel_core::KernelDesc(parts)
+/// # fn make(parts: tilewright_core::KernelParts) -> tilewright_core::KernelDesc {
+/// tilewright_core::KernelDesc(parts)
 /// # }
 /// ```
 /// ```compile_fail,E0594
-/// # fn change(desc: &mut kernel_core::KernelDesc) {
+/// # fn change(desc: &mut tilewright_core::KernelDesc) {
 /// desc.is_unsafe = false;
 /// # }
 /// ```

@@ -1,12 +1,12 @@
 //! The CPU backend in a process that was forked, and in one whose memory is short.
 #![cfg(unix)]
 
-use kernel_core::CpuCode;
-use kernel_core::cpu::{self, OutOfMemory, Program, each, load, reduce_all, store};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tilewright_core::CpuCode;
+use tilewright_core::cpu::{self, OutOfMemory, Program, each, load, reduce_all, store};
 
 /// The system's, without memory for what is larger than [`LARGEST`].
 struct Limited;

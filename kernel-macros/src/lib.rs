@@ -1,30 +1,30 @@
-//! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `kernel_compiler`.
+//! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `tilewright_compiler`.
 
 use proc_macro::TokenStream;
 
 /// Makes a block-level function a kernel: see `docs/language.md`.
 #[proc_macro_attribute]
 pub fn tile_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel_compiler::expand_kernel(attr.into(), item.into()).into()
+    tilewright_compiler::expand_kernel(attr.into(), item.into()).into()
 }
 
 /// Lets the kernels of a module use the functions, constants, enums and type aliases in it, and those of libraries:
 /// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel_compiler::expand_module(attr.into(), item.into()).into()
+    tilewright_compiler::expand_module(attr.into(), item.into()).into()
 }
 
 /// Makes the functions, constants, enums and type aliases of a module ones that kernels of the package may use:
 /// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
-    kernel_compiler::library::expand(attr.into(), item.into()).into()
+    tilewright_compiler::library::expand(attr.into(), item.into()).into()
 }
 
 /// What a library hands its items to.
 #[doc(hidden)]
 #[proc_macro]
 pub fn tile_module_with(input: TokenStream) -> TokenStream {
-    kernel_compiler::with_library(input.into()).into()
+    tilewright_compiler::with_library(input.into()).into()
 }

@@ -1,8 +1,8 @@
 //! What kernels mean: their CPU functions, on small cases whose results are known.
 
-use kernel_core::cpu::launch;
-use kernel_core::{AsSlice, AsSliceMut, Call, Element, GridCtx, f8e4m3, f8e5m2, f16};
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
+use tilewright_core::cpu::launch;
+use tilewright_core::{AsSlice, AsSliceMut, Call, Element, GridCtx, f8e4m3, f8e5m2, f16};
 
 fn run(call: Call) {
     let config = &call.desc().configs[0];

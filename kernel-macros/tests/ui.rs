@@ -84,9 +84,9 @@ fn expand(mut item: Item) -> TokenStream {
         _ => return TokenStream::new(),
     };
     let macros: [(&str, fn(TokenStream, TokenStream) -> TokenStream); 3] = [
-        ("tile_kernel", kernel_compiler::expand_kernel),
-        ("tile_module", kernel_compiler::expand_module),
-        ("tile_library", kernel_compiler::library::expand),
+        ("tile_kernel", tilewright_compiler::expand_kernel),
+        ("tile_module", tilewright_compiler::expand_module),
+        ("tile_library", tilewright_compiler::library::expand),
     ];
     let name = |a: &syn::Attribute| a.path().segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
     let found = attrs.iter().position(|a| macros.iter().any(|(m, _)| name(a) == *m));

@@ -7,9 +7,9 @@ use crate::report::Kind;
 use crate::state::{State, Task, Work};
 use crate::tensor_map::{Map, Words};
 use core::ffi::c_void;
-use kernel_core::bundle::Bundle;
-use kernel_core::{ConfigDesc, KernelDesc, ParamKind, VariantDesc, cpu};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tilewright_core::bundle::Bundle;
+use tilewright_core::{ConfigDesc, KernelDesc, ParamKind, VariantDesc, cpu};
 
 /// An entry that a program has made known.
 #[derive(Clone, Copy)]

@@ -48,11 +48,11 @@ mod state;
 mod tensor_map;
 mod thread;
 
-use kernel_core::KernelDesc;
 use state::State;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tilewright_core::KernelDesc;
 
 pub use report::{Kind, Report};
 pub use thread::HandOver;

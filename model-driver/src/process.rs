@@ -13,9 +13,9 @@
 use crate::thread::HandOver;
 use crate::{Kind, Model};
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint};
-use kernel_core::KernelDesc;
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use tilewright_core::KernelDesc;
 
 static MODEL: OnceLock<Model> = OnceLock::new();
 
@@ -34,7 +34,7 @@ fn make() -> Model {
         model.refuse(&name, 500);
     }
     #[cfg(feature = "operations")]
-    device_kernels::all().into_iter().for_each(|d| model.register(d));
+    tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
     model
 }
 

@@ -3,7 +3,7 @@
 //! The rules are those of the CUDA driver API's reference for maps without interleaving.
 
 use crate::Code;
-use kernel_core::{KernelDesc, MapDesc};
+use tilewright_core::{KernelDesc, MapDesc};
 
 /// Of what an encoding begins with here. What the driver writes is not documented.
 const MAGIC: u64 = 0x7E45_09A9_71E5_0001;

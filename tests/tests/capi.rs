@@ -204,7 +204,7 @@ fn header_is_current() {
     let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         checked_in == text,
-        "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tile-tests --test operations header"
+        "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tilewright-tests --test operations header"
     );
 }
 

@@ -1,9 +1,9 @@
 //! The C library over the model of the driver: order, captures, and calls of the driver that fail.
 
 use core::ffi::{c_int, c_void};
-use model_driver::{Entered, Model};
 use std::cell::Cell;
-use tile_host::Driver;
+use tilewright_model_driver::{Entered, Model};
+use tilewright_runtime::Driver;
 
 /// Device arrays of one call: two inputs and an output, of `BYTES` each.
 #[derive(Clone, Copy)]
@@ -113,7 +113,7 @@ impl Caller {
     fn new(seed: u64) -> Caller {
         let model = Model::new(seed);
         let entered = model.enter();
-        device_kernels::all().into_iter().for_each(|d| model.register(d));
+        tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
         // SAFETY: the model's functions keep to the driver's contract.
         let driver = unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) };
         let own = driver.expect("the model has all functions").enter();

@@ -1,8 +1,8 @@
 //! Operations whose tiles change layout on their way do it without bank conflicts of shared memory.
 
 use crate::rows;
-use kernel_core::emulator;
-use tile_host::{Runtime, conformance};
+use tilewright_core::emulator;
+use tilewright_runtime::{Runtime, conformance};
 
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[

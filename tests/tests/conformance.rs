@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::rows;
-use kernel_compiler::features::cover;
-use kernel_core::{DType, emulator};
-use tile_host::Runtime;
-use tile_host::conformance::{self, OPERATIONS, Options, Row, Scope, Subject};
+use tilewright_compiler::features::cover;
+use tilewright_core::{DType, emulator};
+use tilewright_runtime::Runtime;
+use tilewright_runtime::conformance::{self, OPERATIONS, Options, Row, Scope, Subject};
 
 /// A number from the environment.
 fn number(name: &str) -> u64 {
@@ -55,7 +55,7 @@ fn cpu() {
     let subjects = conformance::subjects(&rt, None).expect("there are some");
     let rows: Vec<Row> = subjects.iter().filter_map(|s| conformance::check(&rt, s, seed, scope(s, &mut run))).collect();
     holds(&rows, seed, true);
-    for desc in device_kernels::all() {
+    for desc in tilewright_kernels::all() {
         for config in desc.configs {
             let name = format!("{}[{}]", desc.name, config.id);
             assert!(rows.iter().any(|r| r.config == name), "{name} was not run");
@@ -65,7 +65,7 @@ fn cpu() {
 
 /// The features of all code of the kernels of this repository, emulated or not.
 fn known_features() -> BTreeSet<&'static str> {
-    let variants = device_kernels::all().into_iter().flat_map(|d| d.configs).flat_map(|c| c.variants);
+    let variants = tilewright_kernels::all().into_iter().flat_map(|d| d.configs).flat_map(|c| c.variants);
     variants.flat_map(|v| v.features.lines()).collect()
 }
 
@@ -200,7 +200,7 @@ fn edge_values_alone() {
 /// A wrong result for an edge value is a failed row that names it.
 #[test]
 fn edge_values_are_compared() {
-    let row = conformance::edge_values::rows("relu", kernel_core::DType::F32, false).next().expect("a row");
+    let row = conformance::edge_values::rows("relu", tilewright_core::DType::F32, false).next().expect("a row");
     let mut outputs = [row.input::<f32>("x", row.size[0] as usize).expect("an input")];
     let verdict = |y: &[f32]| {
         let outputs = [conformance::Output::of("y", y)];

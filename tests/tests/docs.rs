@@ -1,12 +1,12 @@
 //! The documents say what the code does.
 
-use kernel_compiler::BUILTINS;
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::dtype::DType;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tile_host::conformance::OPERATIONS;
+use tilewright_compiler::BUILTINS;
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::dtype::DType;
+use tilewright_runtime::conformance::OPERATIONS;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
@@ -108,9 +108,9 @@ const OPTIONS: [(&str, &str); 9] = [
 fn mistakes(text: &str) -> Vec<String> {
     let d = Diagnostics::default();
     let expected = text.matches("#[tile_kernel").count();
-    let mut libraries = kernel_compiler::Libraries::default();
+    let mut libraries = tilewright_compiler::Libraries::default();
     libraries.add(text);
-    let found = kernel_compiler::module::file(text, &libraries);
+    let found = tilewright_compiler::module::file(text, &libraries);
     let mut out = vec![];
     if found.is_empty() || found.len() != expected {
         out.push(format!("{expected} kernels written, {} found: the block is no Rust file", found.len()));
@@ -120,10 +120,10 @@ fn mistakes(text: &str) -> Vec<String> {
         for kernel in kernels {
             for i in kernel.instances() {
                 // Its message is in `d`.
-                let _ = kernel_compiler::driver::instance(&kernel, &i.types, i.config, &d);
+                let _ = tilewright_compiler::driver::instance(&kernel, &i.types, i.config, &d);
             }
             if d.is_empty() {
-                let _ = kernel_compiler::emit::device::units(&kernel, &d);
+                let _ = tilewright_compiler::emit::device::units(&kernel, &d);
             }
         }
     }
@@ -216,7 +216,7 @@ fn commands_of_the_readme_exist() {
                 of_tile += 1;
             }
             ["cargo", "build", "--release", "-p", package] => {
-                let dir = package.strip_prefix("tile-").expect("a package of the workspace");
+                let dir = package.strip_prefix("tilewright-").expect("a package of the workspace");
                 assert!(
                     read(&format!("{dir}/Cargo.toml")).contains(&format!("name = \"{package}\"")),
                     "no package {package}"
@@ -240,11 +240,11 @@ fn tile_command(command: &str, args: &[&str]) {
         match (before, a.strip_prefix("--")) {
             (_, Some(option)) => assert!(text.contains(&format!(" {option}: ")), "`tile {command}` has no --{option}"),
             ("", None) => assert!(
-                OPERATIONS.iter().any(|o| o.name == a) || device_kernels::all().iter().any(|k| k.name == a),
+                OPERATIONS.iter().any(|o| o.name == a) || tilewright_kernels::all().iter().any(|k| k.name == a),
                 "no operation {a}"
             ),
             ("--stage", None) => assert!(
-                ["ptx", "sass"].contains(&a) || kernel_compiler::Stage::ALL.iter().any(|s| s.name() == a),
+                ["ptx", "sass"].contains(&a) || tilewright_compiler::Stage::ALL.iter().any(|s| s.name() == a),
                 "no stage {a}"
             ),
             _ => {}

@@ -1,11 +1,11 @@
 //! The shape of the PTX: what the compiler promises of every entry, and what `ptxas` said of it.
 
-use device_kernels::SOURCES;
-use kernel_compiler::DeviceUnit;
-use kernel_core::KernelDesc;
-use kernel_core::bundle::Bundle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
+use tilewright_compiler::DeviceUnit;
+use tilewright_core::KernelDesc;
+use tilewright_core::bundle::Bundle;
+use tilewright_kernels::SOURCES;
 
 mod facts;
 mod hashes;
@@ -55,7 +55,7 @@ fn entries() -> &'static [Entry] {
 
 fn compiled() -> Vec<Entry> {
     let mut out = vec![];
-    for desc in device_kernels::all() {
+    for desc in tilewright_kernels::all() {
         let Some(bytes) = desc.bundle else {
             let how = "run `cargo xtask setup`, then this again; TILE_ALLOW_NO_DEVICE=1 goes on without";
             assert!(may_be_missing(), "`{}` was not compiled for the GPU: {how}", desc.name);
@@ -151,10 +151,10 @@ fn sources() -> impl Iterator<Item = &'static str> {
 }
 
 /// The libraries of the kernels' package.
-fn libraries() -> kernel_compiler::Libraries {
-    let mut libraries = kernel_compiler::Libraries::default();
+fn libraries() -> tilewright_compiler::Libraries {
+    let mut libraries = tilewright_compiler::Libraries::default();
     SOURCES.iter().for_each(|(name, text)| {
-        libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
+        libraries.add(tilewright_compiler::Source { file: &std::path::Path::new("src").join(name), text })
     });
     libraries
 }
@@ -167,7 +167,8 @@ fn lowered() -> &'static BTreeMap<String, String> {
 
 fn lower() -> BTreeMap<String, String> {
     let libraries = libraries();
-    let units: Vec<DeviceUnit> = sources().flat_map(|text| kernel_compiler::device_units(text, &libraries)).collect();
+    let units: Vec<DeviceUnit> =
+        sources().flat_map(|text| tilewright_compiler::device_units(text, &libraries)).collect();
     let mut out = BTreeMap::new();
     for unit in &units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);
@@ -215,7 +216,7 @@ fn nothing_lives_in_local_memory() {
 
 #[test]
 fn early_kernels_wait_for_the_launch_before() {
-    let pdl: BTreeSet<&str> = device_kernels::all().into_iter().filter(|d| d.pdl).map(|d| d.name).collect();
+    let pdl: BTreeSet<&str> = tilewright_kernels::all().into_iter().filter(|d| d.pdl).map(|d| d.name).collect();
     assert!(!pdl.is_empty());
     // Devices before 9.0 begin no launch early, and their code has nothing to wait with.
     let waits = |e: &Entry| {

@@ -1,12 +1,12 @@
 //! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors, without a launch. What is here is as it was measured
 //! to be fastest; a change is one of speed.
 
-use kernel_core::emulator::Options;
-use kernel_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
 use std::cell::RefCell;
 use std::fmt::Write;
-use tile_host::ops::{self, Launch, Multiply, Precision, Quantisation, Transpose};
-use tile_host::{LaunchOptions, Result, Runtime};
+use tilewright_core::emulator::Options;
+use tilewright_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
+use tilewright_runtime::ops::{self, Launch, Multiply, Precision, Quantisation, Transpose};
+use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
 /// As large a device as results are shipped for, which writes down what it is to launch.
 struct Recorder {

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kernel_compiler::features::cover;
-use tile_host::Runtime;
-use tile_host::conformance::{self, Row, Scope, Subject};
+use tilewright_compiler::features::cover;
+use tilewright_runtime::Runtime;
+use tilewright_runtime::conformance::{self, Row, Scope, Subject};
 
 /// Configurations, by their index, that have every feature of all configurations between them.
 pub fn covering(subjects: &[Subject]) -> Vec<usize> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use kernel_build::cache::Cache;
+use tilewright_build::cache::Cache;
 
 use crate::command;
 

@@ -24,18 +24,19 @@ fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
 
 /// Bundles, the build cache, files of tuning results, tensors of other frameworks.
 pub fn hostile_inputs(seed: u64) -> Run {
-    let packages = ["-p", "tile-kernel-core", "-p", "tile-kernel-build", "-p", "tile-host", "--no-default-features"];
+    let packages =
+        ["-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime", "--no-default-features"];
     hostile(&packages, CASES, seed)
 }
 
 /// Arguments of the C library.
 pub fn hostile_calls(seed: u64) -> Run {
-    hostile(&["-p", "tile-capi"], C_CASES, seed)
+    hostile(&["-p", "tilewright-capi"], C_CASES, seed)
 }
 
 /// The lock protocol of stream marks with loom.
 pub fn locks() -> Run {
-    let args = ["test", "--release", "-p", "tile-host", "--no-default-features", "--test", "marks"];
+    let args = ["test", "--release", "-p", "tilewright-runtime", "--no-default-features", "--test", "marks"];
     command::cargo().args(args)
 }
 
@@ -55,7 +56,7 @@ pub fn miri() -> Run {
         "miri",
         "test",
         "--package",
-        "tile-kernel-core",
+        "tilewright-core",
         "--lib",
         "--",
         "args::",
@@ -73,7 +74,7 @@ pub fn miri() -> Run {
 pub fn address_sanitizer() -> Run {
     match libasan() {
         Some(_) => {
-            let args = ["test", "-p", "tile-tests", "--test", "operations", "c_"];
+            let args = ["test", "-p", "tilewright-tests", "--test", "operations", "c_"];
             command::cargo().args(args).env("TILE_C_SANITIZER", "address").env("ASAN_OPTIONS", "detect_leaks=0")
         }
         None => skipped("gcc has no libasan: `apt-get install gcc libc6-dev libasan8` gives it"),

@@ -200,17 +200,17 @@ impl Mutants {
         let mut manifest = format!(
             "[package]\nname = \"mutants\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\nautotests = false\n\n\
              [dependencies]\n\
-             kernel-core = {{ path = {:?}, package = \"tile-kernel-core\", features = [\"mutants\"] }}\n\
-             kernel-macros = {{ path = {:?}, package = \"tile-kernel-macros\", features = [\"mutants\"] }}\n\
-             kernel-compiler = {{ path = {:?}, package = \"tile-kernel-compiler\", features = [\"mutants\"] }}\n\
-             tile-host = {{ path = {:?}, default-features = false }}\n\
-             tile-language-tests = {{ path = {:?} }}\nquote = \"1\"\n\n\
+             tilewright-core = {{ path = {:?}, features = [\"mutants\"] }}\n\
+             tilewright-macros = {{ path = {:?}, features = [\"mutants\"] }}\n\
+             tilewright-compiler = {{ path = {:?}, features = [\"mutants\"] }}\n\
+             tilewright = {{ path = {:?} }}\n\
+             tilewright-language-tests = {{ path = {:?} }}\nquote = \"1\"\n\n\
              [profile.dev]\nopt-level = 0\ndebug = 0\nlto = \"off\"\nincremental = false\n\
              [profile.dev.build-override]\nopt-level = 1\n[profile.dev.package.\"*\"]\nopt-level = 1\n\n[workspace]\n",
             path("kernel-core"),
             path("kernel-macros"),
             path("kernel-compiler"),
-            path("host"),
+            path("tilewright"),
             path("tests/language"),
         );
         for Module { name, .. } in &modules {
@@ -238,7 +238,7 @@ impl Mutants {
     fn changed(&self, defects: &[&Defect]) -> Result<BTreeMap<String, Kernels>> {
         let names = defects.iter().filter(|d| !d.in_device_library).map(|d| d.name);
         let mut c = self.cargo();
-        c.current_dir(command::root()).args(["run", "--quiet", "--package", "tile-kernel-compiler"]);
+        c.current_dir(command::root()).args(["run", "--quiet", "--package", "tilewright-compiler"]);
         c.args(["--features", "mutants", "--example", "planted", "--"]).args(names);
         let out = c.stderr(Stdio::inherit()).output()?;
         ensure!(out.status.success(), "the example `planted` of the compiler fails");
@@ -364,7 +364,7 @@ impl Mutants {
     /// The compiler's own tests, but for those that compare its output with a recorded one.
     fn structure(&self, defect: &Defect) -> Result<Option<String>> {
         let mut c = self.cargo();
-        c.current_dir(command::root()).args(["test", "--quiet", "--package", "tile-kernel-compiler"]);
+        c.current_dir(command::root()).args(["test", "--quiet", "--package", "tilewright-compiler"]);
         c.args(["--features", "mutants", "--test", "phases", "--"]).env("TILE_PLANT", defect.name);
         for t in RECORDED {
             c.args(["--skip", t]);

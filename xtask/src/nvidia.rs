@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use kernel_build::cache::Cache;
-use kernel_build::ptxas::{self, Ptxas};
+use tilewright_build::cache::Cache;
+use tilewright_build::ptxas::{self, Ptxas};
 
 use crate::{command, setup};
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use kernel_build::cache::Cache;
-use kernel_build::toolchain::{self, Toolchain};
+use tilewright_build::cache::Cache;
+use tilewright_build::toolchain::{self, Toolchain};
 
 use crate::{command, debian, nvidia};
 

@@ -62,15 +62,15 @@ const LONG: [Step; 8] = [
 
 /// The packages below the operations.
 fn language() -> Run {
-    let packages = ["kernel-core", "kernel-compiler", "kernel-macros", "cache-dir", "language-tests"];
-    let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tile-{p}")]);
+    let packages = ["core", "compiler", "macros", "cache-dir", "language-tests"];
+    let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
     command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }
 
 /// `count` kernels from `seed` on. The tests of the workspace run those of the first seeds.
 fn fuzz(seed: u64, count: u64) -> Run {
     println!("seeds {seed} to {}", seed + count - 1);
-    let cargo = command::cargo().args(["run", "--quiet", "--package", "tile-fuzz", "--"]);
+    let cargo = command::cargo().args(["run", "--quiet", "--package", "tilewright-fuzz", "--"]);
     cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string()])
 }
 
@@ -87,7 +87,8 @@ fn now() -> u64 {
 fn seeds() -> Run {
     let seed = now();
     println!("seeds {seed} to {}", seed + 49);
-    let args = ["test", "--package", "tile-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
+    let args =
+        ["test", "--package", "tilewright-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
     let cargo = command::cargo().args(args).env("TILE_ROWS", "all");
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
@@ -103,9 +104,9 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         let cargo = command::cargo().args(["test", "--no-fail-fast", "--package"]).args(args);
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
-    let compiler = run(&["tile-kernel-compiler"])?;
+    let compiler = run(&["tilewright-compiler"])?;
     // The operations that are launched, the header of the C library, and hashes of the PTX.
-    let rest = !all || run(&["tile-tests", "--test", "operations", "--", "routes", "header", "ptx::hashes"])?;
+    let rest = !all || run(&["tilewright-tests", "--test", "operations", "--", "routes", "header", "ptx::hashes"])?;
     Ok(if compiler && rest { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -2,11 +2,11 @@
 //! is what torch, CuPy and JAX hand out; work goes to the stream that is given.
 
 use core::ffi::{c_char, c_int, c_void};
-use kernel_core::{Call, Place, RawArg, f16};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tile_host::{Runtime, Stream};
+use tilewright::{Call, Place, RawArg, f16};
+use tilewright::{Runtime, Stream};
 
 thread_local!(static LAST: RefCell<CString> = RefCell::default());
 

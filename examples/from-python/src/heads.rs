@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 /// `softmax(scale Q Kᵀ) V` of every head, written straight on: the scores of a block of keys, their weights, the values they weigh. Sums so far are scaled whenever a greater
 /// score is found.

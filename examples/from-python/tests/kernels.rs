@@ -1,10 +1,10 @@
 //! Every kernel on every backend beside plain Rust.
 
-use kernel_core::{Call, RawArg, f16};
 use kernels::{attention_64, attention_128, c, c::last_error, matmul};
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
-use tile_host::{Buffer, Error, LaunchOptions, Runtime};
+use tilewright::{Buffer, Error, LaunchOptions, Runtime};
+use tilewright::{Call, RawArg, f16};
 
 fn backends() -> Vec<Runtime> {
     let gpu = Runtime::cuda(0).ok();

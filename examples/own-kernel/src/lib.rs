@@ -1,8 +1,8 @@
 //! RMS normalisation, as in the layers of a language model: every row is divided by the root of the mean of its
 //! squares.
 
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Error, Runtime};
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Error, Runtime};
 
 /// One program normalises one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
 #[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]

@@ -1,6 +1,6 @@
 //! `cargo run --release`: on the GPU if there is one, else on the CPU.
 
-use tile_host::{Error, Runtime};
+use tilewright::{Error, Runtime};
 
 fn main() -> Result<(), Error> {
     let rt = Runtime::new();

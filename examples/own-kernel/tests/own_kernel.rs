@@ -1,7 +1,7 @@
 //! The kernel against plain Rust, on every backend in reach.
 
 use own_kernel::{normalise, rms_norm};
-use tile_host::Runtime;
+use tilewright::Runtime;
 
 fn reference(x: &[f32], columns: usize) -> Vec<f32> {
     let rows = x.chunks(columns).flat_map(|row| {
@@ -48,7 +48,7 @@ fn compiled_for_the_gpu() {
     let built = option_env!("TILE_BUNDLE_DIR").is_some();
     assert_eq!(rms_norm::DESCS[0].bundle.is_some(), built);
     if let Some(bytes) = rms_norm::DESCS[0].bundle {
-        let bundle = kernel_core::bundle::Bundle::parse(bytes).unwrap();
+        let bundle = tilewright::kernel::bundle::Bundle::parse(bytes).unwrap();
         for config in rms_norm::DESCS[0].configs {
             for variant in config.variants {
                 let entry = bundle.entry(variant.entry).unwrap();

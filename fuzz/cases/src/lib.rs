@@ -1,9 +1,9 @@
 //! Random kernels as tests: `build.rs` makes the kernels of the seeds from `TILE_FUZZ_SEED` on, and this is what their
 //! tests share.
 
-use kernel_core::{ConfigDesc, Element, bf16, f8e4m3, f8e5m2, f16};
 use std::fmt::Debug;
-use tile_host::{Error, LaunchOptions, Runtime};
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{ConfigDesc, Element, bf16, f8e4m3, f8e5m2, f16};
 
 /// What floats are now and then beside whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,12 +1,12 @@
 //! A kernel that takes a tensor map: `y = x + 1` of a strided matrix into a packed one, for Hopper alone.
 
 use super::leak;
-use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{
+use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_runtime::tilewright_core::{
     ConfigDesc, CpuCode, GridCtx, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test,
     VariantDesc, cpu,
 };
-use tile_host::{AsSliceMut, AsView, Call, DType, KernelDesc};
+use tilewright_runtime::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::View { rank: 2 }, dtype: DType::F32, slot: 0 },

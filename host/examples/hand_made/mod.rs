@@ -3,11 +3,11 @@
 
 pub mod boxes;
 
-use tile_host::kernel_core::bundle::{BundleData, EntryData, ImageData};
-use tile_host::kernel_core::{
+use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_runtime::tilewright_core::{
     ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
 };
-use tile_host::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
+use tilewright_runtime::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },

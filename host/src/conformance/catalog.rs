@@ -4,7 +4,7 @@ use super::problem::{Problem, Setup};
 use super::problems::{attention, convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
-use kernel_core::{DType, KernelDesc, ParamKind};
+use tilewright_core::{DType, KernelDesc, ParamKind};
 
 /// An operation of [`crate::ops`].
 #[derive(Clone, Copy)]
@@ -443,7 +443,7 @@ impl Operation {
             "" => self.dtypes.len() == 1 || narrowest(d) == Some(dtype),
             types => types == dtype.name(),
         };
-        device_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
+        tilewright_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
     }
 
     /// The sizes that the conformance suite runs.

@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
-use kernel_core::{Element, SliceArg, SliceMutArg};
+use tilewright_core::{Element, SliceArg, SliceMutArg};
 
 /// Elements before and after the array that nothing may touch. A multiple of 16 bytes for every element type.
 const GUARD: usize = 64;

@@ -1,7 +1,7 @@
 //! Whether a problem fits, before its data is made: what cannot be had is an error then, not the end of the process.
 
 use crate::error::{Error, Result};
-use kernel_core::{DType, Place};
+use tilewright_core::{DType, Place};
 
 /// Errors: [`Error::OutOfMemory`] where the host has not got what the data of a problem takes, its copies and its
 /// reference among it.

@@ -24,9 +24,9 @@ pub use verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::ops::On;
 use crate::runtime::{BackendKind, Runtime};
-use kernel_core::{ConfigDesc, DType, KernelDesc, VariantDesc};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use tilewright_core::{ConfigDesc, DType, KernelDesc, VariantDesc};
 
 /// What to check.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub struct Row {
     pub pass: bool,
     /// Why it failed; empty when it passed.
     pub note: String,
-    /// [Features](kernel_core::VariantDesc::features) of the code that ran; empty on a backend that is not the emulated
+    /// [Features](tilewright_core::VariantDesc::features) of the code that ran; empty on a backend that is not the emulated
     /// SM.
     #[serde(skip)]
     pub features: BTreeSet<&'static str>,

@@ -1,6 +1,6 @@
 //! Elements as bit patterns: the table of edge values tells NaN from NaN and zero from zero.
 
-use kernel_core::{Element, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{Element, bf16, f8e4m3, f8e5m2, f16};
 
 /// An element type whose bits are at most 32.
 pub trait Pattern: Element {

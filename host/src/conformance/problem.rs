@@ -5,7 +5,7 @@ use super::pattern::{Output, Pattern};
 use super::verdict::Verdict;
 use crate::error::Result;
 use crate::ops::On;
-use kernel_core::DType;
+use tilewright_core::DType;
 
 /// What to prepare.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What each operation must give, written independently of the kernels: plain loops in f64, or exact integers.
 
-use kernel_core::cpu::parallel_map;
+use tilewright_core::cpu::parallel_map;
 
 pub fn relu(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }

@@ -24,11 +24,11 @@ use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig,
     CUlibrary, CUmemoryPool, CUstream,
 };
-use kernel_core::cpu::fork;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use tilewright_core::cpu::fork;
 
 /// `CUresult` as a number.
 pub(crate) type Code = u32;

@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::leases::Leases;
 use crate::stream::Queue;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
-use kernel_core::Place;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tilewright_core::Place;
 
 /// Driver handles may be used from any thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

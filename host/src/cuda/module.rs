@@ -8,11 +8,11 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_void};
 use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
-use kernel_core::bundle::{Arch, Bundle, BundleError, Image};
-use kernel_core::{ConfigDesc, KernelDesc, VariantDesc};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Instant;
+use tilewright_core::bundle::{Arch, Bundle, BundleError, Image};
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
 
 /// An entry that is known to fit on the device.
 pub(crate) struct Entry {
@@ -81,7 +81,7 @@ fn holds(bundle: &Bundle, variant: &VariantDesc, compute: (u32, u32)) -> bool {
 }
 
 fn runs_on(target: &str, compute: (u32, u32)) -> bool {
-    target.parse::<kernel_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute))
+    target.parse::<tilewright_core::bundle::Arch>().is_ok_and(|a| a.ptx_runs_on(compute))
 }
 
 /// Whether a bundle that can be read was built without the one target of a variant.

@@ -4,7 +4,7 @@ use super::api::code;
 use super::context::Cuda;
 use crate::error::{Error, Result};
 use crate::tensor_map::{Geometry, MAX_MAPS, MAX_RANK, malformed};
-use kernel_core::{ConfigDesc, DType, KernelDesc, MapDesc};
+use tilewright_core::{ConfigDesc, DType, KernelDesc, MapDesc};
 
 /// `CUtensorMap`: opaque, a kernel parameter by value.
 #[derive(Clone, Copy, Debug)]

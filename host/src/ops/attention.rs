@@ -5,8 +5,8 @@ use super::product::apart;
 use super::scratch_matrix::if_room;
 use super::stream_k::Workspace;
 use crate::error::{Error, Result};
-use device_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
-use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::ops::stream_k::const_of;
     use crate::{Buffer, Runtime};
-    use kernel_core::{AsSlice, AsSliceMut};
+    use tilewright_core::{AsSlice, AsSliceMut};
 
     #[test]
     fn few_queries_are_told() {

@@ -2,8 +2,8 @@
 
 use super::{Launch, check};
 use crate::error::{Error, Result};
-use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut};
+use tilewright_core::{AsSlice, AsSliceMut};
+use tilewright_kernels as k;
 
 /// `y[o] = sum over k of x[o + k] * w[k]`: "valid", the kernel not flipped.
 ///

@@ -2,8 +2,8 @@
 
 use super::{Launch, check};
 use crate::error::Result;
-use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_kernels as k;
 
 /// The element types of the element-wise operations: `f32`, [`f16`] and [`bf16`].
 pub trait Float: Element {

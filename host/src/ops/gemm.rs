@@ -7,8 +7,8 @@ use super::stream_k::{self, Workspace};
 use super::{Launch, Multiply, split};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
-use device_kernels as k;
-use kernel_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_kernels as k;
 
 /// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
 /// with a `k` of 0 `alpha` does not. As in torch, `c` is 0 where `alpha` and `beta` are 0. Otherwise `alpha` multiplies
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::ops::launch::emulated_with_maps;
     use crate::{Buffer, Runtime};
-    use kernel_core::{AsSlice, AsSliceMut};
+    use tilewright_core::{AsSlice, AsSliceMut};
 
     const BATCH: u64 = 3;
 

@@ -7,8 +7,8 @@ use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::tuner::Report;
 use crate::tuner::measure::Output;
-use kernel_core::{Call, ConfigDesc, KernelDesc};
 use std::cell::RefCell;
+use tilewright_core::{Call, ConfigDesc, KernelDesc};
 
 /// A kernel and one of its configurations.
 pub type Pin = (&'static KernelDesc, &'static ConfigDesc);
@@ -24,9 +24,9 @@ pub type Tuned = RefCell<Vec<(&'static KernelDesc, Report)>>;
 ///
 /// Safe code cannot claim so:
 /// ```compile_fail,E0200
-/// struct Few(tile_host::Runtime);
-/// impl tile_host::ops::Launch for Few {
-///     fn runtime(&self) -> &tile_host::Runtime { &self.0 }
+/// struct Few(tilewright_runtime::Runtime);
+/// impl tilewright_runtime::ops::Launch for Few {
+///     fn runtime(&self) -> &tilewright_runtime::Runtime { &self.0 }
 ///     fn num_sms(&self) -> u64 { 1 }
 /// }
 /// ```

@@ -9,10 +9,10 @@ use super::split;
 use super::stream_k::{self, Workspace};
 use super::wide::Wide;
 use crate::error::{Error, Result};
-use device_kernels as k;
-use kernel_core::{
+use tilewright_core::{
     AsView, AsViewMut, Call, DType, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16,
 };
+use tilewright_kernels as k;
 
 /// The arithmetic of a product of f32. That of every other type is exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -291,7 +291,7 @@ pub fn matmul_leaky_relu<'a, T: Multiply>(
     slope: f32,
 ) -> Result<()> {
     const WHAT: &str = "matmul_leaky_relu";
-    if T::DTYPE == kernel_core::DType::I8 {
+    if T::DTYPE == tilewright_core::DType::I8 {
         return Err(Error::Shape {
             what: WHAT,
             why: "a fraction of an integer is none: use f32, f16, bf16, f8e4m3 or f8e5m2".into(),

@@ -2,8 +2,8 @@
 
 use super::{Launch, check};
 use crate::error::Result;
-use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut};
+use tilewright_core::{AsSlice, AsSliceMut};
+use tilewright_kernels as k;
 
 /// `y[c, r] = x[r, c]`.
 ///

@@ -2,7 +2,7 @@
 //!
 //! Every function takes first where to run: a [`Runtime`](crate::Runtime) (its default stream) or an [`On`], which
 //! names a stream or a configuration. Arrays are whatever implements
-//! [`AsSlice`](kernel_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A length of
+//! [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A length of
 //! zero is a success that touches nothing (the sum of nothing is 0).
 //!
 //! # Errors

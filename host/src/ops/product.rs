@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::tuner::key;
-use kernel_core::{Element, ViewArg, ViewMutArg};
+use tilewright_core::{Element, ViewArg, ViewMutArg};
 
 /// Which operands are given transposed: the product is `op(A) op(B)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -142,7 +142,7 @@ impl<'a, T: Element> Operand<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_core::AsSlice;
+    use tilewright_core::AsSlice;
 
     #[test]
     fn extents_and_their_errors() {

@@ -10,8 +10,8 @@ use super::wide::Wide;
 use super::{Launch, Multiply};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
-use device_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
-use kernel_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
+use tilewright_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
+use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 
 const WHAT: &str = "matmul_int8";
 
@@ -167,7 +167,7 @@ fn finish(
 mod tests {
     use super::*;
     use crate::Runtime;
-    use kernel_core::AsSliceMut;
+    use tilewright_core::AsSliceMut;
 
     #[test]
     fn ties_are_rounded_in_the_order_of_the_factors() {

@@ -2,8 +2,8 @@
 
 use super::{Launch, check};
 use crate::error::Result;
-use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut};
+use tilewright_core::{AsSlice, AsSliceMut};
+use tilewright_kernels as k;
 
 /// `rounds` rounds of 32-bit FNV-1a over the four bytes of each value, low byte first.
 ///

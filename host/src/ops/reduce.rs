@@ -3,8 +3,8 @@
 use super::{Launch, check};
 use crate::error::Result;
 use crate::scratch::Scratch;
-use device_kernels as k;
-use kernel_core::{AsSlice, AsSliceMut, AsView, f16};
+use tilewright_core::{AsSlice, AsSliceMut, AsView, f16};
+use tilewright_kernels as k;
 
 /// Partial results per multiprocessor: no kernel starts more programs than that.
 const PARTIALS_PER_SM: usize = 16;

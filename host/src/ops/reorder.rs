@@ -2,8 +2,8 @@
 
 use super::{Launch, check};
 use crate::error::Result;
-use device_kernels as k;
-use kernel_core::{AsSliceMut, SliceMutArg};
+use tilewright_core::{AsSliceMut, SliceMutArg};
+use tilewright_kernels as k;
 
 /// The array back to front.
 pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Result<()> {

@@ -5,8 +5,8 @@ use super::product::{Operand, apart};
 use super::route::Copies;
 use super::scratch_matrix::{ScratchMatrix, if_room};
 use crate::error::{Error, Result};
-use device_kernels::repack::copies as k;
-use kernel_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
+use tilewright_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
+use tilewright_kernels::repack::copies as k;
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: u64 = 128;
@@ -107,7 +107,7 @@ pub(super) fn with_copies<T: Element, B: Bits>(
 mod tests {
     use super::*;
     use crate::{Buffer, Runtime};
-    use kernel_core::{AsSlice, f16};
+    use tilewright_core::{AsSlice, f16};
 
     #[test]
     fn copies_are_padded_and_turned() {

@@ -7,9 +7,9 @@ use super::matmul::Way;
 use super::product::{Extents, Operand, Transpose};
 use super::{Launch, Multiply, split, stream_k};
 use crate::runtime::BackendKind;
-use device_kernels::matmul_f32::f32_products::{batched_matmul_f32_mixed, matmul_f32_parts};
+use tilewright_kernels::matmul_f32::f32_products::{batched_matmul_f32_mixed, matmul_f32_parts};
 
-use kernel_core::{DType, Element, KernelDesc};
+use tilewright_core::{DType, Element, KernelDesc};
 
 // --- a product as a whole ---
 
@@ -443,10 +443,10 @@ mod tests {
             (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
         // Of rows of so many elements, neither of which is given transposed.
         let copied = |rt: &Runtime, pitch: u64, wanted: Transpose, least: Least| {
-            let data = Buffer::<kernel_core::f16>::zeros(rt, 32 * pitch as usize).unwrap();
+            let data = Buffer::<tilewright_core::f16>::zeros(rt, 32 * pitch as usize).unwrap();
             let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch, 1]).unwrap(), false);
             let found = copies(least, rt, Extents { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| {
-                device_kernels::gemm::scaled::gemm::DESCS[0]
+                tilewright_kernels::gemm::scaled::gemm::DESCS[0]
             });
             (found.a, found.b)
         };

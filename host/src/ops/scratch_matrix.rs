@@ -3,7 +3,7 @@
 use super::Launch;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
-use kernel_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
 
 /// What has been made in scratch memory; nothing where there is none, so that an operation goes a way that needs none,
 /// which is only slower.

@@ -4,10 +4,10 @@ use super::{Launch, check};
 use crate::choose::Tunable;
 use crate::error::Result;
 use crate::tuner::measure::Output;
-use device_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
-use device_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
-use kernel_core::cpu::fork::PerProcess;
-use kernel_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
+use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
+use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
 
 /// Softmax over a whole array of any length.
 ///

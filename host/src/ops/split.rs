@@ -6,8 +6,8 @@ use super::route::Split;
 use super::scratch_matrix::ScratchMatrix;
 use super::{Launch, split_k};
 use crate::error::{Error, Result};
-use device_kernels::matmul_f32::f32_products as k;
-use kernel_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
+use tilewright_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
+use tilewright_kernels::matmul_f32::f32_products as k;
 
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least.
 pub(super) const ROW_COLUMNS: [u64; 2] = [32, 4];

@@ -2,7 +2,7 @@
 
 use super::Launch;
 use crate::error::{Error, Result};
-use kernel_core::{AsSliceMut, SliceMutArg};
+use tilewright_core::{AsSliceMut, SliceMutArg};
 
 /// Calls `launch` with scratch memory for so many partial sums, and with zeroed semaphores of so many tiles.
 pub(super) fn with_workspace(

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use core::marker::PhantomData;
-use kernel_core::cpu::fork::PerProcess;
-use kernel_core::{AsSliceMut, ConfigDesc, Element, KernelDesc, SliceMutArg, ViewMutArg};
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{AsSliceMut, ConfigDesc, Element, KernelDesc, SliceMutArg, ViewMutArg};
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
 pub(super) const TILE: [u64; 2] = [128, 256];
@@ -118,9 +118,9 @@ unsafe fn again<'b, T: Element>(c: &'b ViewMutArg<'_, T, 2>) -> ViewMutArg<'b, T
 
 /// The kernels that have configurations of either scheduler, or are launched beside one.
 const KERNELS: [&[&KernelDesc]; 13] = {
-    use device_kernels::gemm::scaled::{gemm, scaled_product};
-    use device_kernels::matmul::products::*;
-    use device_kernels::matmul_int8::quantised::{matmul_int8, quantise};
+    use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
+    use tilewright_kernels::matmul::products::*;
+    use tilewright_kernels::matmul_int8::quantised::{matmul_int8, quantise};
     [
         matmul_nn::DESCS,
         matmul_nt::DESCS,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_all_programs() {
-        use device_kernels::matmul::products::{matmul_f16_f8, matmul_f16_i8};
+        use tilewright_kernels::matmul::products::{matmul_f16_f8, matmul_f16_i8};
         let mixed = [matmul_f16_i8::DESCS, matmul_f16_f8::DESCS];
         let descs = KERNELS.iter().chain(&mixed).flat_map(|d| d.iter());
         let configs: Vec<_> = descs.flat_map(|d| d.configs).filter(|c| is_stream_k(c)).collect();

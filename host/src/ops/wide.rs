@@ -6,7 +6,7 @@ use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::stream_k::Workspace;
 use super::{Launch, Multiply};
 use crate::error::Result;
-use kernel_core::{ViewMutArg, f16};
+use tilewright_core::{ViewMutArg, f16};
 
 /// Rows of A as f16 are a multiple of this many elements: whole cache lines.
 const PITCH: u64 = 64;
@@ -17,7 +17,7 @@ pub(super) struct Wide<S> {
     workspace: Workspace<S>,
 }
 
-impl<S: kernel_core::Element> Wide<S> {
+impl<S: tilewright_core::Element> Wide<S> {
     /// With `ones` rows of ones. None where there is no memory.
     pub fn of<T: Multiply<Sum = S>>(on: &impl Launch, a: &Operand<T>, ones: u64) -> Result<Option<Self>> {
         let x = a.turned(false).view;
@@ -47,7 +47,7 @@ mod tests {
     use crate::ops::launch::emulated_with_maps;
     use crate::ops::{On, Precision, Quantisation, Transpose, matmul, matmul_int8};
     use crate::{Buffer, Runtime};
-    use kernel_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
+    use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
 
     /// `a b` by the kernel of this file.
     fn multiplied<T: Multiply>([m, n, k]: [u64; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// Every number there is, of either sign: infinities, NaN, denormals.
-    fn floats<T: Multiply<Product = kernel_core::bf16>>(of: fn(u8) -> T, to: fn(T) -> f32) {
+    fn floats<T: Multiply<Product = tilewright_core::bf16>>(of: fn(u8) -> T, to: fn(T) -> f32) {
         let (m, n, k) = (3usize, 256usize, 70usize);
         let x: Vec<T> = (0..m * k).map(|i| of(if i % k == 0 { 0x38 } else { 0 })).collect();
         // Row 0 of B has every number, which A's first column multiplies; the others are anything finite.

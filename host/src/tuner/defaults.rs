@@ -10,9 +10,9 @@
 
 use super::key;
 use super::store::FORMAT;
-use kernel_core::cpu::fork::PerProcess;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tilewright_core::cpu::fork::PerProcess;
 
 const SHIPPED: &[&str] =
     &[include_str!("../../defaults/nvidia-h200.json"), include_str!("../../defaults/nvidia-h100-80gb-hbm3.json")];
@@ -96,7 +96,7 @@ mod tests {
     #[cfg(feature = "ops")]
     #[test]
     fn shipped_results_are_of_what_there_is() {
-        let kernels = device_kernels::all();
+        let kernels = tilewright_kernels::all();
         for (label, results) in SHIPPED.iter().flat_map(|t| parse(t).unwrap().kernels) {
             let of_kernel = |config: &str| {
                 kernels

@@ -1,7 +1,7 @@
 //! The correctness gate: do two configurations give the same result?
 
 use half::{bf16, f16};
-use kernel_core::DType;
+use tilewright_core::DType;
 
 /// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more. Products in tf32 have as
 /// many bits as f16, which some instructions round to and others cut off at.

@@ -10,7 +10,7 @@
 use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
-use kernel_core::{DType, KernelDesc, MAX_SLOTS, ParamKind};
+use tilewright_core::{DType, KernelDesc, MAX_SLOTS, ParamKind};
 
 /// One byte a slot, 0 for slots that do not count.
 pub(crate) type Buckets = [u8; MAX_SLOTS];

@@ -9,9 +9,9 @@ use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
 use cudarc::driver::sys::CUstream;
-use kernel_core::{DType, Element, Place, SliceMutArg};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tilewright_core::{DType, Element, Place, SliceMutArg};
 
 /// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl<'a> Output<'a> {
     ///
     /// The memory lives as long as the value:
     /// ```compile_fail,E0597
-    /// use tile_host::{AsSliceMut, Output};
+    /// use tilewright_runtime::{AsSliceMut, Output};
     /// let output;
     /// {
     ///     let mut y = [0f32; 4];

@@ -17,12 +17,12 @@ pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
 
 use crate::device::Device;
-use kernel_core::cpu::fork::PerProcess;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use store::{Provenance, Record, Records};
+use tilewright_core::cpu::fork::PerProcess;
 
 /// When launches measure configurations (`TILE_AUTOTUNE=off|on|force`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Tuner {
             } else {
                 device.driver.clone()
             },
-            dir: RwLock::new(cache_dir::user_dir()),
+            dir: RwLock::new(tilewright_cache_dir::user_dir()),
             state: PerProcess::new(),
             measuring: PerProcess::new(),
         }

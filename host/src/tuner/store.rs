@@ -8,11 +8,11 @@
 //! A file that cannot be read, or whose provenance is another, is ignored with a warning and overwritten by the next
 //! result: a result says something of this kernel, on this device, under this driver only.
 
-use cache_dir::CacheDir;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tilewright_cache_dir::CacheDir;
 
 pub(crate) const FORMAT: u32 = 1;
 
@@ -175,7 +175,7 @@ mod tests {
         let (dir, p) = (crate::test_kernel::temp_dir("hostile-store"), path("NVIDIA H200", "relu[f16]"));
         std::fs::create_dir_all(dir.join(&p).parent().unwrap()).unwrap();
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/tuning");
-        hostile_inputs::attack(Path::new(corpus), |bytes| {
+        tilewright_hostile_inputs::attack(Path::new(corpus), |bytes| {
             std::fs::write(dir.join(&p), bytes).unwrap();
             let before = load(&dir, &p, "relu[f16]", &provenance());
             if bytes.len() % 64 == 0 {

@@ -1,9 +1,9 @@
 //! Operations in a capture of another owner's stream, as PyTorch has it: in each mode, warm and for the first time.
 
 use super::{driver, over};
-use model_driver::Model;
-use tile_host::ops::{self, On, Precision, Transpose};
-use tile_host::{Autotune, Buffer, Driver, Result, Runtime, Stream};
+use tilewright_model_driver::Model;
+use tilewright_runtime::ops::{self, On, Precision, Transpose};
+use tilewright_runtime::{Autotune, Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 
@@ -22,7 +22,7 @@ fn operations_are_captured_in_all_modes() {
     for (name, run) in OPERATIONS {
         for (mode, warm) in [(0, true), (1, true), (2, true), (0, false), (1, false), (2, false)] {
             let (model, rt, _, _here) = over(11);
-            device_kernels::all().into_iter().for_each(|d| model.register(d));
+            tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
             let data = |by: f32| (0..SIDE * SIDE).map(|i| (i % 13) as f32 * by - 3.0).collect::<Vec<_>>();
             let mut x = Buffer::from_slice(&rt, &data(1.0)).unwrap();
             let mut y = rt.zeros::<f32>(SIDE * SIDE).unwrap();
@@ -72,7 +72,7 @@ fn operations_are_captured_in_all_modes() {
 fn a_prepared_operation_loads_code_in_its_capture() {
     for (name, run) in OPERATIONS {
         let (model, rt, _, _here) = over(12);
-        device_kernels::all().into_iter().for_each(|d| model.register(d));
+        tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
         rt.set_autotune(Autotune::On);
         let data: Vec<f32> = (0..SIDE * SIDE).map(|i| (i % 13) as f32 - 3.0).collect();
         let x = Buffer::from_slice(&rt, &data).unwrap();
@@ -119,7 +119,7 @@ fn on_the_cpu(run: Operation, data: &[f32]) -> Vec<f32> {
 /// Every operation of the conformance suite, in each mode, without a call before and after one.
 #[test]
 fn every_operation_is_captured() {
-    use tile_host::conformance::{OPERATIONS, Scope, Setup};
+    use tilewright_runtime::conformance::{OPERATIONS, Scope, Setup};
     for op in OPERATIONS {
         let sizes = op.sizes(Scope::Few);
         let cases =
@@ -127,7 +127,7 @@ fn every_operation_is_captured() {
         for (dtype, size, i) in cases {
             let (mode, warm) = (i % 3, i < 3);
             let (model, rt, _, _here) = over(i as u64);
-            device_kernels::all().into_iter().for_each(|d| model.register(d));
+            tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
             let theirs = Stream::new(&rt).unwrap();
             let setup = Setup::plain(dtype, size, 1);
             let what = format!("{} {dtype:?} {size:?} in mode {mode}", op.name);

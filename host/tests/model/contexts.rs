@@ -1,8 +1,8 @@
 //! Contexts that share a device, and contexts that end.
 
 use super::{call, over};
-use model_driver::Model;
-use tile_host::{Buffer, Error, Foreign, Place, Runtime, Stream};
+use tilewright_model_driver::Model;
+use tilewright_runtime::{Buffer, Error, Foreign, Place, Runtime, Stream};
 
 fn context_of(place: Place) -> u64 {
     let Place::Cuda { device: 0, context } = place else { panic!("{place:?}") };

@@ -1,7 +1,7 @@
 //! The driver's functions as another owner of streams, memory and captures calls them.
 
 use core::ffi::c_void;
-use model_driver::Model;
+use tilewright_model_driver::Model;
 
 macro_rules! functions { ($($name:ident: $symbol:literal($($arg:ident: $t:ty),*);)*) => { $(
     /// # Safety

@@ -2,11 +2,11 @@
 
 use super::{call, over};
 use core::ffi::c_void;
-use model_driver::Model;
-use tile_host::{Error, Event, Stream};
+use tilewright_model_driver::Model;
+use tilewright_runtime::{Error, Event, Stream};
 
 /// Errors that come before the driver is asked.
-fn refused<T>(result: tile_host::Result<T>) {
+fn refused<T>(result: tilewright_runtime::Result<T>) {
     let e = result.map(|_| ()).expect_err("it breaks a capture");
     assert!(matches!(e, Error::Unsupported { .. }), "{e}");
 }

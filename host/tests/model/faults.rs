@@ -3,7 +3,7 @@
 use super::{call, hand_made, over};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use tile_host::{Autotune, Buffer, Error, Place, Runtime};
+use tilewright_runtime::{Autotune, Buffer, Error, Place, Runtime};
 
 /// Fails one large allocation of the calling thread. Small ones, as of messages, end the process where they fail.
 struct Failing;
@@ -52,7 +52,7 @@ static FAILING: Failing = Failing;
 
 /// Lets each large allocation of `work` fail in turn. It gives a typed error, and the same work succeeds behind it.
 /// Returns how many failed.
-pub fn each_large_allocation(what: &str, mut work: impl FnMut() -> tile_host::Result<()>) -> u64 {
+pub fn each_large_allocation(what: &str, mut work: impl FnMut() -> tilewright_runtime::Result<()>) -> u64 {
     for n in 0.. {
         LEFT.set(Some(n));
         let done = work();
@@ -70,7 +70,7 @@ pub fn each_large_allocation(what: &str, mut work: impl FnMut() -> tile_host::Re
 const LEN: usize = LARGE / 4 + 7;
 
 /// Buffers, copies, scratch and launches.
-fn arrays(rt: &Runtime, k: &'static tile_host::KernelDesc, data: &[f32]) -> tile_host::Result<()> {
+fn arrays(rt: &Runtime, k: &'static tilewright_runtime::KernelDesc, data: &[f32]) -> tilewright_runtime::Result<()> {
     let (x, mut y) = (Buffer::from_slice(rt, data)?, rt.zeros::<f32>(LEN)?);
     let mut z = rt.alloc::<f32>(LEN)?;
     rt.launch(call(k, &x, &mut y))?;
@@ -116,8 +116,8 @@ fn host_memory_that_runs_out_is_an_error_beside_a_device() {
 #[cfg(feature = "ops")]
 #[test]
 fn host_memory_that_runs_out_in_an_operation_is_an_error() {
-    use tile_host::conformance::{OPERATIONS, Scope, Setup};
-    use tile_host::ops::On;
+    use tilewright_runtime::conformance::{OPERATIONS, Scope, Setup};
+    use tilewright_runtime::ops::On;
     let rt = Runtime::cpu();
     rt.set_autotune(Autotune::Off);
     let mut failed = 0;

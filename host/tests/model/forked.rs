@@ -4,7 +4,7 @@ use super::{hand_made, over};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use tile_host::{Buffer, Error, Event, Runtime, Stream, cuda_status};
+use tilewright_runtime::{Buffer, Error, Event, Runtime, Stream, cuda_status};
 
 /// Runs `f` in a child, which must be done within 20 seconds.
 fn in_a_child(f: impl FnOnce() -> bool) {
@@ -77,7 +77,7 @@ fn a_forked_child_calls_the_driver_of_its_parent() {
     let graph = s.capture(|s| rt.launch_on(s, hand_made::call(k, &x, &mut y))).unwrap();
     let before = model.calls();
     in_a_child(|| {
-        let forked = |e: tile_host::Result<()>| matches!(e, Err(Error::Forked));
+        let forked = |e: tilewright_runtime::Result<()>| matches!(e, Err(Error::Forked));
         let all = [
             forked(rt.launch(hand_made::call(k, &x, &mut y))),
             forked(rt.launch_on(&s, hand_made::call(k, &x, &mut y))),

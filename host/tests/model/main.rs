@@ -1,11 +1,11 @@
 //! The runtime over a model of the driver: what is not ordered, what is not freed, and what a capture does not allow.
 
-use model_driver::{Kind, Model};
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use tile_host::{AsSlice, AsSliceMut, Autotune, Buffer, Driver, Event, Runtime, Stream};
+use tilewright_model_driver::{Kind, Model};
+use tilewright_runtime::{AsSlice, AsSliceMut, Autotune, Buffer, Driver, Event, Runtime, Stream};
 
 #[path = "../../examples/hand_made/mod.rs"]
 mod hand_made;
@@ -42,7 +42,7 @@ fn enter(model: &Model, driver: Driver) -> impl Drop + use<> {
 }
 
 /// A runtime over a new model, on this thread.
-fn over(seed: u64) -> (Model, Runtime, &'static tile_host::KernelDesc, impl Drop) {
+fn over(seed: u64) -> (Model, Runtime, &'static tilewright_runtime::KernelDesc, impl Drop) {
     let model = Model::new(seed);
     let here = model.enter();
     // SAFETY: the model's functions keep to the driver's contract.
@@ -65,7 +65,11 @@ impl<A, B> Drop for Both<A, B> {
     }
 }
 
-fn call<'a>(k: &'static tile_host::KernelDesc, x: &'a Buffer<f32>, y: &'a mut Buffer<f32>) -> tile_host::Call<'a> {
+fn call<'a>(
+    k: &'static tilewright_runtime::KernelDesc,
+    x: &'a Buffer<f32>,
+    y: &'a mut Buffer<f32>,
+) -> tilewright_runtime::Call<'a> {
     hand_made::call(k, x, y)
 }
 
@@ -208,7 +212,7 @@ fn scratch_that_another_stream_uses_is_not_freed_under_it() {
     let mut used = a.scratch::<f32>(64).unwrap();
     a.wait_for(rt.stream()).unwrap();
     b.wait_for(&a).unwrap();
-    let call = tile_host::Call::new(k).slice((&x).as_slice_arg()).slice_mut((&mut used).as_slice_mut_arg());
+    let call = tilewright_runtime::Call::new(k).slice((&x).as_slice_arg()).slice_mut((&mut used).as_slice_mut_arg());
     rt.launch_on(&b, call).unwrap();
     drop(used);
     // More blocks than are kept, and too large to take the place of the first.
@@ -272,14 +276,14 @@ fn scratch_of_a_capture_is_used_in_it_alone() {
     let late = s.capture(|s| {
         // What `t` has runs outside of the capture.
         let refused = rt.launch_on(s, hand_made::call(k, &x, &mut old));
-        assert!(matches!(refused, Err(tile_host::Error::Unsupported { .. })));
+        assert!(matches!(refused, Err(tilewright_runtime::Error::Unsupported { .. })));
         let scratch = kept.insert(s.scratch::<f32>(64)?);
         rt.launch_on(s, hand_made::call(k, &x, scratch))
     });
     let mut kept = kept.unwrap();
     for stream in [&s, &t] {
         let refused = rt.launch_on(stream, hand_made::call(k, &x, &mut kept));
-        assert!(matches!(refused, Err(tile_host::Error::Unsupported { .. })));
+        assert!(matches!(refused, Err(tilewright_runtime::Error::Unsupported { .. })));
     }
     drop((late.unwrap(), graph, kept, old, x, y, s, t, rt));
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
@@ -340,7 +344,7 @@ fn nothing_breaks_a_capture() {
 }
 
 /// Buffers, launches, streams, scratch, events and a graph.
-fn everything(rt: &Runtime, k: &'static tile_host::KernelDesc) -> tile_host::Result<()> {
+fn everything(rt: &Runtime, k: &'static tilewright_runtime::KernelDesc) -> tilewright_runtime::Result<()> {
     let s = Stream::new(rt)?;
     let (x, mut y, mut z) = (Buffer::from_slice(rt, &[1.0f32; 70])?, rt.zeros::<f32>(70)?, rt.zeros::<f32>(70)?);
     s.wait_for(rt.stream())?;
@@ -392,7 +396,7 @@ fn every_driver_call_fails_once() {
 /// The owner gets its tensor back when the kernels that use it are done.
 #[test]
 fn a_borrowed_tensor_is_returned_after_the_work() {
-    use tile_host::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
     unsafe extern "C" fn delete(t: *mut DLManagedTensor) {
         // SAFETY: the test puts its buffer here, which it does not use any more.
         let run = unsafe { Box::from_raw((*t).manager_ctx.cast::<Box<dyn FnOnce() + Send>>()) };

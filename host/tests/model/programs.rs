@@ -9,10 +9,10 @@
 
 use super::turns::Turns;
 use super::world::{BUFFERS, EVENTS, GRAPHS, STREAMS, World};
-use model_driver::Kind;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use tilewright_model_driver::Kind;
 
 const THREADS: usize = 3;
 

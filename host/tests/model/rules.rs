@@ -2,9 +2,9 @@
 
 use super::{call, driver, driver_of_thread, enter, hand_made, over};
 use core::ffi::c_void;
-use model_driver::{Kind, Model};
-use tile_host::kernel_core::bundle::Bundle;
-use tile_host::{KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
+use tilewright_model_driver::{Kind, Model};
+use tilewright_runtime::tilewright_core::bundle::Bundle;
+use tilewright_runtime::{KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
 
 /// What a program does on a thread of its own, behind a wait of this one.
 fn on_another_thread(told: bool) -> Vec<String> {

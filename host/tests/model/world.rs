@@ -4,10 +4,10 @@ use super::driver;
 use super::hand_made;
 use super::programs::Step;
 use core::ffi::c_void;
-use model_driver::{HandOver, Model};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tile_host::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tile_host::{Buffer, Event, Foreign, ForeignMut, Graph, KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
+use tilewright_model_driver::{HandOver, Model};
+use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+use tilewright_runtime::{Buffer, Event, Foreign, ForeignMut, Graph, KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
 
 pub const BUFFERS: usize = 5;
 /// The first one is the default stream.
@@ -19,7 +19,7 @@ const LEN: usize = 33;
 
 type Done<T = ()> = Result<T, String>;
 
-fn text(e: tile_host::Error) -> String {
+fn text(e: tilewright_runtime::Error) -> String {
     e.to_string()
 }
 
@@ -163,7 +163,7 @@ impl World {
         Ok(Some(event))
     }
 
-    fn put(&self, slot: usize, made: tile_host::Result<Buffer<f32>>, value: Option<f32>) -> Done {
+    fn put(&self, slot: usize, made: tilewright_runtime::Result<Buffer<f32>>, value: Option<f32>) -> Done {
         let buffer = made.map_err(text)?;
         let last = self.after(self.rt.stream())?;
         if let Some(mut to) = self.buffers[slot].alone(&self.model) {
@@ -222,7 +222,7 @@ impl World {
         })
     }
 
-    fn read(&self, held: &Held, read: tile_host::Result<Vec<f32>>) -> Done {
+    fn read(&self, held: &Held, read: tilewright_runtime::Result<Vec<f32>>) -> Done {
         let read = read.map_err(text)?;
         match held.value.filter(|_| self.ordered) {
             Some(v) if read != vec![v; LEN] => Err(format!("read {read:?}, wrote {v}")),

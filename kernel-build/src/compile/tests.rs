@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kernel_core::bundle::Bundle;
+use tilewright_core::bundle::Bundle;
 
 use super::*;
 use crate::toolchain;
-use kernel_compiler::{Libraries, Source};
+use tilewright_compiler::{Libraries, Source};
 
 mod sm75;
 
@@ -19,8 +19,8 @@ pub fn each<T: Copy, const R: usize>(f: impl FnMut(usize) -> T) -> [T; R] { core
 const UNIT: &str = r#"
 #![no_std]
 #![feature(abi_ptx)]
-extern crate kernel_core;
-use kernel_core::device::*;
+extern crate tilewright_core;
+use tilewright_core::device::*;
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn double_a(x: u64, n: u64) {
     let v: [u32; 4] = each(|r| thread() * 4 + r as u32);
@@ -34,13 +34,13 @@ pub unsafe extern "ptx-kernel" fn double_b(x: u64, n: u64) {
 
 struct Place {
     dir: PathBuf,
-    kernel_core: PathBuf,
+    tilewright_core: PathBuf,
     files: Vec<PathBuf>,
     cache: Cache,
 }
 
 impl Place {
-    /// A folder with a crate's sources, a `kernel_core`, and the cache that other tests use too: `core` is slow.
+    /// A folder with a crate's sources, a `tilewright_core`, and the cache that other tests use too: `core` is slow.
     fn new(name: &str) -> Place {
         let dir = std::env::temp_dir().join(format!("tile-compile-test-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
@@ -51,7 +51,7 @@ impl Place {
         fs::write(&files[0], format!("#[tile_kernel]\n{UNIT}")).unwrap();
         fs::write(&files[1], "fn main() {}").unwrap();
         let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
-        Place { kernel_core: dir.join("core/src/lib.rs"), dir, files, cache }
+        Place { tilewright_core: dir.join("core/src/lib.rs"), dir, files, cache }
     }
 
     fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
@@ -71,7 +71,7 @@ impl Place {
             lower,
             toolchain,
             ptxas: crate::ptxas::find,
-            kernel_core: &self.kernel_core,
+            tilewright_core: &self.tilewright_core,
             cache: &self.cache,
             out: &self.dir.join("out"),
             pool: &Pool::of(2),
@@ -204,7 +204,7 @@ fn what_the_device_does_not_see_changes_nothing() {
     let (t, target) = (toolchain::find().unwrap(), [Target::parse("sm_80").unwrap()]);
     let key = || {
         let made = prebuilt::make(&Rustc { toolchain: &t }, &p.cache, &target, &p.dir.join("core/src/lib.rs")).unwrap();
-        made.kernel_core[0].key.clone()
+        made.tilewright_core[0].key.clone()
     };
     let first = key();
     fs::write(p.dir.join("core/src/host_only.rs"), "not for the device").unwrap();

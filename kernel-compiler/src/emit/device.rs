@@ -32,15 +32,15 @@ pub struct EntryMeta {
     pub maps: u32,
 }
 
-/// The bodies of entries are `unsafe` as a whole: their contract is that of `kernel_core::KernelDesc::new`, and what
-/// they call is the device library, whose contract is in `kernel_core::device::hw`.
+/// The bodies of entries are `unsafe` as a whole: their contract is that of `tilewright_core::KernelDesc::new`, and what
+/// they call is the device library, whose contract is in `tilewright_core::device::hw`.
 const PROLOGUE: &str = "#![no_std]
 #![feature(abi_ptx, asm_experimental_arch)]
 #![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals)]
-extern crate kernel_core;
-use kernel_core::device as d;
-use kernel_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
-kernel_core::device_prelude!();
+extern crate tilewright_core;
+use tilewright_core::device as d;
+use tilewright_core::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};
+tilewright_core::device_prelude!();
 ";
 
 /// A variant of an instance.
@@ -87,7 +87,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         let by_wgmma = variant.only().is_some();
         let unit = &mut out[usize::from(by_wgmma)];
         let maps: String = (0..lowered.maps.len())
-            .map(|m| format!("    let map{m}: u64 = kernel_core::tensor_map!(\"{name}_map_{m}\");\n"))
+            .map(|m| format!("    let map{m}: u64 = tilewright_core::tensor_map!(\"{name}_map_{m}\");\n"))
             .collect();
         let body = lowered.text();
         unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));

@@ -172,7 +172,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
     let vis = &k.ast.item.vis;
     let implementations = implementations(&keys);
     let all = keys.iter().map(|(_, d)| d);
-    let call = call(k);
+    let (call, facade) = (call(k), &k.ast.facade);
     let items = &code.items;
     let doc = format!("The instances of the tile kernel `{}`.", k.name);
     Ok(quote! {
@@ -181,7 +181,7 @@ pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Toke
         #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic)]
         #[allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, reason = "the kernel compiler vouches for it")]
         #vis mod #module {
-            use ::kernel_core as __k;
+            use #facade::__private as __k;
             /// A choice of type arguments that was built.
             pub trait Types { const DESC: &'static __k::KernelDesc; }
             #implementations
@@ -253,19 +253,19 @@ fn parse(text: &str) -> TokenStream {
 
 fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
     let each = keys.iter().map(|(types, desc)| {
-        let types = types.iter().map(|(_, t)| host_type(*t));
+        let types = types.iter().map(|(_, t)| host_type(*t, &quote! { __k }));
         quote! { impl Types for (#(#types,)*) { const DESC: &'static __k::KernelDesc = &#desc; } }
     });
     quote! { #(#each)* }
 }
 
-/// The Rust type of a dtype in host code.
-fn host_type(t: DType) -> TokenStream {
+/// The Rust type of a dtype in host code. `core` is the path of the crate that has types of its own.
+fn host_type(t: DType, core: &TokenStream) -> TokenStream {
     match t {
-        DType::F16 => quote! { ::kernel_core::f16 },
-        DType::BF16 => quote! { ::kernel_core::bf16 },
-        DType::F8E4M3 => quote! { ::kernel_core::f8e4m3 },
-        DType::F8E5M2 => quote! { ::kernel_core::f8e5m2 },
+        DType::F16 => quote! { #core::f16 },
+        DType::BF16 => quote! { #core::bf16 },
+        DType::F8E4M3 => quote! { #core::f8e4m3 },
+        DType::F8E5M2 => quote! { #core::f8e5m2 },
         t => {
             let name = format_ident!("{}", t.name());
             quote! { #name }
@@ -402,10 +402,12 @@ fn call(k: &Kernel) -> TokenStream {
     let (vis, name) = (&item.vis, &k.ast.name);
     let attrs = item.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let generics: Vec<&Ident> = k.ast.type_params.iter().map(|p| &p.name).collect();
+    let facade = &k.ast.facade;
+    let core = quote! { #facade::__private };
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
-        Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t),
+        Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t, &core),
         _ => match crate::front::parse::types::resolve(&p.elem, &[], &k.ast.scope) {
-            Some(t) => host_type(t),
+            Some(t) => host_type(t, &core),
             None => {
                 let n = format_ident!("{}", p.elem.name);
                 quote! { #n }
@@ -416,12 +418,12 @@ fn call(k: &Kernel) -> TokenStream {
     let params = k.ast.params.iter().map(|p| {
         let (n, t) = (&p.name, ty(p));
         let bound = match p.kind {
-            ParamKind::Slice { mutable: false } => quote! { impl ::kernel_core::AsSlice<'__a, #t> },
-            ParamKind::Slice { mutable: true } => quote! { impl ::kernel_core::AsSliceMut<'__a, #t> },
-            ParamKind::View { rank, mutable: false } => quote! { impl ::kernel_core::AsView<'__a, #t, #rank> },
-            ParamKind::View { rank, mutable: true } => quote! { impl ::kernel_core::AsViewMut<'__a, #t, #rank> },
-            ParamKind::Ptr { .. } => quote! { impl ::core::convert::Into<::kernel_core::RawArg<#t>> },
-            ParamKind::Scalar if is_size(p) => quote! { impl ::kernel_core::AsSize },
+            ParamKind::Slice { mutable: false } => quote! { impl #core::AsSlice<'__a, #t> },
+            ParamKind::Slice { mutable: true } => quote! { impl #core::AsSliceMut<'__a, #t> },
+            ParamKind::View { rank, mutable: false } => quote! { impl #core::AsView<'__a, #t, #rank> },
+            ParamKind::View { rank, mutable: true } => quote! { impl #core::AsViewMut<'__a, #t, #rank> },
+            ParamKind::Ptr { .. } => quote! { impl ::core::convert::Into<#core::RawArg<#t>> },
+            ParamKind::Scalar if is_size(p) => quote! { impl #core::AsSize },
             ParamKind::Scalar => t,
         };
         quote! { #n: #bound }
@@ -443,8 +445,8 @@ fn call(k: &Kernel) -> TokenStream {
     // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel. Comments do not come
     // through an expansion, so that the block is allowed to have none.
     let start = match k.ast.is_unsafe {
-        true => quote! { unsafe { ::kernel_core::Call::new_unsafe(#desc) } },
-        false => quote! { ::kernel_core::Call::new(#desc) },
+        true => quote! { unsafe { #core::Call::new_unsafe(#desc) } },
+        false => quote! { #core::Call::new(#desc) },
     };
     let safety = k.ast.is_unsafe.then(|| {
         quote! {
@@ -456,7 +458,7 @@ fn call(k: &Kernel) -> TokenStream {
         #(#attrs)*
         #safety
         #[allow(missing_docs, clippy::too_many_arguments, clippy::pedantic, unused_mut)]
-        #vis #unsafety fn #name<'__a, #(#generics: ::kernel_core::Element),*>(#(#params),*) -> ::kernel_core::Call<'__a>
+        #vis #unsafety fn #name<'__a, #(#generics: #core::Element),*>(#(#params),*) -> #core::Call<'__a>
         where (#(#generics,)*): #name::Types {
             #start #(#bind)*
         }
@@ -464,14 +466,14 @@ fn call(k: &Kernel) -> TokenStream {
 }
 
 /// What is emitted for a kernel with mistakes beside its errors: a function that lets callers compile.
-pub fn stub(item: &syn::ItemFn, name: &Ident, generics: &[Ident]) -> TokenStream {
+pub fn stub(item: &syn::ItemFn, name: &Ident, generics: &[Ident], facade: &syn::Path) -> TokenStream {
     let (vis, unsafety) = (&item.vis, &item.sig.unsafety);
     let params: Vec<_> = (0..item.sig.inputs.len()).map(|i| format_ident!("__P{i}")).collect();
     let args = params.iter().map(|p| quote! { _: #p });
     quote! {
         #[allow(unused, non_camel_case_types)]
-        #vis #unsafety fn #name<'__a, #(#params,)* #(#generics),*>(#(#args),*) -> ::kernel_core::Call<'__a> { unreachable!() }
+        #vis #unsafety fn #name<'__a, #(#params,)* #(#generics),*>(#(#args),*) -> #facade::__private::Call<'__a> { unreachable!() }
         #[allow(unused)]
-        #vis mod #name { pub static DESCS: &[&::kernel_core::KernelDesc] = &[]; }
+        #vis mod #name { pub static DESCS: &[&#facade::__private::KernelDesc] = &[]; }
     }
 }

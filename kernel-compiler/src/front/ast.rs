@@ -21,6 +21,8 @@ pub struct Kernel {
     pub requires: Vec<Expr>,
     /// Every configuration is emulated, not a few that have all features of the code.
     pub emulate_all: bool,
+    /// The crate that the expansion names, `::tilewright` without `crate = path`.
+    pub facade: syn::Path,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
     pub pdl: Option<Vec<Ident>>,
     pub is_unsafe: bool,

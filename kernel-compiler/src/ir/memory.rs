@@ -109,7 +109,7 @@ impl Guard {
     }
 }
 
-/// As `kernel_core::Test`.
+/// As `tilewright_core::Test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     Multiple(u64),

@@ -133,7 +133,7 @@ impl Unary {
         [Neg, Not, Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
     };
 
-    /// Function of `kernel_core::scalar`.
+    /// Function of `tilewright_core::scalar`.
     pub fn name(self) -> &'static str {
         use Unary::*;
         match self {
@@ -191,7 +191,7 @@ impl Binary {
         [Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge]
     };
 
-    /// Function of `kernel_core::scalar`.
+    /// Function of `tilewright_core::scalar`.
     pub fn name(self) -> &'static str {
         use Binary::*;
         match self {
@@ -223,7 +223,7 @@ impl Binary {
     }
 }
 
-/// What one thread does to an element that others may be at. The numbers are those of `kernel_core::scalar::atomic_op`,
+/// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,
 /// which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {

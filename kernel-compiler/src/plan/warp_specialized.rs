@@ -75,7 +75,7 @@ pub struct CircularBuffer {
 /// statements to which. In all but the last these two are the same.
 pub type Lifetime = Vec<(usize, usize, usize)>;
 
-/// As `kernel_core::MapDesc`.
+/// As `tilewright_core::MapDesc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     pub param: usize,

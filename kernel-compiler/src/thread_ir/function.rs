@@ -49,7 +49,7 @@ pub enum Counted {
 
 macro_rules! device_functions {
     ($($function:ident $name:literal $effect:expr;)*) => {
-        /// A function of `kernel_core::device`.
+        /// A function of `tilewright_core::device`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Device { $($function),* }
 
@@ -131,7 +131,7 @@ device_functions! {
 
 macro_rules! cpu_functions {
     ($($function:ident $name:literal;)*) => {
-        /// A function of `kernel_core::cpu`, on whole tiles.
+        /// A function of `tilewright_core::cpu`, on whole tiles.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Cpu { $($function),* }
 
@@ -169,7 +169,7 @@ cpu_functions! {
 pub enum Function {
     Device(Device),
     Cpu(Cpu),
-    /// Of `kernel_core::scalar`.
+    /// Of `tilewright_core::scalar`.
     Unary(Unary),
     Binary(Binary),
     Fma,

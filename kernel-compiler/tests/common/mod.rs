@@ -1,22 +1,22 @@
 //! Kernels' text to what the phases make of it.
 #![allow(dead_code)]
 
-use kernel_compiler::diag::Diagnostics;
-use kernel_compiler::ir::walk::walk;
-use kernel_compiler::ir::{Address, Func, Op, Stmt, StmtKind, Value};
-use kernel_compiler::{Libraries, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::ir::walk::walk;
+use tilewright_compiler::ir::{Address, Func, Op, Stmt, StmtKind, Value};
+use tilewright_compiler::{Libraries, Source};
 
 /// The first instance of the only kernel in a text.
 pub fn func(text: &str) -> Func {
     let d = Diagnostics::default();
-    let found = kernel_compiler::module::file(text, &Default::default()).into_iter().next().expect("a kernel");
+    let found = tilewright_compiler::module::file(text, &Default::default()).into_iter().next().expect("a kernel");
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses").swap_remove(0);
     let instances = kernel.instances();
     let i = &instances[0];
-    kernel_compiler::driver::instance(&kernel, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
+    tilewright_compiler::driver::instance(&kernel, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
 }
 
 /// A kernel over `x`, `y` and three sizes, with this body.

@@ -149,7 +149,7 @@ fn hostile_bundles_are_values_or_errors() {
         }
     };
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/bundle");
-    hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+    tilewright_hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
         read(bytes);
         let mut right = bytes.to_vec();
         if let Some(length) = right.get(12..16).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)

@@ -8,10 +8,10 @@ use core::mem::MaybeUninit;
 ///
 /// Other numbers do not compile:
 /// ```compile_fail,E0080
-/// let nothing: u32 = kernel_core::device::fold::<u32, 0>(|k| k as u32, |a, b| a + b);
+/// let nothing: u32 = tilewright_core::device::fold::<u32, 0>(|k| k as u32, |a, b| a + b);
 /// ```
 /// ```compile_fail,E0080
-/// let sum: u32 = kernel_core::device::fold::<u32, 3>(|k| k as u32, |a, b| a + b);
+/// let sum: u32 = tilewright_core::device::fold::<u32, 3>(|k| k as u32, |a, b| a + b);
 /// ```
 #[inline(always)]
 pub fn fold<T: Copy, const K: usize>(f: impl FnMut(usize) -> T, combine: impl Fn(T, T) -> T) -> T {

@@ -65,7 +65,7 @@ pub fn each<T: Copy, const R: usize>(mut f: impl FnMut(usize) -> T) -> [T; R] {
 ///
 /// An odd number does not compile:
 /// ```compile_fail,E0080
-/// let halves: [f32; 3] = kernel_core::device::cast_each::<i32, f32, 3>(|r| r as i32);
+/// let halves: [f32; 3] = tilewright_core::device::cast_each::<i32, f32, 3>(|r| r as i32);
 /// ```
 #[inline(always)]
 pub fn cast_each<A: Mem + Cast<B>, B: Mem, const R: usize>(f: impl Fn(usize) -> A) -> [B; R] {
@@ -153,7 +153,7 @@ fn exchange<T: Mem>(v: T, step: impl Fn(u32) -> u32) -> T {
     }
 }
 
-/// Declares the dynamic shared memory of a crate's kernels; a generated crate invokes it once. `kernel_core` reaches
+/// Declares the dynamic shared memory of a crate's kernels; a generated crate invokes it once. `tilewright_core` reaches
 /// such a crate as metadata only, so a `global_asm!` of its own would not.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]

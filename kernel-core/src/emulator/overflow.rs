@@ -176,7 +176,7 @@ mod unix {
             b"`: a thread of the emulated SM has overflowed its stack of ",
             bytes,
             b" bytes, where it keeps its registers. Use smaller tiles or unroll less, build with optimisations, or set \
-              kernel_core::emulator::Options::stack_bytes.\n",
+              tilewright_core::emulator::Options::stack_bytes.\n",
         ] {
             // SAFETY: bytes of a slice. Nothing can be done about an error.
             unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };

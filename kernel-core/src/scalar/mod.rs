@@ -61,7 +61,7 @@ mod sealed {
 /// ```compile_fail,E0277
 /// # #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 /// struct Short(u8);
-/// impl kernel_core::scalar::Scalar for Short {
+/// impl tilewright_core::scalar::Scalar for Short {
 ///     const ZERO: Self = Short(0);
 ///     const ONE: Self = Short(1);
 ///     const LOWEST: Self = Short(0);

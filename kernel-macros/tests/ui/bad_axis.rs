@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [1])]
 fn k(x: &[f32], y: &mut [f32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::{tile_kernel, tile_module};
+use tilewright::{tile_kernel, tile_module};
 
 #[tile_kernel(tune(BIAS = [0, 1]), grid = [1])]
 fn a_number_for_a_bool<const BIAS: bool>(y: &mut [f32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(BM = [128], ctas = [3], arch = [90]), grid = [1])]
 fn k<const BM: usize>(y: &mut [f32]) {

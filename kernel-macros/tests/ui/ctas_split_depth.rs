@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(BM = [128], BN = [64], ctas = [2], arch = [90]), grid = [1, 1, 2])]
 fn k<const BM: usize, const BN: usize>(a: View<f16, 2>, b: View<f16, 2>, partials: &mut [f32], done: &mut [u32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(BM = [64], BN = [32], ctas = [2], arch = [90]), grid = [1])]
 fn k<const BM: usize, const BN: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [1])]
 fn k(a: View<f16, 3>, b: View<f16, 3>, mut c: ViewMut<f32, 3>) {

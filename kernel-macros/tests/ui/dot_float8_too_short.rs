@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(types(T = [f8e4m3, f8e5m2]), grid = [1])]
 fn k<T: Float>(a: View<T, 2>, b: View<T, 2>, mut c: ViewMut<f32, 2>) {

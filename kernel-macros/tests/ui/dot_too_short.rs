@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [1])]
 fn k(a: View<i8, 2>, b: View<i8, 2>, mut c: ViewMut<i32, 2>) {

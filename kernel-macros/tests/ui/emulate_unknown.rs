@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(N = [16, 32]), emulate = [0, 2], grid = [1])]
 fn few<const N: usize>(y: &mut [f32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_module;
+use tilewright::tile_module;
 
 #[tile_module]
 mod kernels {

@@ -1,4 +1,4 @@
-use kernel_macros::{tile_kernel, tile_module};
+use tilewright::{tile_kernel, tile_module};
 
 enum Scheduler {
     Grid,

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [load(y, 0)])]
 fn k(y: &mut [f32]) {

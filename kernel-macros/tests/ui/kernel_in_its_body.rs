@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 // A mistake is told once, though two kernels have it, and both can be called.
 #[tile_kernel(kernel(one, STEP = 1, T = f32), kernel(two, STEP = 2, T = [f16, bf16]), tune(BLOCK = [64]), grid = [1])]

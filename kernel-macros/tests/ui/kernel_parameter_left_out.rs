@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(kernel(one, STEP = 1, T = f32), kernel(two, STEP = 2), tune(BLOCK = [64]), grid = [1])]
 fn k<T, const STEP: usize, const BLOCK: usize>(y: &mut [T]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(kernel(one, T = U, U = T), tune(BLOCK = [64]), grid = [1])]
 fn k<T, U, const BLOCK: usize>(x: &[T], y: &mut [U]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(kernel(one, T = 1), grid = [1])]
 fn k<T>(y: &mut [T]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_library;
+use tilewright::tile_library;
 
 #[tile_library]
 mod library {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(BLOCK = [64]))]
 fn k<const BLOCK: usize>(y: &mut [f32]) {

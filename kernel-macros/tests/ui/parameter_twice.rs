@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [1])]
 fn k(y: &mut [f32], y: &[f32]) {

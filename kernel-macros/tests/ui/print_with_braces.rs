@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(warps = [1]), grid = [1])]
 fn k(x: &[f32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [8])]
 fn k(y: &mut [f32], rows: i32) {

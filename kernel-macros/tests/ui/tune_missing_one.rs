@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(tune(A = [64]), grid = [1])]
 fn k<const A: usize, const B: usize>(y: &mut [f32]) {

@@ -1,4 +1,4 @@
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [cdiv(x.len(), 64)])]
 fn axpy(a: f32, x: &[f32], y: &mut [f32]) {

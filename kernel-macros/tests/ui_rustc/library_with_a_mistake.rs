@@ -1,4 +1,4 @@
-use kernel_macros::{tile_library, tile_module};
+use tilewright::{tile_library, tile_module};
 
 #[tile_library]
 mod tiles {

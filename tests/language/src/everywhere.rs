@@ -1,10 +1,10 @@
 //! What the tests of operations share: elements as numbers, and runs on every backend that there is without a device.
 
-use kernel_core::{KernelParts, bf16, f16};
-use tile_host::{Error, LaunchOptions, Runtime};
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{KernelParts, bf16, f16};
 
 /// An element as a number: of every dtype but the 64-bit integers without loss.
-pub trait Number: kernel_core::Element + std::fmt::Debug + PartialEq + Default {
+pub trait Number: tilewright_core::Element + std::fmt::Debug + PartialEq + Default {
     fn of(x: f64) -> Self;
     fn number(self) -> f64;
 }

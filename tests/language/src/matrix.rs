@@ -1,6 +1,6 @@
 //! Matrices of made-up numbers, and views of them.
 
-use kernel_core::Element;
+use tilewright_core::Element;
 
 /// Numbers from -1 to 1.
 pub fn values<T>(n: usize, seed: u32, of: impl Fn(f32) -> T) -> Vec<T> {
@@ -46,7 +46,7 @@ impl<T: Element> Matrix<T> {
 #[macro_export]
 macro_rules! view {
     ($m:expr) => {{
-        use kernel_core::AsSlice;
+        use tilewright_core::AsSlice;
         $m.data.as_slice().as_slice_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
     }};
 }
@@ -55,7 +55,7 @@ macro_rules! view {
 #[macro_export]
 macro_rules! view_mut {
     ($m:expr) => {{
-        use kernel_core::AsSliceMut;
+        use tilewright_core::AsSliceMut;
         $m.data.as_mut_slice().as_slice_mut_arg().strided($m.dims, [$m.stride, 1]).expect("fits")
     }};
 }

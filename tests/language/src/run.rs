@@ -1,7 +1,7 @@
 //! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two orders.
 
-use kernel_core::Call;
-use tile_host::{Error, LaunchOptions, Runtime};
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::Call;
 
 pub fn seeds() -> [Runtime; 2] {
     [7, 8].map(Runtime::emulator)

@@ -1,10 +1,10 @@
 //! What follows a product in registers: activations with a bias, and the greatest of rows and columns and where they are.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::{LaunchOptions, Runtime};
-use tile_language_tests::matrix::{Matrix, values};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{LaunchOptions, Runtime};
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::{Matrix, values};
+use tilewright_language_tests::{view, view_mut};
 
 /// GeLU of `a b + bias`. WAY: 0 by tanh, 1 by sigmoid.
 #[tile_kernel(
@@ -63,7 +63,7 @@ fn activations_with_a_bias() {
             };
             for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(7))] {
                 let found = match run(&rt) {
-                    Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                    Err(tilewright::Error::CannotLaunch { why, .. }) => {
                         assert!(config.id.contains("arch=90") && pad % 8 != 0, "{} on the {name}: {why}", config.id);
                         continue;
                     }

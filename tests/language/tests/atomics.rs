@@ -1,7 +1,7 @@
 //! Atomics of several programs on the same elements: what is left, and the old values, in whatever order they came.
 
-use kernel_macros::tile_kernel;
-use tile_language_tests::everywhere::{Number, everywhere, same};
+use tilewright::tile_kernel;
+use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
 mod announced;
 

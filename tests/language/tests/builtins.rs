@@ -1,12 +1,12 @@
 //! Every operation on every dtype that it takes, on the CPU and on the emulated SM, against plain Rust: arithmetic here, the others in
 //! `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
 
-use kernel_compiler::dtype::DType;
-use kernel_compiler::{BUILTINS, Libraries, Source};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use tile_language_tests::everywhere::{Number, everywhere, results, room, same};
+use tilewright_compiler::dtype::DType;
+use tilewright_compiler::{BUILTINS, Libraries, Source};
+use tilewright_language_tests::everywhere::{Number, everywhere, results, room, same};
 
 mod debug;
 mod floats;
@@ -28,8 +28,8 @@ fn used() -> BTreeSet<String> {
     let sources = || files.iter().zip(&texts).map(|(file, text)| Source { file, text });
     let mut libraries = Libraries::default();
     sources().for_each(|s| libraries.add(s));
-    let kernels = sources().flat_map(|s| kernel_compiler::module::file(s, &libraries));
-    let text = |k: kernel_compiler::module::Found| {
+    let kernels = sources().flat_map(|s| tilewright_compiler::module::file(s, &libraries));
+    let text = |k: tilewright_compiler::module::Found| {
         format!("{} {} {}", k.attr, k.item.sig.to_token_stream(), k.item.block.to_token_stream())
     };
     kernels

@@ -1,11 +1,11 @@
 //! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any type.
 
-use kernel_core::{Element, bf16, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, near, values};
-use tile_language_tests::run::{seeds, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{Element, bf16, f16};
+use tilewright_language_tests::matrix::{Matrix, near, values};
+use tilewright_language_tests::run::{seeds, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
 #[tile_kernel(
@@ -351,7 +351,7 @@ fn products_of_computed_operands_in_a_chain() {
         let run = |rt: &Runtime| {
             let mut z = Matrix::new([64, 64], 64, 3, |_| f32::NAN);
             let call = chain_of_computed(view!(x), view!(y), view_mut!(z), k);
-            assert_eq!(tile_language_tests::run::taken(&call, config.id), "tma");
+            assert_eq!(tilewright_language_tests::run::taken(&call, config.id), "tma");
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             z.data
         };

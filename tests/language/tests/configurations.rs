@@ -1,8 +1,8 @@
 //! Configurations: constants with defaults, the kernels that a `tune(..)` is for, and conditions on arguments.
 
-use kernel_macros::tile_module;
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::run::seeds;
+use tilewright::tile_module;
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_language_tests::run::seeds;
 
 #[tile_module]
 mod kernels {
@@ -40,7 +40,7 @@ mod kernels {
 }
 use kernels::*;
 
-fn ids(configs: &'static [kernel_core::ConfigDesc]) -> Vec<&'static str> {
+fn ids(configs: &'static [tilewright_core::ConfigDesc]) -> Vec<&'static str> {
     configs.iter().map(|c| c.id).collect()
 }
 

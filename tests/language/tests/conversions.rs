@@ -1,8 +1,8 @@
 //! Conversions between all dtypes, and of bits.
 
-use kernel_core::{bf16, f8e4m3, f8e5m2, f16};
-use kernel_macros::tile_kernel;
-use tile_language_tests::everywhere::everywhere;
+use tilewright::tile_kernel;
+use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
+use tilewright_language_tests::everywhere::everywhere;
 
 #[tile_kernel(
     types(A = [f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, bool]),
@@ -59,7 +59,7 @@ fn to_integers<A: Element, const BLOCK: usize>(
 }
 
 /// What is converted, and what comes of it, as bits.
-trait Source: kernel_core::Element + std::fmt::Debug {
+trait Source: tilewright_core::Element + std::fmt::Debug {
     fn some() -> Vec<Self>;
     fn wanted(self) -> [u64; 15];
 }
@@ -285,8 +285,8 @@ fn bytes<A: Element, B: Element, const BLOCK: usize>(x: &[A], y: &mut [B]) {
 }
 
 /// A slice of numbers that any bits are, as another such.
-fn as_type<A: kernel_core::Element, const N: usize>(bytes: &[[u8; N]]) -> Vec<A> {
-    assert!(size_of::<A>() == N && A::DTYPE != kernel_core::DType::Bool);
+fn as_type<A: tilewright_core::Element, const N: usize>(bytes: &[[u8; N]]) -> Vec<A> {
+    assert!(size_of::<A>() == N && A::DTYPE != tilewright_core::DType::Bool);
     // SAFETY: A is an element of N bytes, and of all but `bool` any bits are one.
     bytes.iter().map(|b| unsafe { std::ptr::read_unaligned(b.as_ptr().cast::<A>()) }).collect()
 }

@@ -1,11 +1,11 @@
 //! Products whose operands are loaded through pointers and slices, in loops that are not to be specialised: warpgroups take them from tiles
 //! that all threads copy ahead.
 
-use kernel_core::{f8e4m3, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Runtime};
-use tile_language_tests::matrix::{near, values};
-use tile_language_tests::run::{seeds, taken, with};
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Runtime};
+use tilewright_core::{f8e4m3, f16};
+use tilewright_language_tests::matrix::{near, values};
+use tilewright_language_tests::run::{seeds, taken, with};
 
 /// With pointers that move along, as one writes it in Triton. WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 two products an
 /// iteration, of which the second is of what the first one has just multiplied.
@@ -128,7 +128,7 @@ fn through_pointers() {
     }
 }
 
-fn of_slices<T: kernel_core::Element>(of: impl Fn(f32) -> T + Copy)
+fn of_slices<T: tilewright_core::Element>(of: impl Fn(f32) -> T + Copy)
 where
     (T,): slices::Types,
 {

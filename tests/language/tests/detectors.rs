@@ -1,7 +1,7 @@
 //! What the emulated SM finds wrong with a kernel, and that it says so of the line that the user wrote.
 
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Error, Runtime};
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Error, Runtime};
 
 /// The one line of this file that ends with `// [name]`.
 fn line(name: &str) -> usize {
@@ -228,7 +228,7 @@ fn in_a_row<const LATER: usize>(flags: &mut [u32]) {
 #[test]
 fn waits_for_later_programs() {
     let run = |rt: &Runtime, config: &str| {
-        let options = tile_host::LaunchOptions { config: Some(config), ..Default::default() };
+        let options = tilewright::LaunchOptions { config: Some(config), ..Default::default() };
         rt.launch_with(rt.stream(), in_a_row(&mut vec![0; 4]), &options)
     };
     let found = run(&Runtime::emulator(0), "LATER=1,warps=1").expect_err("the first waits for the second").to_string();
@@ -265,7 +265,7 @@ fn assertions() {
 }
 
 /// Of a function in a module, the line is that of the access in the helper.
-#[kernel_macros::tile_module]
+#[tilewright::tile_module]
 mod helped {
     fn twice<T: Num>(x: &[T], at: usize) -> T {
         let v = load(x, at + arange(32)).unchecked(); // [an access of a helper]
@@ -298,10 +298,10 @@ fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
 /// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller one.
 #[test]
 fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
-    let options = kernel_core::emulator::Options { max_programs: 8, ..Default::default() };
+    let options = tilewright_core::emulator::Options { max_programs: 8, ..Default::default() };
     let run = |n: usize, config: Option<&'static str>| {
         let (rt, mut y) = (Runtime::emulator_with(options.clone()), vec![0u8; n]);
-        let options = tile_host::LaunchOptions { config, ..Default::default() };
+        let options = tilewright::LaunchOptions { config, ..Default::default() };
         rt.launch_with(rt.stream(), in_parts(&mut y), &options).map(|()| assert!(y.iter().all(|&y| y == 1)))
     };
     // The first configuration that was emulated has a grid that fits, then the second one, then only one that was not.

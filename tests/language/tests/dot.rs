@@ -1,10 +1,10 @@
 //! `dot` lowered in every way there is, on the emulated SM, against the CPU.
 
-use kernel_core::{Element, bf16, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{LaunchOptions, Runtime};
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{LaunchOptions, Runtime};
+use tilewright_core::{Element, bf16, f16};
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::{view, view_mut};
 
 mod ahead;
 mod batched;
@@ -136,7 +136,7 @@ fn run<T: Element>(
     (ta, tb): (bool, bool),
     pad: [usize; 3],
     of: impl Fn(f32) -> T + Copy,
-) -> Result<Vec<T>, tile_host::Error>
+) -> Result<Vec<T>, tilewright::Error>
 where
     (T,): product::Types,
 {
@@ -149,7 +149,7 @@ where
     if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
         // Columns that are no power of two are not shared out among warpgroups.
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
-        assert_eq!(tile_language_tests::run::taken(&call, config) == "tma", !by_warps, "{config}");
+        assert_eq!(tilewright_language_tests::run::taken(&call, config) == "tma", !by_warps, "{config}");
     }
     rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })?;
     Ok(c.data)
@@ -174,7 +174,7 @@ where
         ] {
             let wanted = run::<T>(&Runtime::cpu(), config.id, sizes, flips, pad, of).expect("the CPU runs it");
             let found = match run::<T>(&Runtime::emulator(7), config.id, sizes, flips, pad, of) {
-                Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                Err(tilewright::Error::CannotLaunch { why, .. }) => {
                     assert!(config.id.contains("arch=90"), "{}: {why}", config.id);
                     continue;
                 }
@@ -206,7 +206,7 @@ macro_rules! along_depth {
                 };
                 let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
                 let found = match run(&Runtime::emulator(7)) {
-                    Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                    Err(tilewright::Error::CannotLaunch { why, .. }) => {
                         assert!(config.id.contains("arch=90") && k % 4 != 0, "{}: {why}", config.id);
                         continue;
                     }
@@ -228,15 +228,15 @@ macro_rules! along_depth {
 fn bytes() {
     along_depth!(integers::DESCS[0], integers, |x| (x * 127.0) as i8, |_| 0.0);
     along_depth!(
-        <(kernel_core::f8e4m3,) as narrow::Types>::DESC,
-        narrow::<kernel_core::f8e4m3>,
-        kernel_core::f8e4m3::from_f32,
+        <(tilewright_core::f8e4m3,) as narrow::Types>::DESC,
+        narrow::<tilewright_core::f8e4m3>,
+        tilewright_core::f8e4m3::from_f32,
         |_| 1e-5
     );
     along_depth!(
-        <(kernel_core::f8e5m2,) as narrow::Types>::DESC,
-        narrow::<kernel_core::f8e5m2>,
-        kernel_core::f8e5m2::from_f32,
+        <(tilewright_core::f8e5m2,) as narrow::Types>::DESC,
+        narrow::<tilewright_core::f8e5m2>,
+        tilewright_core::f8e5m2::from_f32,
         |_| 1e-5
     );
 }

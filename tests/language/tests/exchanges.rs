@@ -1,9 +1,9 @@
 //! Exchanges through shared memory: no access waits for a bank that a vector of its width need not wait for.
 
-use kernel_core::{AsSlice, AsSliceMut, emulator, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::everywhere::Number;
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, AsSliceMut, emulator, f16};
+use tilewright_language_tests::everywhere::Number;
 
 /// Tiles that are stored transposed, square and not, and one by rows of which threads have columns.
 #[tile_kernel(types(T = [f32, f16, u8]), tune(warps = [4]), grid = [1])]

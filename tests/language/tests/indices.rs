@@ -1,10 +1,10 @@
 //! Which accesses become vectors: by what indices and masks count, where they end, and by what strides are.
 
-use kernel_core::{AsSlice, AsSliceMut};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::everywhere::Number;
-use tile_language_tests::run::{seeds, taken};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, AsSliceMut};
+use tilewright_language_tests::everywhere::Number;
+use tilewright_language_tests::run::{seeds, taken};
 
 /// On the CPU, and on the emulated SM with threads in two orders.
 fn backends() -> Vec<Runtime> {
@@ -283,7 +283,7 @@ fn an_iteration_sees_what_the_one_before_has_stored() {
         for n in [0usize, 1, 2, 7] {
             let run = |rt: &Runtime| {
                 let mut y: Vec<i32> = (0..256).collect();
-                let options = tile_language_tests::run::with(config.id);
+                let options = tilewright_language_tests::run::with(config.id);
                 rt.launch_with(rt.stream(), carried(&mut y, n), &options)
                     .unwrap_or_else(|e| panic!("{} {n}: {e}", config.id));
                 y

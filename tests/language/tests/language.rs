@@ -1,8 +1,8 @@
 //! What programs compute with values, on the emulated SM and on the CPU.
 
-use kernel_core::{AsSlice, AsSliceMut};
-use kernel_macros::{tile_kernel, tile_library, tile_module};
-use tile_host::{LaunchOptions, Runtime};
+use tilewright::{LaunchOptions, Runtime};
+use tilewright::{tile_kernel, tile_library, tile_module};
+use tilewright_core::{AsSlice, AsSliceMut};
 
 /// Of tiles and of scalars, in a loop; the last one of a tuple is read before it is written.
 #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1])]
@@ -307,7 +307,7 @@ fn one_function_is_several_kernels() {
             assert_eq!((y[i], z[i], w[i]), (-(i as i32), third as f32, third as f64), "{i}");
         }
     }
-    let configs = |d: &kernel_core::KernelDesc| {
+    let configs = |d: &tilewright_core::KernelDesc| {
         d.configs
             .iter()
             .map(|c| (c.consts.to_vec(), c.variants.iter().any(|v| v.emulated.is_some())))
@@ -522,7 +522,7 @@ mod said {
 
 #[test]
 fn helpers_give_what_they_say_and_conversions_overflow() {
-    use kernel_core::{f8e4m3, f16};
+    use tilewright_core::{f8e4m3, f16};
     let x: Vec<f32> = (0..64).map(|i| i as f32).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         for (n, first, half) in [(1, 13.0, 2.0), (3, 9.0, 0.5), (7, 8.0, 0.5)] {

@@ -1,11 +1,11 @@
 //! Kernels that may begin before the launch in front has ended: what they read until they wait for it.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, near};
-use tile_language_tests::run::seeds;
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::{Matrix, near};
+use tilewright_language_tests::run::seeds;
+use tilewright_language_tests::{view, view_mut};
 
 /// `x` may be read at once; `y` only after the wait, although it is only read as well.
 #[tile_kernel(tune(warps = [2]), grid = [2], pdl = [x])]

@@ -1,10 +1,10 @@
 //! What follows a range changes how a loop is carried out, and nothing that it means.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::{LaunchOptions, Runtime};
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{LaunchOptions, Runtime};
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::{view, view_mut};
 
 /// WAY: 0 plain, 1 one pipeline through both loops, 2 not specialised, 3 specialised, 4 two buffers, 5 all at once.
 #[tile_kernel(

@@ -1,8 +1,8 @@
 //! Reductions along every axis and of all elements.
 
-use kernel_core::{AsSlice, AsSliceMut, bf16, f16};
-use kernel_macros::tile_kernel;
-use tile_language_tests::everywhere::{Number, everywhere, same};
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, AsSliceMut, bf16, f16};
+use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
 mod padded;
 
@@ -125,7 +125,7 @@ where
 {
     let (m, n) = (16, 32);
     let x = x(m * n);
-    let run = |rt: &tile_host::Runtime, options: &tile_host::LaunchOptions| {
+    let run = |rt: &tilewright::Runtime, options: &tilewright::LaunchOptions| {
         let mut values = [vec![T::default(); 3 * n], vec![T::default(); 3 * m], vec![T::default(); 3]];
         let mut places = [vec![-1i32; 2 * n], vec![-1; 2 * m], vec![-1; 2]];
         let ([down, across, all], [at_down, at_across, at_all]) = (&mut values, &mut places);

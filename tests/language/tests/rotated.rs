@@ -1,11 +1,11 @@
 //! Loops in which one product takes what another gives, written straight on: the second is made behind the first one of the next iteration.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Runtime};
-use tile_language_tests::matrix::{Matrix, near, values};
-use tile_language_tests::run::{seeds, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Runtime};
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::{Matrix, near, values};
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// Attention through pointers, as one writes it in Triton: heads one after the other.
 #[tile_kernel(

@@ -1,11 +1,11 @@
 //! One product of a library: its tile scheduler is a constant, its epilogue a closure.
 
-use kernel_core::f16;
-use kernel_macros::{tile_library, tile_module};
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::everywhere::everywhere;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::{view, view_mut};
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright::{tile_library, tile_module};
+use tilewright_core::f16;
+use tilewright_language_tests::everywhere::everywhere;
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::{view, view_mut};
 
 #[tile_library]
 pub mod gemm {

@@ -1,8 +1,8 @@
 //! Operations that move elements, and those that make them.
 
-use kernel_core::{AsSlice, AsSliceMut, f16};
-use kernel_macros::tile_kernel;
-use tile_language_tests::everywhere::everywhere;
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, AsSliceMut, f16};
+use tilewright_language_tests::everywhere::everywhere;
 
 /// What a block of three dimensions becomes.
 #[tile_kernel(
@@ -64,7 +64,7 @@ fn numbers<T>(n: usize, of: impl Fn(usize) -> T) -> Vec<T> {
 macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
     let desc = <($t,) as turned::Types>::DESC;
     for config in 0..desc.configs.len() {
-        let one = kernel_core::KernelParts { configs: &desc.configs[config..config + 1], ..**desc };
+        let one = tilewright_core::KernelParts { configs: &desc.configs[config..config + 1], ..**desc };
         let [a, b, c] = ["A", "B", "C"].map(|name| one.configs[0].consts.iter().find(|c| c.0 == name).expect("an extent").1 as usize);
         let x: Vec<$t> = numbers(a * b * c, $of);
         // Dimensions of a result by those of x.

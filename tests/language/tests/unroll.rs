@@ -1,9 +1,9 @@
 //! Loops laid out several times a round, on the emulated SM against the CPU, where they are not.
 
-use kernel_core::{AsSlice, AsSliceMut, KernelDesc, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::run::seeds;
+use tilewright::tile_kernel;
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{AsSlice, AsSliceMut, KernelDesc, f16};
+use tilewright_language_tests::run::seeds;
 
 /// What comes of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
 #[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = all)]

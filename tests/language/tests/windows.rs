@@ -1,11 +1,11 @@
 //! Matrices given by pointers, strides and masks: what is a window of one is copied by tensor maps, as a view's tile is.
 
-use kernel_core::{Call, Element, RawArg, bf16, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Runtime};
-use tile_language_tests::matrix::{Matrix, near, values};
-use tile_language_tests::run::{seeds, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Runtime};
+use tilewright_core::{Call, Element, RawArg, bf16, f16};
+use tilewright_language_tests::matrix::{Matrix, near, values};
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices computed anew for every step.
 #[tile_kernel(

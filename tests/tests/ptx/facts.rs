@@ -6,12 +6,12 @@
 //! all their immediates, and their order within the text as far as it is kept.
 
 use super::{Entry, entries, none, sources};
-use kernel_compiler::dtype::DType;
-use kernel_compiler::thread_ir::{
-    BinaryOp, Call, ConstValue, Device, Effect, Expr, Function, Generic, Literal, Lowered, Ty,
-};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
+use tilewright_compiler::dtype::DType;
+use tilewright_compiler::thread_ir::{
+    BinaryOp, Call, ConstValue, Device, Effect, Expr, Function, Generic, Literal, Lowered, Ty,
+};
 
 /// Kinds of instructions, with their immediates.
 type Facts = BTreeSet<String>;
@@ -307,7 +307,7 @@ fn programs() -> &'static BTreeMap<String, Lowered> {
 
 fn lower() -> BTreeMap<String, Lowered> {
     let libraries = super::libraries();
-    let all = sources().flat_map(|source| kernel_compiler::entries(source, &libraries));
+    let all = sources().flat_map(|source| tilewright_compiler::entries(source, &libraries));
     all.map(|e| (e.name, e.lowered)).collect()
 }
 

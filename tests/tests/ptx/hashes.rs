@@ -21,7 +21,7 @@ fn normalised(e: &Entry) -> String {
 }
 
 fn version() -> Option<String> {
-    let toolchain = kernel_build::toolchain::find().ok()?;
+    let toolchain = tilewright_build::toolchain::find().ok()?;
     Some(toolchain.version.split_whitespace().nth(1)?.to_string())
 }
 

@@ -210,7 +210,7 @@ fn waits_for_mbarriers_are_loops() {
 
 #[test]
 fn ptxas_lets_products_run_on() {
-    let Some(dir) = device_kernels::BUNDLES else { return };
+    let Some(dir) = tilewright_kernels::BUNDLES else { return };
     let report = std::fs::read_to_string(format!("{dir}/report.json")).expect("the build wrote it");
     let (mut entry, mut known, mut wrong) = ("", 0, vec![]);
     for line in report.lines().map(|l| l.trim().trim_end_matches(',')) {

@@ -5,12 +5,12 @@ use crate::measure::{Bench, ms, tflops};
 use crate::out::outln;
 use crate::table::Table;
 use anyhow::{Result, bail};
-use kernel_core::DType;
 use serde::Serialize;
 use std::num::NonZeroUsize;
-use tile_host::conformance::{OPERATIONS, Operation, Setup};
-use tile_host::ops::On;
-use tile_host::{BackendKind, Error, Runtime};
+use tilewright_core::DType;
+use tilewright_runtime::conformance::{OPERATIONS, Operation, Setup};
+use tilewright_runtime::ops::On;
+use tilewright_runtime::{BackendKind, Error, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -5,8 +5,8 @@ use crate::out::outln;
 use anyhow::Result;
 use serde::Serialize;
 use std::ops::RangeInclusive;
-use tile_host::conformance::{self, Options, Row, Scope};
-use tile_host::{BackendKind, Runtime};
+use tilewright_runtime::conformance::{self, Options, Row, Scope};
+use tilewright_runtime::{BackendKind, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use kernel_core::{ConfigDesc, DType, KernelDesc};
-use tile_host::Runtime;
-use tile_host::conformance::Operation;
+use tilewright_core::{ConfigDesc, DType, KernelDesc};
+use tilewright_runtime::Runtime;
+use tilewright_runtime::conformance::Operation;
 
 /// Where to run.
 #[derive(Args, Clone)]
@@ -17,7 +17,7 @@ pub struct Backend {
 impl Backend {
     pub fn open(&self) -> Result<Runtime> {
         match self.name() {
-            "auto" => Ok(Runtime::auto(&device_kernels::all())),
+            "auto" => Ok(Runtime::auto(&tilewright_kernels::all())),
             name => Ok(Runtime::from_name(name)?),
         }
     }

@@ -6,8 +6,8 @@ use crate::out::outln;
 use crate::table::Table;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use tile_host::conformance::{OPERATIONS, Setup};
-use tile_host::ops::On;
+use tilewright_runtime::conformance::{OPERATIONS, Setup};
+use tilewright_runtime::ops::On;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,9 +1,9 @@
 //! A disassembler of the CUDA toolkit.
 
 use anyhow::{Result, bail};
-use kernel_build::ptxas::Search;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tilewright_build::ptxas::Search;
 
 /// With their arguments before the file, the better one first.
 const TOOLS: [(&str, &[&str]); 2] = [("nvdisasm", &["-c"]), ("cuobjdump", &["-sass"])];

@@ -4,10 +4,10 @@ use crate::choose::Backend;
 use crate::disassembler;
 use crate::out::outln;
 use anyhow::Result;
-use kernel_build::{cache::Cache, ptxas, toolchain};
-use kernel_core::bundle::Bundle;
 use serde::Serialize;
-use tile_host::{Error, Runtime, cuda_status};
+use tilewright_build::{cache::Cache, ptxas, toolchain};
+use tilewright_core::bundle::Bundle;
+use tilewright_runtime::{Error, Runtime, cuda_status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -95,7 +95,7 @@ fn disassembler() -> Finding {
 }
 
 fn compiled() -> Finding {
-    let all = device_kernels::all();
+    let all = tilewright_kernels::all();
     let bundles: Vec<_> = all.iter().filter_map(|d| d.bundle).filter_map(|b| Bundle::parse(b).ok()).collect();
     let mut targets: Vec<String> =
         bundles.iter().flat_map(|b| b.entries()).flat_map(|e| e.targets()).map(str::to_string).collect();
@@ -146,7 +146,7 @@ fn gpu() -> Finding {
                 d.memory >> 30,
                 d.driver
             );
-            match rt.without_code(&device_kernels::all()) {
+            match rt.without_code(&tilewright_kernels::all()) {
                 None => Finding { what, ok: true, found, how: String::new() },
                 Some(k) => Finding {
                     what,

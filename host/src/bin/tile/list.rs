@@ -3,10 +3,10 @@
 use crate::out::outln;
 use crate::table::Table;
 use anyhow::Result;
-use kernel_core::KernelDesc;
-use kernel_core::bundle::Bundle;
 use serde::Serialize;
-use tile_host::conformance::OPERATIONS;
+use tilewright_core::KernelDesc;
+use tilewright_core::bundle::Bundle;
+use tilewright_runtime::conformance::OPERATIONS;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -46,7 +46,7 @@ pub fn main(args: Args) -> Result<bool> {
         configs: d.configs.iter().map(|c| c.id).collect(),
         compiled: d.bundle.is_some(),
     };
-    let all = device_kernels::all();
+    let all = tilewright_kernels::all();
     if args.usage {
         return usage(&all);
     }

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             return ExitCode::from(said.exit_code() as u8);
         }
     };
-    tile_host::warnings_to_stderr();
+    tilewright_runtime::warnings_to_stderr();
     let done = match command {
         Command::Doctor(a) => doctor::main(a),
         Command::List(a) => list::main(a),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use std::collections::BTreeMap;
-use tile_host::{Buffer, Event, Runtime};
+use tilewright_runtime::{Buffer, Event, Runtime};
 
 /// Times of one thing, in milliseconds, ascending.
 pub struct Times(Vec<f64>);

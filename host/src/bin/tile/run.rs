@@ -4,9 +4,9 @@ use crate::choose::{self, Backend, Size};
 use crate::out::outln;
 use anyhow::{Result, anyhow};
 use std::time::{Duration, Instant};
-use tile_host::Runtime;
-use tile_host::conformance::{Operation, Problem, Setup, Verdict};
-use tile_host::ops::{On, Pin};
+use tilewright_runtime::Runtime;
+use tilewright_runtime::conformance::{Operation, Problem, Setup, Verdict};
+use tilewright_runtime::ops::{On, Pin};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -54,7 +54,11 @@ pub fn main(args: Args) -> Result<bool> {
     Ok(verdict.passed())
 }
 
-fn attempt(rt: &Runtime, problem: &mut dyn Problem, config: Option<Pin>) -> tile_host::Result<(Duration, Verdict)> {
+fn attempt(
+    rt: &Runtime,
+    problem: &mut dyn Problem,
+    config: Option<Pin>,
+) -> tilewright_runtime::Result<(Duration, Verdict)> {
     let on = On::new(rt).pin(config);
     let start = Instant::now();
     problem.launch(&on)?;

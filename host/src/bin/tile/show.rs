@@ -2,11 +2,11 @@
 
 use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail};
-use kernel_compiler::{MmaPath, Variant};
-use kernel_core::bundle::Bundle;
-use kernel_core::{ConfigDesc, KernelDesc};
 use std::process::Command;
-use tile_host::conformance::Operation;
+use tilewright_compiler::{MmaPath, Variant};
+use tilewright_core::bundle::Bundle;
+use tilewright_core::{ConfigDesc, KernelDesc};
+use tilewright_runtime::conformance::Operation;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -38,7 +38,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    Compiler(kernel_compiler::Stage),
+    Compiler(tilewright_compiler::Stage),
     /// What rustc made of the thread-level Rust.
     Ptx,
     /// What ptxas made of that.
@@ -49,7 +49,7 @@ impl std::str::FromStr for Stage {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Stage, String> {
-        let all = kernel_compiler::Stage::ALL;
+        let all = tilewright_compiler::Stage::ALL;
         let names = || all.iter().map(|s| s.name()).chain(["ptx", "sass"]).collect::<Vec<_>>().join(", ");
         match (name, all.iter().find(|s| s.name() == name)) {
             ("ptx", _) => Ok(Stage::Ptx),
@@ -81,7 +81,7 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
         Ok(op) => op,
         Err(e) => {
             let by_kernel = |o: &&Operation| o.kernels.contains(&args.op.as_str());
-            tile_host::conformance::OPERATIONS.iter().find(by_kernel).ok_or(e)?
+            tilewright_runtime::conformance::OPERATIONS.iter().find(by_kernel).ok_or(e)?
         }
     };
     let dtype = choose::dtype(op, args.dtype.as_deref())?;
@@ -97,7 +97,7 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
 fn why(desc: &KernelDesc, config: Option<&ConfigDesc>) -> Result<()> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
     let config = config.map(|c| c.id);
-    let found = kernel_compiler::remarks::of_kernel(source(desc)?, &libraries(), desc.name, types, config);
+    let found = tilewright_compiler::remarks::of_kernel(source(desc)?, &libraries(), desc.name, types, config);
     let found = found.map_err(anyhow::Error::msg)?;
     let spills = desc.bundle.map(|_| slow(desc)).transpose()?.unwrap_or_default();
     for r in &found {
@@ -128,17 +128,22 @@ fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
     Ok(out)
 }
 
-fn libraries() -> kernel_compiler::Libraries {
-    let mut libraries = kernel_compiler::Libraries::default();
-    device_kernels::SOURCES.iter().for_each(|(name, text)| {
-        libraries.add(kernel_compiler::Source { file: &std::path::Path::new("src").join(name), text })
+fn libraries() -> tilewright_compiler::Libraries {
+    let mut libraries = tilewright_compiler::Libraries::default();
+    tilewright_kernels::SOURCES.iter().for_each(|(name, text)| {
+        libraries.add(tilewright_compiler::Source { file: &std::path::Path::new("src").join(name), text })
     });
     libraries
 }
 
-fn compiled(desc: &KernelDesc, config: &ConfigDesc, variant: Variant, stage: kernel_compiler::Stage) -> Result<String> {
+fn compiled(
+    desc: &KernelDesc,
+    config: &ConfigDesc,
+    variant: Variant,
+    stage: tilewright_compiler::Stage,
+) -> Result<String> {
     let types = (!desc.types.is_empty()).then_some(desc.types);
-    kernel_compiler::show(source(desc)?, &libraries(), desc.name, types, Some(config.id), variant, stage)
+    tilewright_compiler::show(source(desc)?, &libraries(), desc.name, types, Some(config.id), variant, stage)
         .map_err(anyhow::Error::msg)
 }
 
@@ -157,7 +162,7 @@ fn variant(config: &ConfigDesc, args: &Args) -> Result<Variant> {
 
 fn source(desc: &KernelDesc) -> Result<&'static str> {
     let file = std::path::Path::new(desc.file).file_name().and_then(|f| f.to_str()).unwrap_or(desc.file);
-    let found = device_kernels::SOURCES.iter().find(|(name, _)| *name == file);
+    let found = tilewright_kernels::SOURCES.iter().find(|(name, _)| *name == file);
     found.map(|(_, text)| *text).with_context(|| format!("no source for {} ({})", desc.name, desc.file))
 }
 
@@ -231,7 +236,7 @@ fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<
 }
 
 fn assemble(ptx_file: &std::path::Path, ptx: &str, target: &str, cubin: &std::path::Path) -> Result<()> {
-    let Some(ptxas) = kernel_build::ptxas::find() else { bail!("no ptxas: `tile doctor` says how to get it") };
+    let Some(ptxas) = tilewright_build::ptxas::find() else { bail!("no ptxas: `tile doctor` says how to get it") };
     std::fs::write(ptx_file, ptx)?;
     let out = Command::new(&ptxas.path)
         .arg("-O3")

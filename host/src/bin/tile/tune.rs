@@ -5,13 +5,13 @@ use crate::measure::ms;
 use crate::out::outln;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use kernel_core::KernelDesc;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
-use tile_host::conformance::{Operation, Setup};
-use tile_host::ops::On;
-use tile_host::{Autotune, BackendKind, Outcome, Report, Runtime};
+use tilewright_core::KernelDesc;
+use tilewright_runtime::conformance::{Operation, Setup};
+use tilewright_runtime::ops::On;
+use tilewright_runtime::{Autotune, BackendKind, Outcome, Report, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -7,7 +7,7 @@ mod table;
 pub use compare::compare;
 pub use table::EdgeRow;
 
-use kernel_core::DType;
+use tilewright_core::DType;
 
 /// The rows of an operation and a dtype that hold with a chosen configuration, or without one.
 pub fn rows(operation: &str, dtype: DType, pinned: bool) -> impl Iterator<Item = &'static EdgeRow> {

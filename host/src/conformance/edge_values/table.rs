@@ -2,10 +2,10 @@
 
 use crate::conformance::pattern::Pattern;
 use crate::error::{Error, Result};
-use kernel_core::DType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use tilewright_core::DType;
 
 /// Elements as hexadecimal bit patterns. `7f800000*3` is three of them, `7fc00000|7f800000` one that may be either.
 #[derive(Clone, Debug, Deserialize, PartialEq)]

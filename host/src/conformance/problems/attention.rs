@@ -4,8 +4,8 @@ use super::matmul::{judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of};
 use super::*;
 use crate::ops::{self, Attend};
-use kernel_core::cpu::parallel_map;
-use kernel_core::{DType, bf16, f16};
+use tilewright_core::cpu::parallel_map;
+use tilewright_core::{DType, bf16, f16};
 
 struct Attention<T> {
     /// Q, K and V.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ops::{self, Float};
-use kernel_core::{DType, bf16, f16};
+use tilewright_core::{DType, bf16, f16};
 
 /// The slope of the public challenge.
 pub const SLOPE: f32 = 0.01;

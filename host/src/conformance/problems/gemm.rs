@@ -4,7 +4,7 @@ use super::matmul::{accumulation, int_products, judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use crate::ops::{self, BatchMultiply, Quantisation};
-use kernel_core::{DType, bf16, f16};
+use tilewright_core::{DType, bf16, f16};
 
 struct Gemm {
     host: [Vec<f32>; 3],

@@ -6,7 +6,7 @@ use super::*;
 use crate::conformance::verdict::Verdict;
 use crate::ops::{self, Launch, Multiply, On, Precision, Transpose};
 use crate::runtime::BackendKind;
-use kernel_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Activation {
@@ -164,7 +164,7 @@ pub(super) fn int_products(a: &[i32], b: &[i32], k: usize, n: usize, rows: &[usi
         }
         out
     };
-    kernel_core::cpu::parallel_map(rows.len(), |i| row(rows[i])).concat()
+    tilewright_core::cpu::parallel_map(rows.len(), |i| row(rows[i])).concat()
 }
 
 fn problem<T: Multiply + Entry>(

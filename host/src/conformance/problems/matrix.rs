@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use kernel_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 
 /// An element of a matrix.
 pub(super) trait Entry: Pattern + PartialEq {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ops;
-use kernel_core::cpu::parallel_map;
+use tilewright_core::cpu::parallel_map;
 
 struct Softmax {
     host: Vec<f32>,

@@ -2,7 +2,7 @@
 //! type, copies ahead, atomics.
 
 use super::*;
-use kernel_core::bundle::Usage;
+use tilewright_core::bundle::Usage;
 
 /// Kernels, the names of whose entries have a part, and what their products are made of; none where multiply-adds make them.
 const KERNELS: [(&str, &str, Option<&str>); 8] = [
@@ -17,7 +17,7 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
 ];
 
 fn lower(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
-    kernel_compiler::device_units(source, libraries)
+    tilewright_compiler::device_units(source, libraries)
         .into_iter()
         .filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel))
         .collect()
@@ -40,7 +40,7 @@ fn kernels_for_sm_75() {
     let mut p = Place::new("sm75");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");
     p.files = units::rust_files(&sources).unwrap();
-    p.kernel_core = Path::new(kernel_core::SOURCE_DIR).join("lib.rs");
+    p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
     let outcome = p.build_for("sm_75", &lower, toolchain::find).unwrap();
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);

@@ -1,4 +1,5 @@
-//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`.
+//! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`,
+//! `crate = path`.
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -22,6 +23,8 @@ pub struct Attr {
     pub emulate_all: bool,
     pub pdl: Option<Vec<Ident>>,
     pub requires: Vec<Expr>,
+    /// The crate that the expansion names.
+    pub facade: syn::Path,
     /// The configuration of a kernel without `tune(..)`.
     default: Config,
 }
@@ -112,6 +115,7 @@ enum Item {
     Requires(Vec<syn::Expr>),
     EmulateAll,
     Pdl(Vec<Ident>),
+    Crate(syn::Path),
 }
 
 fn lists(input: ParseStream) -> syn::Result<Vec<(Ident, Vec<Ident>)>> {
@@ -171,7 +175,7 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
 impl Parse for Item {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let docs = input.call(syn::Attribute::parse_outer)?;
-        let key: Ident = input.parse()?;
+        let key = input.call(Ident::parse_any)?;
         if let Some(a) = docs.iter().find(|a| key != "kernel" || !a.path().is_ident("doc")) {
             return Err(syn::Error::new(a.span(), "only documentation goes here, of a kernel(..)"));
         }
@@ -212,10 +216,14 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Pdl(bracketed_list(input)?))
             }
+            "crate" => {
+                input.parse::<Token![=]>()?;
+                Ok(Item::Crate(input.call(syn::Path::parse_mod_style)?))
+            }
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all and pdl = [..]"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..] and crate = path"
                 ),
             )),
         }
@@ -236,6 +244,16 @@ fn items(attr: TokenStream) -> syn::Result<(Vec<Named>, Vec<Item>)> {
 /// The kernels that an attribute names, right or wrong.
 pub fn kernels(attr: TokenStream) -> Vec<Named> {
     items(attr).map_or(vec![], |(kernels, _)| kernels)
+}
+
+/// The crate that an attribute, right or wrong, wants the expansion to name.
+pub fn facade_of(attr: TokenStream) -> syn::Path {
+    let paths = |items: Vec<Item>| items.into_iter().find_map(|i| if let Item::Crate(p) = i { Some(p) } else { None });
+    items(attr).ok().and_then(|(_, items)| paths(items)).unwrap_or_else(facade)
+}
+
+fn facade() -> syn::Path {
+    syn::parse_quote!(::tilewright)
 }
 
 /// `types` and `consts` are the function's parameters.
@@ -260,6 +278,7 @@ pub fn parse(
         emulate_all: false,
         pdl: None,
         requires: vec![],
+        facade: facade(),
         default: DEFAULT,
     };
     for item in items {
@@ -292,6 +311,7 @@ pub fn parse(
             }
             Item::Pdl(list) => out.pdl = Some(list),
             Item::EmulateAll => out.emulate_all = true,
+            Item::Crate(path) => out.facade = path,
         }
     }
     if let Some(t) = types.iter().find(|t| !out.types.iter().any(|p| p.name == **t)) {

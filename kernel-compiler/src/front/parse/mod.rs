@@ -11,12 +11,13 @@ use crate::front::parse::attr::{Attr, Named};
 use crate::front::parse::constants::{const_param, enumeration};
 use crate::front::parse::types::{param_type, resolve, said, type_name, unknown_type};
 use crate::ir::ParamKind;
+pub use attr::facade_of;
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// What a `kernel_core::Call` has room for.
+/// What a `tilewright_core::Call` has room for.
 const MOST_SLOTS: usize = 40;
 const MOST_ARRAYS: usize = 12;
 
@@ -125,6 +126,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             grid: attr.grid.clone(),
             requires: attr.requires.clone(),
             emulate_all: attr.emulate_all,
+            facade: attr.facade.clone(),
             pdl: attr.pdl.clone(),
             body: body.clone(),
             scope: Rc::new(scope),

@@ -1,5 +1,5 @@
 //! How fast the CPU backend is, in code as the compiler emits it:
-//! `cargo test --release -p tile-kernel-core cpu::tests::bench -- --ignored --nocapture --test-threads 1`.
+//! `cargo test --release -p tilewright-core cpu::tests::bench -- --ignored --nocapture --test-threads 1`.
 
 use super::launch;
 use crate::cpu::*;

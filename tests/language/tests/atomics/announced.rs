@@ -1,11 +1,11 @@
 //! What a program tells the others by an atomic: all that it has stored before, unless the atomic is relaxed.
 
-use kernel_core::{AsSliceMut, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Buffer, Runtime};
-use tile_language_tests::matrix::{Matrix, near};
-use tile_language_tests::run::{seeds, with};
-use tile_language_tests::view;
+use tilewright::tile_kernel;
+use tilewright::{Buffer, Runtime};
+use tilewright_core::{AsSliceMut, f16};
+use tilewright_language_tests::matrix::{Matrix, near};
+use tilewright_language_tests::run::{seeds, with};
+use tilewright_language_tests::view;
 
 /// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`, `and` and
 /// a loop of compare-and-swap; 4 a place for each of 64 elements.

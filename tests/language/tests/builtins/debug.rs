@@ -1,7 +1,7 @@
 //! Assertions and prints: what they say, and where.
 
-use kernel_macros::tile_kernel;
-use tile_host::{Error, Runtime};
+use tilewright::tile_kernel;
+use tilewright::{Error, Runtime};
 
 #[tile_kernel(tune(BLOCK = [32, 64], warps = [1, 2]), grid = [1], emulate = all)]
 fn checked<const BLOCK: usize>(x: &[i32], y: &mut [i32]) {
@@ -25,7 +25,7 @@ fn assertions_name_their_line() {
         for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(3))] {
             let run = |x: &[i32]| {
                 let mut y = vec![0; n];
-                let options = tile_host::LaunchOptions { config: Some(config.id), ..Default::default() };
+                let options = tilewright::LaunchOptions { config: Some(config.id), ..Default::default() };
                 rt.launch_with(rt.stream(), checked(x, &mut y[..]), &options).map(|()| y)
             };
             let mut x: Vec<i32> = (0..n as i32).map(|i| i % 5).collect();
@@ -84,7 +84,7 @@ fn told<T: Element>(x: &[T], y: &mut [T]) {
 /// The line of its first print.
 const PRINT: u32 = line!() - 7;
 
-fn print<T: kernel_core::Element>(rt: &Runtime, x: &[T; 4])
+fn print<T: tilewright_core::Element>(rt: &Runtime, x: &[T; 4])
 where
     (T,): told::Types,
 {

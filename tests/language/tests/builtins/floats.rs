@@ -1,8 +1,8 @@
 //! Functions and arithmetic of floats.
 
 use super::{Number, everywhere, results, room, same};
-use kernel_core::{bf16, f16};
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
+use tilewright_core::{bf16, f16};
 
 #[tile_kernel(types(T = [f32, f64, f16, bf16]), tune(warps = [2]), grid = [cdiv(x.len(), 64)])]
 fn functions<T: Float>(x: &[T], y: &mut [T]) {

@@ -1,7 +1,7 @@
 //! Arithmetic of integers: it wraps, divisions by zero give 0, shifts count modulo the width.
 
 use super::{Number, everywhere, results, room};
-use kernel_macros::tile_kernel;
+use tilewright::tile_kernel;
 
 #[tile_kernel(types(T = [i8, i16, i32, i64, u8, u16, u32, u64]), tune(warps = [2]), grid = [cdiv(a.len(), 64)])]
 fn arithmetic<T: Int>(a: &[T], b: &[T], c: &[T], y: &mut [T], flags: &mut [bool]) {

@@ -1,10 +1,10 @@
 //! Loops that copy ahead: loads of every kind, and what else a body may do.
 
-use kernel_core::{Element, KernelDesc, emulator, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::matrix::{Matrix, values};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{Element, KernelDesc, emulator, f16};
+use tilewright_language_tests::matrix::{Matrix, values};
+use tilewright_language_tests::{view, view_mut};
 
 /// Loads by index and mask.
 #[tile_kernel(
@@ -213,7 +213,7 @@ fn several_products() {
         let order: Vec<u32> = (0..m as u32).rev().collect();
         let mut c = vec![9.0; m * n];
         let stride = (k + pad) as u64;
-        let b = kernel_core::AsSlice::as_slice_arg(b.as_slice())
+        let b = tilewright_core::AsSlice::as_slice_arg(b.as_slice())
             .strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1])
             .expect("fits");
         rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m, n, k), options).map(|()| c)

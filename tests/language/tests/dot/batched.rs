@@ -1,9 +1,9 @@
 //! Batches: a product for each index of the first dimension.
 
-use kernel_core::{AsSlice, AsSliceMut, Element, KernelDesc, emulator, f8e4m3, f8e5m2, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::matrix::values;
+use tilewright::tile_kernel;
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{AsSlice, AsSliceMut, Element, KernelDesc, emulator, f8e4m3, f8e5m2, f16};
+use tilewright_language_tests::matrix::values;
 
 #[tile_kernel(
     types(T = [f16]),

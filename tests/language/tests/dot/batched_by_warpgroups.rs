@@ -2,11 +2,11 @@
 //! share them.
 
 use super::batched::batch;
-use kernel_core::{AsSlice, AsSliceMut, Element, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::exact;
-use tile_language_tests::run::{compared, taken, with};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, AsSliceMut, Element, f16};
+use tilewright_language_tests::matrix::exact;
+use tilewright_language_tests::run::{compared, taken, with};
 
 /// WAY: 0 operands as they lie; 1 both computed, `(2 a) (b - 1)`; 2 one right matrix for the whole batch.
 #[tile_kernel(

@@ -1,11 +1,11 @@
 //! Tiles that are copied for products which a branch, or a loop without a round, may leave out: their buffers are given back all the same,
 //! and not before every thread has seen them come.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::{view, view_mut};
 
 /// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
 #[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = all)]
@@ -45,7 +45,7 @@ fn products_that_are_left_out() {
             let run = |rt: &Runtime| {
                 let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
                 let call = left_out(view!(a), view!(x), view_mut!(c), view_mut!(d), every, rounds);
-                rt.launch_with(rt.stream(), call, &tile_language_tests::run::with(config.id))
+                rt.launch_with(rt.stream(), call, &tilewright_language_tests::run::with(config.id))
                     .unwrap_or_else(|e| panic!("{} {every} {rounds}: {e}", config.id));
                 [c.data, d.data]
             };
@@ -99,7 +99,7 @@ fn products_of_either_arm() {
             let run = |rt: &Runtime| {
                 let [mut c, mut d] = [3, 4].map(|seed| Matrix::new([64, 64], 64, seed, |v| v));
                 let call = either(view!(a), view!(x), view_mut!(c), view_mut!(d), of);
-                rt.launch_with(rt.stream(), call, &tile_language_tests::run::with(config.id))
+                rt.launch_with(rt.stream(), call, &tilewright_language_tests::run::with(config.id))
                     .unwrap_or_else(|e| panic!("{} {of}: {e}", config.id));
                 [c.data, d.data]
             };

@@ -1,10 +1,10 @@
 //! Programs spread over the thread blocks of a cluster: each has its rows, and copies its part of what all multiply by.
 
-use kernel_core::{Element, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{Error, LaunchOptions, Runtime};
-use tile_language_tests::matrix::{Matrix, values};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright_core::{Element, f16};
+use tilewright_language_tests::matrix::{Matrix, values};
+use tilewright_language_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old + bias + column, 0)`, and the sums of the rows of `a b`.
 #[tile_kernel(

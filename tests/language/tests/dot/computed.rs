@@ -1,12 +1,12 @@
 //! Products of which both operands are computed: warpgroups keep the left one in registers and write the right one to
 //! shared memory, once for all products that take it.
 
-use kernel_core::{Element, bf16, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, exact};
-use tile_language_tests::run::{compared, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{Element, bf16, f16};
+use tilewright_language_tests::matrix::{Matrix, exact};
+use tilewright_language_tests::run::{compared, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// `max(a, -2) (b - 1)`.
 #[tile_kernel(

@@ -1,12 +1,12 @@
 //! Products along a depth of many more tiles than a circular buffer has stages: every stage is filled and given back
 //! several times, and numbers are whole, so that a tile that is late, or early, shows.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, exact};
-use tile_language_tests::run::{compared, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::{Matrix, exact};
+use tilewright_language_tests::run::{compared, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 #[tile_kernel(
     tune(BM = [64], BN = [64, 96, 128], BK = [64], warps = [4], arch = [90]),

@@ -1,10 +1,10 @@
 //! Epilogues that load: tiles joined with accumulators come by pieces, and by copies where tensor maps take their view.
 
-use kernel_core::{Element, f16};
-use kernel_macros::tile_kernel;
-use tile_host::{LaunchOptions, Runtime};
-use tile_language_tests::matrix::{Matrix, values};
-use tile_language_tests::{view, view_mut};
+use tilewright::tile_kernel;
+use tilewright::{LaunchOptions, Runtime};
+use tilewright_core::{Element, f16};
+use tilewright_language_tests::matrix::{Matrix, values};
+use tilewright_language_tests::{view, view_mut};
 
 /// `c = max(x·(a b) + old · other + bias, 0)`.
 #[tile_kernel(
@@ -62,7 +62,7 @@ where
             let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
             for seed in [7, 8] {
                 let found = match run(&Runtime::emulator(seed)) {
-                    Err(tile_host::Error::CannotLaunch { why, .. }) => {
+                    Err(tilewright::Error::CannotLaunch { why, .. }) => {
                         assert!(config.id.contains("arch=90") && (pad % 8 != 0 || k == 0), "{}: {why}", config.id);
                         continue;
                     }

@@ -1,11 +1,11 @@
 //! Products that the usual plan of their copies does not fit.
 
-use kernel_core::f16;
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, near, values};
-use tile_language_tests::run::seeds;
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::{Matrix, near, values};
+use tilewright_language_tests::run::seeds;
+use tilewright_language_tests::{view, view_mut};
 
 /// What `run` gives on the CPU and on the emulated SM.
 fn alike(what: &str, run: impl Fn(&Runtime) -> Vec<f16>) -> Vec<f32> {

@@ -2,12 +2,12 @@
 //! MN-major and has 4-byte elements, and of a computed right operand. The sums meet epilogues, reductions, other
 //! products and stores of every kind.
 
-use kernel_core::{Element, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::{Matrix, exact, near, values};
-use tile_language_tests::run::{compared, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{Element, f16};
+use tilewright_language_tests::matrix::{Matrix, exact, near, values};
+use tilewright_language_tests::run::{compared, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// Few rows, every order of the operands, and a leaky ReLU that is an `if`; rows of a program shared by two blocks.
 #[tile_kernel(

@@ -1,11 +1,11 @@
 //! Operands of f32 that become tf32: which bits are left of each, by every way to tensor cores; and a left operand that
 //! lies across, which threads fetch word by word.
 
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::run::{seeds, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// WAY: 0 both operands as they lie in memory; 1 a left one that is computed; 2 a left one that lies across.
 #[tile_kernel(

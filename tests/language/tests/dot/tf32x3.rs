@@ -1,11 +1,11 @@
 //! `.tf32x3()` by warpgroups: three products of high and low parts, which threads take from tiles that were copied
 //! ahead, in all four orders of the operands.
 
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::run::{seeds, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// WAY: 0 a product goes on from one iteration to the next; 1 each has sums of its own; 2 the right operand is of two
 /// products, whose left ones are `a` and, loaded before the loop, its first columns; 3 the operands are computed.

@@ -1,11 +1,11 @@
 //! Operands that are loaded as 8 bits and multiplied as 16, on either side, in both orders, by warpgroups.
 
-use kernel_core::{Element, bf16, f8e4m3, f8e5m2, f16};
-use kernel_macros::tile_kernel;
-use tile_host::Runtime;
-use tile_language_tests::matrix::Matrix;
-use tile_language_tests::run::{seeds, taken, with};
-use tile_language_tests::{view, view_mut};
+use tilewright::Runtime;
+use tilewright::tile_kernel;
+use tilewright_core::{Element, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// LEFT and RIGHT say which operand has 8 bits, TA and TB which lies across.
 #[tile_kernel(

@@ -2,9 +2,9 @@
 //! whatever the data is.
 
 use super::{expected, wrapped};
-use kernel_core::{AsSlice, f16};
-use kernel_macros::tile_kernel;
-use tile_language_tests::everywhere::{Number, everywhere, same};
+use tilewright::tile_kernel;
+use tilewright_core::{AsSlice, f16};
+use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
 const M: usize = 12;
 const N: usize = 24;
