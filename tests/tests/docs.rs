@@ -295,13 +295,40 @@ fn the_c_of_the_readme_is_in_the_header() {
 
 #[test]
 fn links_lead_somewhere() {
-    for document in ["README.md", "CHANGELOG.md", "docs/language.md", "ARCHITECTURE.md"] {
-        let folder = Path::new(document).parent().expect("a folder");
-        for target in read(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+    for document in documents() {
+        let folder = document.parent().expect("a folder");
+        let text = fs::read_to_string(&document).expect("a text");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if !target.contains("://") {
-                let path = root().join(folder).join(target.split('#').next().unwrap_or(target));
-                assert!(path.exists(), "{document} points to {target}");
+                let path = folder.join(target.split('#').next().unwrap_or(target));
+                assert!(path.exists(), "{} points to {target}", document.display());
             }
         }
     }
+}
+
+/// Every document of the repository.
+fn documents() -> Vec<PathBuf> {
+    let of = |folder: &str| fs::read_dir(root().join(folder)).expect("a folder").map(|e| e.expect("an entry").path());
+    let all = [".", "docs", "docs/lab", "host/defaults"].into_iter().flat_map(of);
+    all.filter(|p| p.extension().is_some_and(|e| e == "md")).collect()
+}
+
+#[test]
+fn lines_end_at_120_columns() {
+    let documents = documents();
+    assert!(documents.len() > 12, "{documents:?}");
+    let mut long = vec![];
+    for path in documents {
+        let mut code = false;
+        for (i, line) in fs::read_to_string(&path).expect("a text").lines().enumerate() {
+            code ^= line.starts_with("```");
+            // A table's row is one line. So is a code span, which is not broken.
+            let words = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
+            if !code && !line.starts_with('|') && line.chars().count() > 120 && words < 100 {
+                long.push(format!("{}:{}", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "lines of more than 120 columns: {}", long.join(", "));
 }
