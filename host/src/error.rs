@@ -53,6 +53,10 @@ pub enum Error {
     #[error("{what}: shapes do not agree: {why}")]
     Shape { what: &'static str, why: String },
 
+    /// An argument that no shape makes right: a scale, a precision, a type.
+    #[error("{what}: {why}")]
+    Argument { what: &'static str, why: String },
+
     #[error(
         "{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block"
     )]
@@ -96,16 +100,16 @@ pub enum Error {
 
     /// The device context is gone (an illegal access or an assertion on the GPU); every later call fails too.
     #[error(
-        "{what}: the GPU stopped with {name} ({message}) and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause"
+        "{what}: the GPU stopped with {source} and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause"
     )]
-    DeviceLost { what: String, name: String, message: String },
+    DeviceLost { what: String, source: DriverError },
 
     /// The context was destroyed by its owner, or the device's primary context was reset: what was in it is gone. The
     /// device can be used by a runtime that is made after this.
     #[error(
-        "{what}: the driver reports {name}: the runtime's CUDA context was destroyed or reset by other code: make a new runtime and new buffers"
+        "{what}: the driver reports {source}: the runtime's CUDA context was destroyed or reset by other code: make a new runtime and new buffers"
     )]
-    ContextDestroyed { what: String, name: String },
+    ContextDestroyed { what: String, source: DriverError },
 
     /// CUDA does not survive a fork; the driver was not called.
     #[error(
@@ -114,8 +118,8 @@ pub enum Error {
     )]
     Forked,
 
-    #[error("{what}: the driver reports {name} ({message})")]
-    Driver { what: String, name: String, message: String },
+    #[error("{what}: the driver reports {source}")]
+    Driver { what: String, source: DriverError },
 
     #[error("{what} is not supported on {device}: {instead}")]
     Unsupported { what: &'static str, device: String, instead: &'static str },
@@ -125,6 +129,18 @@ pub enum Error {
 
     #[error("{what}: {why}")]
     Tuning { what: String, why: String },
+}
+
+/// What the CUDA driver reports: the source of [`Error::Driver`] and of errors of a lost context.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} ({message})")]
+pub struct DriverError {
+    /// The `CUresult`.
+    pub code: i32,
+    /// As in `CUDA_ERROR_INVALID_VALUE`.
+    pub name: String,
+    /// The driver's own words.
+    pub message: String,
 }
 
 impl Error {
@@ -148,4 +164,18 @@ fn free_text(free: Option<u64>) -> String {
 
 fn meant_text(meant: &str) -> String {
     if meant.is_empty() { String::new() } else { format!(" (did you mean {meant}?)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn errors_of_the_driver_have_its_code_as_their_source() {
+        let source = DriverError { code: 2, name: "CUDA_ERROR_OUT_OF_MEMORY".into(), message: "out of memory".into() };
+        let e = Error::Driver { what: "allocating".into(), source: source.clone() };
+        assert_eq!(e.to_string(), "allocating: the driver reports CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+        assert_eq!(e.source().and_then(|s| s.downcast_ref()), Some(&source));
+    }
 }

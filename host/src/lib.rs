@@ -53,7 +53,7 @@ pub use choose::Tunable;
 #[doc(hidden)]
 pub use cuda::api::Driver;
 pub use device::{Device, Limits};
-pub use error::{Error, Result};
+pub use error::{DriverError, Error, Result};
 pub use event::Event;
 pub use foreign::{Foreign, ForeignMut};
 pub use graph::Graph;

@@ -16,7 +16,7 @@
 //! values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
 use super::context::Cuda;
-use crate::error::{Error, Result};
+use crate::error::{DriverError, Error, Result};
 use crate::runtime::Runtime;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ops::Deref;
@@ -309,13 +309,14 @@ impl Api {
     /// The typed form of a code.
     #[cold]
     pub(crate) fn error(&self, what: &str, e: Code) -> Error {
-        let (what, name) = (what.to_string(), self.name(e));
+        let what = what.to_string();
         let message = self.text(e, *self.get_error_string).unwrap_or_default();
+        let source = DriverError { code: e as i32, name: self.name(e), message };
         match e {
             code::FORKED => Error::Forked,
-            code::INVALID_CONTEXT | code::CONTEXT_IS_DESTROYED => Error::ContextDestroyed { what, name },
-            e if code::LOST.contains(&e) => Error::DeviceLost { what, name, message },
-            _ => Error::Driver { what, name, message },
+            code::INVALID_CONTEXT | code::CONTEXT_IS_DESTROYED => Error::ContextDestroyed { what, source },
+            e if code::LOST.contains(&e) => Error::DeviceLost { what, source },
+            _ => Error::Driver { what, source },
         }
     }
 

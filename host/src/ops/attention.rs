@@ -84,7 +84,8 @@ const LEAST_SCALE: f32 = 1e-30;
 /// it that is slower. Queries of heads that share keys then go together, where `q` and `o` lie so that they follow one another: in rows of one stride.
 ///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
-/// batches are heads one after another. Errors: [`Error::Shape`], also where `scale` is less than 1e-30 or no number; otherwise as [`matmul`](super::matmul).
+/// batches are heads one after another. Errors: [`Error::Shape`]; [`Error::Argument`] where `scale` is less than 1e-30 or no
+/// number; otherwise as [`matmul`](super::matmul).
 pub fn attention<'a, T: Attend>(
     on: &impl Launch,
     q: impl AsView<'a, T, 3>,
@@ -112,7 +113,8 @@ pub fn attention<'a, T: Attend>(
         return error(format!("{heads} heads of Q share {shared} of K: the one must be a multiple of the other"));
     }
     if !(scale >= LEAST_SCALE && scale.is_finite()) {
-        return error(format!("scores are scaled with {scale}: that must be a number from {LEAST_SCALE:e} on"));
+        let why = format!("scores are scaled with {scale}: that must be a number from {LEAST_SCALE:e} on");
+        return Err(Error::Argument { what: WHAT, why });
     }
     for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
         apart(WHAT, ("o", &o), (name, other))?;

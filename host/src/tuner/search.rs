@@ -176,7 +176,7 @@ fn median(times: &mut [Duration]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use crate::{DriverError, Error};
 
     /// Candidates that write a value into one output and take a given time; a log of what was asked.
     struct Fake {
@@ -320,7 +320,10 @@ mod tests {
 
     #[test]
     fn a_lost_device_ends_the_search() {
-        let lost = Error::DeviceLost { what: "w".into(), name: "n".into(), message: "m".into() };
+        let lost = Error::DeviceLost {
+            what: "w".into(),
+            source: DriverError { code: 700, name: "n".into(), message: "m".into() },
+        };
         let mut f = fake(vec![ok(100), FakeCandidate { run: Some(lost), ..ok(1) }]);
         assert!(search(&mut f, None).unwrap_err().is_fatal());
         assert_eq!(f.output, 40);
