@@ -34,6 +34,10 @@ mod sources;
 extern crate self as tilewright;
 #[doc(hidden)]
 pub use tilewright_core as __private;
+#[doc(hidden)]
+pub mod __macros {
+    pub use tilewright_macros::tile_module_with;
+}
 
 pub use sources::SOURCES;
 
