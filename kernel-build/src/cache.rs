@@ -16,7 +16,7 @@ use tilewright_cache_dir::{CacheDir, digest};
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The folders whose contents can be made again.
-const PRODUCTS: [&str; 4] = ["sysroot", "kernel-core", "ptx", "cubin"];
+const PRODUCTS: [&str; 4] = ["sysroot", "tilewright-core", "ptx", "cubin"];
 /// The ending of products whose contents are hashed as they are here.
 const SEALED: &str = "sealed";
 /// The file in a folder that lists the hashes of all others.

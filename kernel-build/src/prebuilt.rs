@@ -39,7 +39,7 @@ pub fn make(rustc: &Rustc, cache: &Cache, targets: &[Target], source: &Path) -> 
     let tilewright_core = targets.iter().map(|t| {
         let name = t.name();
         let key = Key::of([sysroot_key.as_bytes(), sources.as_bytes(), name.as_bytes(), t.isa().as_bytes()]);
-        let dir = cache.folder("kernel-core", &key, |dir| {
+        let dir = cache.folder("tilewright-core", &key, |dir| {
             let out = dir.join("libtilewright_core.rmeta");
             let remap = source.parent().unwrap_or(source);
             rustc

@@ -43,11 +43,13 @@ unsafe impl Launch for Recorder {
         });
         let views: Vec<String> = views.collect();
         let workspace = call.desc().params.iter().find(|p| p.name == "workspace");
+        let splits = call.desc().params.iter().find(|p| p.name == "splits").map_or(1, |p| call.slots()[p.slot]);
+        let splits = if splits > 1 { format!(" in {splits} parts") } else { String::new() };
         let scheduler = match workspace.is_some_and(|p| call.slots()[p.slot + 1] > 0) {
             true => " with a workspace",
             false => "",
         };
-        self.launches.borrow_mut().push(format!("{}({}){scheduler}", call.desc().name, views.join(", ")));
+        self.launches.borrow_mut().push(format!("{}({}){splits}{scheduler}", call.desc().name, views.join(", ")));
         Ok(())
     }
 }

@@ -126,7 +126,7 @@ fn stores_of_equal_values_are_tolerated_on_request_alone() {
 /// Each program stores its number: all to one place, or each to its own.
 unsafe fn numbers(s: &[u64]) {
     let (first, program) = (d::thread() == 0, d::program_id(0));
-    d::store::<u32, 1, 1, false>(|_| s[0] + program * s[1], true, |_| first, |_| program as u32, 0, 51);
+    d::store::<u32, 1, 1, false>(|_| s[0] + program * s[1], false, |_| first, |_| program as u32, 0, 51);
 }
 
 #[test]

@@ -132,7 +132,8 @@ where
                 let run = |rt: &Runtime| {
                     let mut c = Matrix::new([m, n], n, 3, |_| 9.0f32);
                     let call = both::<T>(view!(a), view!(b), view_mut!(c), k);
-                    assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
+                    // A transposed result is stored by threads: its variant is `tma_general`.
+                    assert!(taken(&call, config.id).starts_with("tma"), "{}", config.id);
                     rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c.data)
                 };
                 compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| exact(what, x, y));
@@ -161,7 +162,8 @@ fn both_operands_of_other_sizes_are_computed() {
                 let run = |rt: &Runtime| {
                     let (mut c, mut z) = (Matrix::new([m, n], n, 5, |_| 9), Matrix::new([m, n], n, 6, |_| 9.0f32));
                     let call = of_other_sizes(view!(a), view!(b), view!(x), view!(y), view_mut!(c), view_mut!(z), k);
-                    assert_eq!(taken(&call, config.id), "tma", "{}", config.id);
+                    // A transposed result is stored by threads: its variant is `tma_general`.
+                    assert!(taken(&call, config.id).starts_with("tma"), "{}", config.id);
                     rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| (c.data, z.data))
                 };
                 compared(&format!("{} {m} {n} {k}", config.id), run, |what, x, y| {
