@@ -5,7 +5,24 @@ import torch
 LIB = ctypes.CDLL(sys.argv[1])
 LIB.tile_last_error.restype = ctypes.c_char_p
 FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+# Of `tile_matmul`: element type, dtype and precision.
+TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}
 pointer = lambda t: ctypes.c_void_p(t.data_ptr())
+
+
+def random(dtype, *dims):
+    return torch.randn(*dims, device="cuda", dtype=dtype)
+
+
+def eight_bits(name, dims, tb):
+    """Operands and a result of `int8` or `fp8` products, and the dtype of `tile_matmul`."""
+    m, n, k = dims
+    shapes = ((m, k), (n, k) if tb else (k, n))
+    if name == "int8":
+        a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in shapes)
+        return a, b, torch.empty(m, n, device="cuda", dtype=torch.int32), 3
+    a, b = (random(torch.float32, *d).to(torch.float8_e4m3fn) for d in shapes)
+    return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16), 4
 
 
 def call(function, args):

@@ -8,7 +8,7 @@ CUDA events, taken in turn. A ratio above 1 means that ours is faster; the slowe
 """
 import ctypes, itertools, sys
 import torch
-from common import LIB, call, in_turn, matmul, pointer
+from common import LIB, TYPES, call, eight_bits, in_turn, matmul, pointer, random
 
 SQUARES = [(n, n, n) for n in (128, 256, 384, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 3584)]
 # Rows of a model's layers: how many there are at a time is what changes.
@@ -21,12 +21,7 @@ ODD = [(1000, 1003, 999), (127, 4097, 4099), (16, 4097, 8191), (64, 4097, 8191),
        (1000, 1000, 1000), (3000, 3000, 3000), (1500, 1500, 1500), (1111, 1112, 1120), (500, 50257, 768), (2056, 2056, 2056), (4104, 4104, 4104)]
 BATCHES = [(64, 1024, 1024, 1024), (512, 256, 256, 256), (2048, 128, 128, 128), (4096, 64, 64, 64), (64, 2048, 2048, 128), (64, 2048, 128, 2048), (16, 512, 512, 512),
            (256, 16, 1024, 1024), (32, 1000, 1003, 999), (100, 100, 100, 100), (8, 4096, 4096, 512), (4, 2048, 2048, 2048)]
-TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}
 ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "gemm": 5e-3, "quantised": 1e-3, "int8": 0.0, "fp8": 5e-3}
-
-
-def random(dtype, *dims):
-    return torch.randn(*dims, device="cuda", dtype=dtype)
 
 
 def single(name, dims, ta, tb):
@@ -72,14 +67,7 @@ def quantised(dims):
 
 def eights(name, dims, tb):
     """Beside torch's product of 8 bits, or of f16 where it has none for the shape."""
-    m, n, k = dims
-    shapes = ((m, k), (n, k) if tb else (k, n))
-    if name == "int8":
-        a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in shapes)
-        c, code = torch.empty(m, n, device="cuda", dtype=torch.int32), 3
-    else:
-        a, b = (random(torch.float32, *d).to(torch.float8_e4m3fn) for d in shapes)
-        c, code = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), 4
+    a, b, c, code = eight_bits(name, dims, tb)
     x, y = (t.half().t() if flip else t.half() for t, flip in ((a, False), (b, tb)))
     wanted, bb, one = x.double() @ y.double(), b.t() if tb else b, torch.ones((), device="cuda")
     eight = lambda: torch._int_mm(a, bb) if name == "int8" else torch._scaled_mm(a, bb, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)

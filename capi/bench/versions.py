@@ -10,12 +10,11 @@ is a regular expression for names, as in `tf32 N[NT]`; all without.
 """
 import ctypes, itertools, math, re, statistics, sys, time
 import torch
+from common import TYPES, eight_bits, once, random
 
 LIBS = [ctypes.CDLL(path) for path in sys.argv[1:3]]
 LIMIT = float(sys.argv[3]) if len(sys.argv) > 3 else 420
 WHAT = sys.argv[4] if len(sys.argv) > 4 else ""
-FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}
 for lib in LIBS: lib.tile_last_error.restype = ctypes.c_char_p
 
 
@@ -37,20 +36,12 @@ def calls(name, args):
     return [of(lib) for lib in LIBS]
 
 
-def once(f):
-    FLUSH.zero_()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record(); f(); end.record(); torch.cuda.synchronize()
-    return start.elapsed_time(end)
-
-
 def in_turn(old, new, rounds):
     pairs = [(once(old), once(new)) if i % 2 else tuple(reversed((once(new), once(old)))) for i in range(rounds)]
     return statistics.median(o for o, _ in pairs), statistics.median(n for _, n in pairs)
 
 
 i32 = ctypes.c_int
-random = lambda dtype, *dims: torch.randn(*dims, device="cuda", dtype=dtype)
 
 
 def product(name, ta, tb, m, n, k):
@@ -61,13 +52,7 @@ def product(name, ta, tb, m, n, k):
 
 
 def eights(name, tb, m, n, k):
-    shapes = ((m, k), (n, k) if tb else (k, n))
-    if name == "int8":
-        a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in shapes)
-        c, code = torch.empty(m, n, device="cuda", dtype=torch.int32), 3
-    else:
-        a, b = (random(torch.float32, *d).to(torch.float8_e4m3fn) for d in shapes)
-        c, code = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), 4
+    a, b, c, code = eight_bits(name, (m, n, k), tb)
     wanted = a.double() @ (b.t() if tb else b).double()
     return c, wanted, 5e-3, calls("tile_matmul", [i32(code), i32(0), i32(0), i32(tb), a, b, c, m, n, k])
 

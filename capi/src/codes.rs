@@ -23,7 +23,7 @@ pub const TILE_ERROR_INTERNAL: c_int = 7;
 pub(crate) fn code_of(error: &Error) -> c_int {
     match error {
         Error::Shape { .. }
-        | Error::Argument { .. }
+        | Error::InvalidArgument { .. }
         | Error::Arguments(_)
         | Error::NullPointer { .. }
         | Error::Misaligned { .. }

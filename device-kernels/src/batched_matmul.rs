@@ -2,7 +2,7 @@
 
 use tilewright_macros::tile_module;
 
-#[tile_module]
+#[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod batched {
     /// Sums are accumulated in f32. Programs take the batches one after another, and the tiles of a batch in the order of a
     /// single product.
@@ -33,10 +33,7 @@ pub mod batched {
         mut c: ViewMut<T, 3>,
     ) {
         let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
-        let each = tiles.0 * tiles.1;
-        for t in range(program_id(0), c.dim(0) * each, num_programs(0)) {
-            let batch = t / each;
-            let (i, j) = swizzle2d(t % each, tiles, GROUP);
+        for_each_tile_of_batches::<GROUP>(c.dim(0), tiles, |batch, i, j| {
             let mut acc = zeros::<f32>([BM, BN]);
             for k in (0..a.dim(2)).step_by(BK) {
                 let x = reshape(a.tile([batch, i * BM, k], [1, BM, BK]), [BM, BK]);
@@ -44,6 +41,6 @@ pub mod batched {
                 acc = dot(x, y, acc);
             }
             c.store([batch, i * BM, j * BN], reshape(acc.to::<T>(), [1, BM, BN]));
-        }
+        });
     }
 }

@@ -1,4 +1,5 @@
-//! The kernels: one file per operation, and `library`, which several of them use. `tilewright_runtime::ops` has a checked, typed function for each.
+//! The kernels: one file per operation, and `library`, which several of them use. `tilewright_runtime::ops` has a
+//! checked, typed function for each.
 //!
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
@@ -33,9 +34,8 @@ mod sources;
 // Kernels name the crate `tilewright`, which depends on this one.
 extern crate self as tilewright;
 #[doc(hidden)]
-pub use tilewright_core as __private;
-#[doc(hidden)]
-pub mod __macros {
+pub mod __private {
+    pub use tilewright_core::*;
     pub use tilewright_macros::tile_module_with;
 }
 

@@ -181,6 +181,21 @@ pub mod tile_scheduler {
         }
     }
 
+    /// Calls `tile` with the batch, the row and the column of each output tile of this program, of `batches` products: as
+    /// under `Persistent`, one product after another.
+    fn for_each_tile_of_batches<const GROUP: usize>(
+        batches: usize,
+        tiles: (usize, usize),
+        tile: impl Fn(usize, usize, usize),
+    ) {
+        let each = tiles.0 * tiles.1;
+        for t in range(program_id(0), batches * each, num_programs(0)) {
+            let batch = t / each;
+            let (i, j) = swizzle2d(t % each, tiles, GROUP);
+            tile(batch, i, j);
+        }
+    }
+
     /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with BY_COLUMNS.
     fn store_part<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(
         workspace: &mut [S],

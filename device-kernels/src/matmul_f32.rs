@@ -271,10 +271,7 @@ pub mod f32_products {
         mut c: ViewMut<f32, 3>,
     ) {
         let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
-        let each = tiles.0 * tiles.1;
-        for t in range(program_id(0), c.dim(0) * each, num_programs(0)) {
-            let batch = t / each;
-            let (i, j) = swizzle2d(t % each, tiles, 8);
+        for_each_tile_of_batches::<8>(c.dim(0), tiles, |batch, i, j| {
             let (r, s) = (batch * below + i * BM, j * BN);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in range(0, b.dim(1), BK) {
@@ -282,6 +279,6 @@ pub mod f32_products {
                 acc += step::<BM, BN, BK>(a_high, a_low, y, r, k);
             }
             c.store([batch, i * BM, s], reshape(acc, [1, BM, BN]));
-        }
+        });
     }
 }

@@ -55,7 +55,7 @@ pub enum Error {
 
     /// An argument that no shape makes right: a scale, a precision, a type.
     #[error("{what}: {why}")]
-    Argument { what: &'static str, why: String },
+    InvalidArgument { what: &'static str, why: String },
 
     #[error(
         "{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block"

@@ -46,11 +46,5 @@ pub mod build {
 #[doc(hidden)]
 pub mod __private {
     pub use tilewright_core::*;
-}
-
-/// The attribute that expanded libraries hand their items to.
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod __macros {
     pub use tilewright_macros::tile_module_with;
 }

@@ -396,7 +396,7 @@ impl Operation {
         })
     }
 
-    /// Data on the device. Errors: [`Error::Shape`] and [`Error::Argument`] for a size or dtype that
+    /// Data on the device. Errors: [`Error::Shape`] and [`Error::InvalidArgument`] for a size or dtype that
     /// is not this operation's,
     /// [`Error::OutOfMemory`], and the runtime's.
     pub fn prepare(&self, rt: &Runtime, setup: &Setup) -> Result<Box<dyn Problem>> {
@@ -408,7 +408,7 @@ impl Operation {
         if !self.dtypes.contains(&setup.dtype) {
             let known: Vec<_> = self.dtypes.iter().map(|d| d.name()).collect();
             let why = format!("no kernel for {}; there are {}", setup.dtype.name(), known.join(", "));
-            return Err(Error::Argument { what: self.name, why });
+            return Err(Error::InvalidArgument { what: self.name, why });
         }
         // Ten arrays of this many elements would still be addressable.
         let limit = 1u64 << 40;

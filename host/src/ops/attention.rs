@@ -84,7 +84,7 @@ const LEAST_SCALE: f32 = 1e-30;
 /// it that is slower. Queries of heads that share keys then go together, where `q` and `o` lie so that they follow one another: in rows of one stride.
 ///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
-/// batches are heads one after another. Errors: [`Error::Shape`]; [`Error::Argument`] where `scale` is less than 1e-30 or no
+/// batches are heads one after another. Errors: [`Error::Shape`]; [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no
 /// number; otherwise as [`matmul`](super::matmul).
 pub fn attention<'a, T: Attend>(
     on: &impl Launch,
@@ -114,7 +114,7 @@ pub fn attention<'a, T: Attend>(
     }
     if !(scale >= LEAST_SCALE && scale.is_finite()) {
         let why = format!("scores are scaled with {scale}: that must be a number from {LEAST_SCALE:e} on");
-        return Err(Error::Argument { what: WHAT, why });
+        return Err(Error::InvalidArgument { what: WHAT, why });
     }
     for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
         apart(WHAT, ("o", &o), (name, other))?;

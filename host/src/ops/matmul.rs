@@ -252,7 +252,7 @@ impl Multiply for f32 {
 /// tiles do not fill the device in whole waves; and a result of few columns before it is turned. Which of several ways is the fastest
 /// is measured once for some sizes, where the tuner may.
 ///
-/// Shapes: op(A) is `m x k`, op(B) `k x n`, `c` `m x n`. Errors: [`Error::Shape`]; [`Error::Argument`] for [`Precision::Tf32`] of
+/// Shapes: op(A) is `m x k`, op(B) `k x n`, `c` `m x n`. Errors: [`Error::Shape`]; [`Error::InvalidArgument`] for [`Precision::Tf32`] of
 /// another type than f32; [`Error::Alias`] where `c` shares memory with an operand; a launch's.
 pub fn matmul<'a, T: Multiply>(
     on: &impl Launch,
@@ -279,7 +279,7 @@ pub fn matmul_relu<'a, T: Multiply>(
 
 /// As [`matmul`], with negative sums multiplied by `slope` before they are rounded, in one launch.
 ///
-/// Errors: those of [`matmul`], and [`Error::Argument`] for products of integers.
+/// Errors: those of [`matmul`], and [`Error::InvalidArgument`] for products of integers.
 #[allow(clippy::too_many_arguments)]
 pub fn matmul_leaky_relu<'a, T: Multiply>(
     on: &impl Launch,
@@ -292,7 +292,7 @@ pub fn matmul_leaky_relu<'a, T: Multiply>(
 ) -> Result<()> {
     const WHAT: &str = "matmul_leaky_relu";
     if T::DTYPE == tilewright_core::DType::I8 {
-        return Err(Error::Argument {
+        return Err(Error::InvalidArgument {
             what: WHAT,
             why: "a fraction of an integer is none: use f32, f16, bf16, f8e4m3 or f8e5m2".into(),
         });
@@ -327,7 +327,10 @@ fn multiply<T: Multiply>(
     let e = Extents::of(what, a.dims(), b.dims(), c.as_view().dims(), transpose)?;
     let tf32 = precision == Precision::Tf32;
     if tf32 && T::DTYPE != DType::F32 {
-        return Err(Error::Argument { what, why: format!("tf32 is a precision of f32, not of {}", T::DTYPE.name()) });
+        return Err(Error::InvalidArgument {
+            what,
+            why: format!("tf32 is a precision of f32, not of {}", T::DTYPE.name()),
+        });
     }
     if !is_work(what, e, &a, &b, &c)? {
         return Ok(());

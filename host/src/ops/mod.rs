@@ -28,7 +28,6 @@ mod route;
 mod scratch_matrix;
 mod softmax;
 mod split;
-mod split_k;
 mod stream_k;
 mod wide;
 

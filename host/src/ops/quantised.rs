@@ -107,18 +107,18 @@ pub fn matmul_int8<'a>(
 const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
-    /// Errors: [`Error::Argument`] where a scale or `1 / scale_c` is zero, infinite or a NaN. A result could be a NaN, which no
+    /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN. A result could be a NaN, which no
     /// integer stands for.
     pub fn check(&self) -> Result<()> {
         for (name, scale) in [("scale_a", self.scale_a), ("scale_b", self.scale_b), ("scale_c", self.scale_c)] {
             if scale == 0.0 || !scale.is_finite() {
                 let why = format!("{name} is {scale}: a scale must be a finite number other than zero");
-                return Err(Error::Argument { what: WHAT, why });
+                return Err(Error::InvalidArgument { what: WHAT, why });
             }
         }
         if !(1.0 / self.scale_c).is_finite() {
             let why = format!("scale_c is {:e}: its reciprocal must be a finite number", self.scale_c);
-            return Err(Error::Argument { what: WHAT, why });
+            return Err(Error::InvalidArgument { what: WHAT, why });
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Products of f32 on tensor cores, where every number is taken apart in two of tf32 first; and of one row, which are read once and need none.
 
+use super::Launch;
 use super::product::{Extents, Operand};
 use super::repack::{Bits, Packed, memory_of};
 use super::route::Split;
 use super::scratch_matrix::ScratchMatrix;
-use super::{Launch, split_k};
+use super::stream_k::Workspace;
 use crate::error::{Error, Result};
 use tilewright_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_f32::f32_products as k;
@@ -41,15 +42,15 @@ pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
     if b_transposed { k::matmul_row_nt::DESCS[0] } else { k::matmul_row_nn::DESCS[0] }
 }
 
-/// Partial sums, in whole tiles, and tiles of a launch whose tiles are within `min` and `max`; none of either where programs
-/// share no tile.
-fn room(e: Extents, splits: u64, min: [u64; 2], max: [u64; 2]) -> [Option<u64>; 2] {
+/// The workspace of a launch whose tiles are within `min` and `max`: whole tiles of partial sums, and a semaphore for each
+/// tile. It is empty where programs share no tile.
+fn workspace(on: &impl Launch, e: Extents, splits: u64, min: [u64; 2], max: [u64; 2]) -> Result<Workspace<f32>> {
     if splits == 1 {
-        return [Some(0); 2];
+        return Workspace::none(on);
     }
     let padded = |extent: u64, most: u64| extent.checked_add(most - 1);
-    let sums = padded(e.m, max[0]).zip(padded(e.n, max[1])).and_then(|(m, n)| m.checked_mul(n));
-    [sums.and_then(|n| n.checked_mul(splits)), e.m.div_ceil(min[0]).checked_mul(e.n.div_ceil(min[1]))]
+    let sums = padded(e.m, max[0]).zip(padded(e.n, max[1])).and_then(|(m, n)| m.checked_mul(n)?.checked_mul(splits));
+    Workspace::of(on, sums, e.m.div_ceil(min[0]).checked_mul(e.n.div_ceil(min[1])))
 }
 
 /// `f(op(A) op(B))`, A of any strides, B of any for [`Split::Apart`].
@@ -76,39 +77,31 @@ pub(super) fn multiply(
             multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, below)
         }
         Split::Mixed(splits) => {
-            split_k::with_workspace(on, room(e, splits, MIN_TILE, MAX_TILE), |workspace, semaphores| {
-                // Last, so that nothing but this launch stands before the next, not even in a graph.
-                let a = Parts::of(on, a)?;
-                let (high, low) = (a.high.view()?, a.low.view()?);
-                // SAFETY: the scratch memory is as large as every configuration asks.
-                let call = unsafe {
-                    match b.transposed {
-                        true => {
-                            k::matmul_f32_mixed_nt(high, low, b.view, workspace, semaphores, c, below, splits as usize)
-                        }
-                        false => {
-                            k::matmul_f32_mixed_nn(high, low, b.view, workspace, semaphores, c, below, splits as usize)
-                        }
-                    }
-                };
-                // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
-                unsafe { on.launch_early(call) }
-            })
+            let mut workspace = workspace(on, e, splits, MIN_TILE, MAX_TILE)?;
+            let (sums, semaphores) = workspace.parts();
+            // Last, so that nothing but this launch stands before the next, not even in a graph.
+            let a = Parts::of(on, a)?;
+            let (high, low) = (a.high.view()?, a.low.view()?);
+            // SAFETY: the scratch memory is as large as every configuration asks.
+            let call = unsafe {
+                match b.transposed {
+                    true => k::matmul_f32_mixed_nt(high, low, b.view, sums, semaphores, c, below, splits as usize),
+                    false => k::matmul_f32_mixed_nn(high, low, b.view, sums, semaphores, c, below, splits as usize),
+                }
+            };
+            // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
+            unsafe { on.launch_early(call) }
         }
         Split::Row(splits) => {
-            split_k::with_workspace(
-                on,
-                room(e, splits, [1, ROW_COLUMNS[1]], [1, MAX_ROW_COLUMNS]),
-                |workspace, semaphores| {
-                    // SAFETY: the scratch memory is as large as every configuration asks.
-                    on.launch(unsafe {
-                        match b.transposed {
-                            true => k::matmul_row_nt(a, b.view, workspace, semaphores, c, below, splits as usize),
-                            false => k::matmul_row_nn(a, b.view, workspace, semaphores, c, below, splits as usize),
-                        }
-                    })
-                },
-            )
+            let mut workspace = workspace(on, e, splits, [1, ROW_COLUMNS[1]], [1, MAX_ROW_COLUMNS])?;
+            let (sums, semaphores) = workspace.parts();
+            // SAFETY: the scratch memory is as large as every configuration asks.
+            on.launch(unsafe {
+                match b.transposed {
+                    true => k::matmul_row_nt(a, b.view, sums, semaphores, c, below, splits as usize),
+                    false => k::matmul_row_nn(a, b.view, sums, semaphores, c, below, splits as usize),
+                }
+            })
         }
     }
 }

@@ -5,7 +5,7 @@ use super::product::{Extents, Operand, Transpose};
 use super::route::{self, Schedule};
 use super::scratch_matrix::if_room;
 use crate::choose::Tunable;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use crate::tuner::measure::Output;
 use core::marker::PhantomData;
@@ -144,11 +144,11 @@ fn version() -> &'static str {
     VERSION.get_or_init(|| Tunable::version_of(&KERNELS))
 }
 
-/// Scratch memory of the programs of a stream-K launch.
+/// Scratch memory of programs that share output tiles.
 pub(super) struct Workspace<S> {
-    /// Partial sums: an output tile for each program.
+    /// Partial sums: an output tile for each program, or for each part of one.
     sums: Scratch<S>,
-    /// Zeros: WORDS for each program.
+    /// Zeros: under stream-K WORDS for each program.
     semaphores: Scratch<u64>,
 }
 
@@ -162,6 +162,14 @@ impl<S: Element> Workspace<S> {
     /// For a data-parallel launch.
     pub fn none(on: &impl Launch) -> Result<Self> {
         Ok(Workspace { sums: on.stream().scratch(0)?, semaphores: on.stream().scratch(0)? })
+    }
+
+    /// Of so many sums and semaphores, for split-K. Errors: [`Error::TooLarge`] where there is no such number.
+    pub fn of(on: &impl Launch, sums: Option<u64>, semaphores: Option<u64>) -> Result<Self> {
+        let too_large = || Error::TooLarge { len: u64::MAX, size: size_of::<S>() };
+        let len = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large);
+        let sums = on.stream().scratch(len(sums)?)?;
+        Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(len(semaphores)?)? })
     }
 
     pub fn is_none(&self) -> bool {

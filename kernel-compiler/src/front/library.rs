@@ -73,7 +73,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
         Err(e) => (vec![], Some(e.to_compile_error())),
     };
     let hand_on = match &error {
-        None => quote! { ::tilewright::__macros::tile_module_with! { { #(#items)* } $($module)* } },
+        None => quote! { ::tilewright::__private::tile_module_with! { { #(#items)* } $($module)* } },
         Some(_) => TokenStream::new(),
     };
     let syn::ItemMod { attrs, vis, ident, content, .. } = &module;
