@@ -1,3 +1,3 @@
 fn main() {
-    tilewright_build::Settings::from_env().emulated(cfg!(feature = "emulator")).compile();
+    tilewright_build::compile();
 }

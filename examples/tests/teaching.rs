@@ -1,8 +1,8 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
-use tilewright::conformance::{data, reference};
 use tilewright::{AsSliceMut, Call, ConfigDesc, f16};
 use tilewright::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
+use tilewright_conformance::{data, reference};
 use tilewright_examples::{
     color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array,
     transpose, vector_add,

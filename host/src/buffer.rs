@@ -2,6 +2,7 @@
 
 use crate::cuda::Cuda;
 use crate::cuda::context::DEFAULT_STREAM;
+use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
@@ -236,7 +237,7 @@ impl<T: Element> Buffer<T> {
         Err(Error::Shape { what, why: format!("the buffer has {} elements, the other side {other}", self.len) })
     }
 
-    fn read_vec(&self, stream: cudarc::driver::sys::CUstream) -> Result<Vec<T>> {
+    fn read_vec(&self, stream: CUstream) -> Result<Vec<T>> {
         let mut v = Vec::new();
         v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory {
             place: Place::Host,
@@ -250,7 +251,7 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Writes all of `dst`, which has `len` elements. Where this fails, bytes that are no element may be left there.
-    fn read(&self, dst: &mut [MaybeUninit<T>], stream: cudarc::driver::sys::CUstream) -> Result<()> {
+    fn read(&self, dst: &mut [MaybeUninit<T>], stream: CUstream) -> Result<()> {
         if self.len == 0 {
             return Ok(());
         }

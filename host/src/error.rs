@@ -23,6 +23,9 @@ pub enum Error {
     )]
     UnknownBackend { name: String },
 
+    #[error("this program has no emulated SM: build it with the feature `emulator` of tilewright")]
+    NoEmulator,
+
     /// `meant`: names like it, empty where there is none.
     #[error("there is no operation `{name}`{}: `tile list` shows all", meant_text(meant))]
     UnknownOperation { name: String, meant: String },
@@ -79,7 +82,7 @@ pub enum Error {
     UnknownConfig { kernel: String, id: String, known: String },
 
     #[error(
-        "{kernel}: configuration {config} was not built for the emulator: name it in `emulate = [..]` and build again, or choose another"
+        "{kernel}: configuration {config} has no code for the emulated SM: write `emulate = all` in its attribute and build with the feature `emulator` of tilewright, or choose another configuration"
     )]
     NotEmulated { kernel: &'static str, config: &'static str },
 

@@ -4,10 +4,10 @@ use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::Handle;
 use crate::cuda::module::Relaxed;
+use crate::cuda::sys::CUevent;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
-use cudarc::driver::sys::CUevent;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use core::marker::PhantomData;
-use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut};
 use tilewright_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
 
 /// `len` elements of borrowed memory, contiguous. Pass `&foreign` for `&[T]`.
@@ -18,6 +17,15 @@ pub struct Foreign<'a, T> {
 /// Borrowed memory that may be written. Pass `&mut foreign` for `&mut [T]`.
 #[derive(Debug)]
 pub struct ForeignMut<'a, T>(Foreign<'a, T>);
+
+impl<'a, T> Foreign<'a, T> {
+    /// # Safety
+    /// As [`Foreign::from_raw`], and the address is on the device of `place`.
+    #[cfg(feature = "cudarc")]
+    pub(crate) unsafe fn on(place: Place, addr: u64, len: usize) -> Self {
+        Foreign { addr, len, place, borrow: PhantomData }
+    }
+}
 
 impl<'a, T: Element> Foreign<'a, T> {
     /// Memory at an address on the runtime's device (host memory on the CPU runtime). Errors: [`Error::Foreign`] for a
@@ -36,19 +44,6 @@ impl<'a, T: Element> Foreign<'a, T> {
         Ok(Foreign { addr, len, place: rt.device().place, borrow: PhantomData })
     }
 
-    /// cudarc's slice. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's keep
-    /// their order. Errors: [`Error::Foreign`] for a slice on another device or in
-    /// another context.
-    ///
-    /// # Safety
-    /// Work that uses the result is put on a stream made of `slice.stream()`, or is ordered with cudarc's work on the
-    /// slice, before and after.
-    pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a CudaSlice<T>) -> Result<Self> {
-        check_context(rt, slice)?;
-        let (addr, _recorded) = slice.device_ptr(slice.stream());
-        Ok(Foreign { addr, len: slice.len(), place: rt.device().place, borrow: PhantomData })
-    }
-
     /// Elements.
     pub fn len(&self) -> usize {
         self.len
@@ -60,6 +55,14 @@ impl<'a, T: Element> Foreign<'a, T> {
 }
 
 impl<'a, T: Element> ForeignMut<'a, T> {
+    /// # Safety
+    /// As [`ForeignMut::from_raw`], and the address is on the device of `place`.
+    #[cfg(feature = "cudarc")]
+    pub(crate) unsafe fn on(place: Place, addr: u64, len: usize) -> Self {
+        // SAFETY: the caller's contract.
+        ForeignMut(unsafe { Foreign::on(place, addr, len) })
+    }
+
     /// As [`Foreign::from_raw`].
     ///
     /// # Safety
@@ -67,17 +70,6 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
         // SAFETY: the caller's contract.
         unsafe { Foreign::from_raw(rt, addr.cast_const(), len) }.map(ForeignMut)
-    }
-
-    /// As [`Foreign::from_cudarc`].
-    ///
-    /// # Safety
-    /// As [`Foreign::from_cudarc`].
-    pub unsafe fn from_cudarc(rt: &Runtime, slice: &'a mut CudaSlice<T>) -> Result<Self> {
-        check_context(rt, slice)?;
-        let (len, stream) = (slice.len(), slice.stream().clone());
-        let (addr, _recorded) = slice.device_ptr_mut(&stream);
-        Ok(ForeignMut(Foreign { addr, len, place: rt.device().place, borrow: PhantomData }))
     }
 
     /// Elements.
@@ -107,20 +99,6 @@ impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ForeignMut<'_, T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'b, T> {
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
         unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len as u64, self.0.place) }
-    }
-}
-
-fn check_context<T>(rt: &Runtime, slice: &CudaSlice<T>) -> Result<()> {
-    let place = rt.device().place;
-    match rt.cuda_context() {
-        Some(cuda) if cuda.ordinal as usize != slice.ordinal() => Err(Error::Foreign {
-            why: format!("it lives on CUDA device {}, the runtime on {place:?}", slice.ordinal()),
-        }),
-        Some(cuda) if cuda.context.0 != slice.context().cu_ctx() => Err(Error::Foreign {
-            why: format!("it lives in the primary context of its device, the runtime on {place:?}"),
-        }),
-        Some(_) => Ok(()),
-        None => Err(Error::Foreign { why: format!("it lives on a CUDA device, the runtime on {place:?}") }),
     }
 }
 

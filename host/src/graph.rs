@@ -3,9 +3,9 @@
 use crate::cuda::Cuda;
 use crate::cuda::api::Api;
 use crate::cuda::context::Handle;
+use crate::cuda::sys::{CUgraph, CUgraphExec};
 use crate::error::{Error, Result};
 use crate::stream::{CudaStream, Stream};
-use cudarc::driver::sys::{CUgraph, CUgraphExec};
 use std::sync::Arc;
 
 /// A recorded and instantiated sequence of launches.

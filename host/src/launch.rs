@@ -3,6 +3,7 @@
 use crate::check;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
+use crate::cuda::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
 use crate::cuda::tensor_map::{self, TensorMap};
 use crate::emulate;
 use crate::error::{Error, Result};
@@ -12,7 +13,6 @@ use crate::stream::{CudaStream, Stream};
 use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
-use cudarc::driver::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};

@@ -14,11 +14,12 @@ mod borrowed_scratch;
 mod buffer;
 mod check;
 mod choose;
-#[cfg(feature = "ops")]
-pub mod conformance;
 mod cuda;
+#[cfg(feature = "cudarc")]
+mod cudarc;
 mod device;
 pub mod dlpack;
+#[cfg_attr(not(feature = "emulator"), path = "no_emulator.rs")]
 mod emulate;
 mod error;
 mod event;
@@ -53,6 +54,9 @@ pub use choose::Tunable;
 #[doc(hidden)]
 pub use cuda::api::Driver;
 pub use device::{Device, Limits};
+#[cfg(feature = "emulator")]
+#[doc(hidden)]
+pub use emulate::Launched;
 pub use error::{DriverError, Error, Result};
 pub use event::Event;
 pub use foreign::{Foreign, ForeignMut};

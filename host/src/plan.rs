@@ -3,11 +3,11 @@
 
 use crate::cuda::context::{Cuda, Handle};
 use crate::cuda::module;
+use crate::cuda::sys::CUfunction;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::tuner::key::{Buckets, MixState};
 use crate::variant::Kind;
-use cudarc::driver::sys::CUfunction;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tilewright_core::cpu::fork::PerProcess;
@@ -60,8 +60,7 @@ impl Plan {
         let mut chosen = &self.config.variants[variant];
         if module::lacks(desc, chosen) {
             // Built for other targets than this device's own: one that takes at least the same arguments stands in.
-            let stands_in =
-                |v: &&VariantDesc| v.only.is_none() && v.requires.iter().all(|r| chosen.requires.contains(r));
+            let stands_in = |v: &&VariantDesc| v.only.is_none() && v.guards.iter().all(|g| chosen.guards.contains(g));
             chosen = self.config.variants[variant + 1..].iter().find(stands_in).ok_or_else(|| Error::CannotLaunch {
                 kernel: desc.name,
                 config: self.config.id,

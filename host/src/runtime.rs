@@ -2,17 +2,18 @@
 
 use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
+use crate::cuda::sys::CUcontext;
 use crate::cuda::{Cuda, module};
 use crate::device::Device;
+use crate::emulate;
 use crate::error::{Error, Result};
 use crate::plan::Plans;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
-use cudarc::driver::sys::CUcontext;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use tilewright_core::{Element, KernelDesc, emulator};
+use tilewright_core::{Element, KernelDesc};
 
 /// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
 #[derive(Clone)]
@@ -28,7 +29,8 @@ pub(crate) struct Inner {
 
 pub(crate) enum Backend {
     Cpu,
-    Emulator(emulator::Options),
+    #[cfg_attr(not(feature = "emulator"), allow(dead_code))]
+    Emulator(emulate::Options),
     Cuda(Arc<Cuda>),
 }
 
@@ -96,8 +98,9 @@ impl Runtime {
         })
     }
 
-    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator`, `emulator:SEED` or `emulator:SEED:MULTIPROCESSORS`. Errors: [`Error::UnknownBackend`], and those of
-    /// [`Runtime::cuda`] where CUDA is named.
+    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator`, `emulator:SEED` or
+    /// `emulator:SEED:MULTIPROCESSORS`. Errors: [`Error::UnknownBackend`]; [`Error::NoEmulator`] without the feature
+    /// `emulator`; those of [`Runtime::cuda`] where CUDA is named.
     pub fn from_name(name: &str) -> Result<Runtime> {
         let unknown = || Error::UnknownBackend { name: name.into() };
         match name.split_once(':').unwrap_or((name, "")) {
@@ -105,16 +108,7 @@ impl Runtime {
             ("cpu", "") => Ok(Self::cpu()),
             ("cuda", "") => Self::cuda(0),
             ("cuda", n) => Self::cuda(n.parse().map_err(|_| unknown())?),
-            ("emulator", "") => Ok(Self::emulator(0)),
-            ("emulator", of) => {
-                let (seed, num_sms) = of.split_once(':').map_or((of, None), |(seed, n)| (seed, Some(n)));
-                let mut options =
-                    emulator::Options { seed: seed.parse().map_err(|_| unknown())?, ..Default::default() };
-                if let Some(n) = num_sms {
-                    options.num_sms = n.parse().ok().filter(|n| *n > 0).ok_or_else(unknown)?;
-                }
-                Ok(Self::emulator_with(options))
-            }
+            ("emulator", of) => emulate::runtime(of, unknown),
             _ => Err(unknown()),
         }
     }
@@ -170,21 +164,7 @@ impl Runtime {
         Self::build(Device::host("cpu"), Backend::Cpu)
     }
 
-    /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
-    /// defects. Slow; for tests.
-    pub fn emulator(seed: u64) -> Runtime {
-        Self::emulator_with(emulator::Options { seed, ..Default::default() })
-    }
-
-    /// As [`Runtime::emulator`], with a choice of what is looked for.
-    pub fn emulator_with(options: emulator::Options) -> Runtime {
-        let options = emulator::Options { num_sms: options.num_sms.max(1), ..options };
-        // Runs do not depend on the machine.
-        let device = Device { num_sms: options.num_sms, ..Device::host("emulator") };
-        Self::build(device, Backend::Emulator(options))
-    }
-
-    fn build(device: Device, backend: Backend) -> Runtime {
+    pub(crate) fn build(device: Device, backend: Backend) -> Runtime {
         let stream = match &backend {
             Backend::Cuda(cuda) => Stream::default_of(cuda.clone()),
             _ => Stream::host(),
@@ -203,10 +183,7 @@ impl Runtime {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
             Backend::Cpu => "cpu".into(),
-            Backend::Emulator(options) if options.num_sms == emulator::Options::default().num_sms => {
-                format!("emulator:{}", options.seed)
-            }
-            Backend::Emulator(options) => format!("emulator:{}:{}", options.seed, options.num_sms),
+            Backend::Emulator(options) => emulate::name(options),
         }
     }
 

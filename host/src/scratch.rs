@@ -250,11 +250,13 @@ impl Blocks {
     }
 
     /// Whether an address lies in leased scratch that nothing has written.
+    #[cfg(feature = "emulator")]
     pub(crate) fn is_undefined(&self, addr: u64) -> bool {
         self.lock().iter().any(|b| b.leased && !b.defined && b.ptr <= addr && addr < b.ptr + b.bytes)
     }
 
     /// A launch has written to scratch at this address, if it is scratch.
+    #[cfg(feature = "emulator")]
     pub(crate) fn define(&self, addr: u64) {
         self.lock().iter_mut().filter(|b| b.ptr <= addr && addr < b.ptr + b.bytes).for_each(|b| b.defined = true);
     }

@@ -4,13 +4,13 @@ use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
 use crate::cuda::module::Relaxed;
+use crate::cuda::sys::{CUevent, CUstream};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::marks::Marks;
 use crate::runtime::Runtime;
 use crate::scratch::Blocks;
 use core::ffi::c_void;
-use cudarc::driver::sys::{CUevent, CUstream};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,7 +83,9 @@ enum Owner {
     Default,
     Own,
     Foreign,
-    Cudarc(#[allow(dead_code)] Arc<cudarc::driver::CudaStream>),
+    /// A value that keeps the stream of another library.
+    #[cfg(feature = "cudarc")]
+    Kept(#[allow(dead_code)] Arc<dyn core::any::Any + Send + Sync>),
 }
 
 impl Stream {
@@ -125,17 +127,12 @@ impl Stream {
         Ok(Self::cuda(cuda.clone(), raw, Owner::Foreign))
     }
 
-    /// Work on cudarc's stream, so that launches and cudarc's own calls keep their order. Its context must be the
-    /// device's primary one, as cudarc's always is. Errors: as [`Stream::from_raw`].
-    pub fn from_cudarc(rt: &Runtime, stream: &Arc<cudarc::driver::CudaStream>) -> Result<Stream> {
-        let raw = stream.cu_stream();
-        // SAFETY: the Arc kept below keeps the stream.
-        let s = unsafe { Self::from_raw(rt, raw.cast()) }?;
-        match (&*s.0, rt.cuda_context()) {
-            (StreamInner::Cuda(c), Some(cuda)) if !matches!(c.owner, Owner::Default) => {
-                Ok(Self::cuda(cuda.clone(), raw, Owner::Cudarc(stream.clone())))
-            }
-            _ => Ok(s),
+    /// The same stream, whose owner is kept as long as this value and its clones.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn keeping(self, owner: Arc<dyn core::any::Any + Send + Sync>) -> Stream {
+        match self.as_cuda() {
+            Some(s) if !matches!(s.owner, Owner::Default) => Self::cuda(s.cuda.clone(), s.raw.0, Owner::Kept(owner)),
+            _ => self,
         }
     }
 

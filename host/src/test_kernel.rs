@@ -1,7 +1,7 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use tilewright_core::{
-    Call, ConfigDesc, CpuCode, DType, GridCtx, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place, Require,
+    Call, ConfigDesc, CpuCode, DType, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place,
     SliceArg, SliceMutArg, Test, VariantDesc, cpu,
 };
 
@@ -10,20 +10,20 @@ const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
 ];
 
-const fn aligned(slot: &'static [usize]) -> Require {
-    Require { of: Number::product(slot), test: Test::Multiple(16) }
+const fn aligned(slot: &'static [usize]) -> Guard {
+    Guard { of: Number::product(slot), test: Test::Multiple(16) }
 }
 
 const VARIANTS: &[VariantDesc] = &[
     VariantDesc {
         entry: "copy_v",
         only: None,
-        requires: &[aligned(&[0]), aligned(&[2])],
+        guards: &[aligned(&[0]), aligned(&[2])],
         maps: &[],
         emulated: None,
         features: "",
     },
-    VariantDesc { entry: "copy_s", only: None, requires: &[], maps: &[], emulated: None, features: "" },
+    VariantDesc { entry: "copy_s", only: None, guards: &[], maps: &[], emulated: None, features: "" },
 ];
 
 fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {

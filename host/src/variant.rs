@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::runtime::{Backend, Inner};
 use tilewright_core::bundle::Arch;
-use tilewright_core::{ConfigDesc, GridCtx, KernelDesc, ParamKind, Require, Test, VariantDesc};
+use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
 
 /// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl Inner {
     /// The variant of a configuration that these arguments take; `None` where it cannot run them here.
     #[inline]
     pub(crate) fn variant(&self, config: &ConfigDesc, slots: &[u64]) -> Option<usize> {
-        if !config.admits(&self.grid_ctx(slots)) {
+        if !config.satisfied_by(&self.grid_ctx(slots)) {
             return None;
         }
         match self.backend {
@@ -80,7 +80,7 @@ impl Inner {
         }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
-        let why = match general.and_then(|v| v.requires.iter().find(|r| !r.holds(slots))) {
+        let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(slots))) {
             Some(r) => requirement(desc, *r, slots),
             None if matches!(self.backend, Backend::Emulator(_)) => {
                 return Error::NotEmulated { kernel: desc.name, config: config.id };
@@ -96,7 +96,7 @@ impl Inner {
 }
 
 /// ``stride 0 of `a` is 4099 and must be a multiple of 8``.
-fn requirement(desc: &KernelDesc, r: Require, slots: &[u64]) -> String {
+fn requirement(desc: &KernelDesc, r: Guard, slots: &[u64]) -> String {
     let must = match r.test {
         Test::Multiple(by) => format!("be a multiple of {by}"),
         Test::Equal(to) => format!("be {to}"),
@@ -162,7 +162,7 @@ mod tests {
             ]
         );
         let slots = [0, 20, 30, 4099, 2, 0, 50, 0];
-        let text = |slots_of, test| requirement(&desc, Require { of: Number::product(slots_of), test }, &slots);
+        let text = |slots_of, test| requirement(&desc, Guard { of: Number::product(slots_of), test }, &slots);
         assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
         assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
         assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");

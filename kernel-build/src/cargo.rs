@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::compile::{Build, BuildError, Outcome, run};
 use crate::pool::Pool;
 use crate::report::Report;
-use crate::settings::{EMULATE, Settings, VARIABLES};
+use crate::settings::{Settings, VARIABLES};
 use crate::{ptxas, toolchain, units};
 
 /// Compiles the kernels of the crate whose build script calls it.
@@ -31,9 +31,6 @@ impl Settings {
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = cache_for(&out);
         self.watch(&crate_dir, &cache);
-        if !self.emulated && std::env::var_os(EMULATE).is_none_or(|v| v.is_empty()) {
-            println!("cargo::rustc-env={EMULATE}=off");
-        }
         let outcome = self.build(&crate_dir, &out, &cache, &pool);
         self.tell(outcome, &crate_dir, &out);
     }

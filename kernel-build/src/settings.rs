@@ -7,9 +7,6 @@ use crate::target::{BadTarget, Target};
 /// sm_80 runs on everything from the A100 on; Hopper has instructions of its own.
 const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 
-/// Read by the tile compiler where the crate itself is compiled.
-pub(crate) const EMULATE: &str = "TILE_EMULATE";
-
 /// The environment variables that a build depends on.
 pub(crate) const VARIABLES: [&str; 9] = [
     "TILE_DEVICE_RUSTC",
@@ -18,7 +15,7 @@ pub(crate) const VARIABLES: [&str; 9] = [
     "TILE_CACHE_DIR",
     "TILE_DEVICE_ERRORS",
     "TILE_REMARKS",
-    EMULATE,
+    "TILE_EMULATE",
     "CUDA_HOME",
     "CUDA_PATH",
 ];
@@ -29,7 +26,6 @@ pub struct Settings {
     pub(crate) targets: Result<Vec<Target>, BadTarget>,
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) errors_are_warnings: bool,
-    pub(crate) emulated: bool,
     pub(crate) remarks: bool,
 }
 
@@ -38,7 +34,7 @@ impl Settings {
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
-    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, over [`Settings::emulated`]; otherwise
+    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, in builds with the feature `emulator`; otherwise
     ///   instances that have every feature of their kernel
     /// - `TILE_REMARKS=1`: say what the compiler could not do well, at the kernels' own lines, as warnings and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
@@ -48,7 +44,6 @@ impl Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
             dirs: vec!["src".into(), "examples".into()],
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
-            emulated: true,
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
         }
     }
@@ -58,13 +53,6 @@ impl Settings {
         if std::env::var_os("TILE_TARGETS").is_none_or(|v| v.is_empty()) {
             self.targets = parse(&names.join(","));
         }
-        self
-    }
-
-    /// Whether the emulated SM can run this crate's kernels: yes unless set. Without it the crate is compiled in about
-    /// half the time.
-    pub fn emulated(mut self, yes: bool) -> Settings {
-        self.emulated = yes;
         self
     }
 

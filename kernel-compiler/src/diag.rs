@@ -1,7 +1,30 @@
-//! Errors, collected: every phase reports all it finds, each once, at the user's own token.
+//! Errors, collected: every phase reports all it finds, each once, at the user's own tokens.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
+use quote::ToTokens;
 use std::cell::RefCell;
+
+/// The first and the last of the tokens that a message is about. A macro on stable Rust cannot join them.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub first: proc_macro2::Span,
+    pub last: proc_macro2::Span,
+}
+
+impl From<proc_macro2::Span> for Span {
+    fn from(one: proc_macro2::Span) -> Span {
+        Span { first: one, last: one }
+    }
+}
+
+impl Span {
+    /// All tokens of a piece of syntax.
+    pub fn of(syntax: &impl ToTokens) -> Span {
+        let mut tokens = syntax.to_token_stream().into_iter().map(|t| t.span());
+        let first = tokens.next().unwrap_or_else(proc_macro2::Span::call_site);
+        Span { first, last: tokens.last().unwrap_or(first) }
+    }
+}
 
 /// A mistake in a kernel's source.
 #[derive(Clone, Debug)]
@@ -24,14 +47,25 @@ pub struct Reported;
 pub type Result<T> = std::result::Result<T, Reported>;
 
 impl Diagnostics {
-    pub fn error(&self, span: Span, message: impl Into<String>) -> Reported {
-        let message = message.into();
-        let place = |s: Span| (s.file(), s.start().line, s.start().column, s.end().line, s.end().column);
-        let mut found = self.found.borrow_mut();
-        if !found.iter().any(|d| place(d.span) == place(span)) {
-            found.push(Diagnostic { span, message });
-        }
+    pub fn error(&self, span: impl Into<Span>, message: impl Into<String>) -> Reported {
+        self.add(Diagnostic { span: span.into(), message: message.into() });
         Reported
+    }
+
+    fn add(&self, d: Diagnostic) {
+        let place = |s: Span| {
+            let (first, last) = (s.first, s.last);
+            (first.file(), first.start().line, first.start().column, last.end().line, last.end().column)
+        };
+        let mut found = self.found.borrow_mut();
+        if !found.iter().any(|known| place(known.span) == place(d.span)) {
+            found.push(d);
+        }
+    }
+
+    /// Adds the errors of a part.
+    pub fn extend(&self, part: Diagnostics) {
+        part.found.into_inner().into_iter().for_each(|d| self.add(d));
     }
 
     pub fn syn(&self, e: syn::Error) -> Reported {
@@ -42,14 +76,32 @@ impl Diagnostics {
         self.found.borrow().is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.found.borrow().len()
+    }
+
+    /// Forgets all errors but the first `len`.
+    pub fn truncate(&self, len: usize) {
+        self.found.borrow_mut().truncate(len);
+    }
+
+    /// All errors, in the order of the source.
     pub fn take(&self) -> Vec<Diagnostic> {
-        std::mem::take(&mut self.found.borrow_mut())
+        let mut all = std::mem::take(&mut *self.found.borrow_mut());
+        all.sort_by_key(|d| (d.span.first.file(), d.span.first.start().line, d.span.first.start().column));
+        all
     }
 }
 
 impl Diagnostic {
     /// As a `compile_error!` at its place.
     pub fn to_tokens(&self) -> TokenStream {
-        syn::Error::new(self.span, &self.message).to_compile_error()
+        let end = |span| {
+            let mut end = Punct::new(';', Spacing::Alone);
+            end.set_span(span);
+            TokenTree::from(end)
+        };
+        let ends = TokenStream::from_iter([self.span.first, self.span.last].map(end));
+        syn::Error::new_spanned(ends, &self.message).to_compile_error()
     }
 }

@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::front::ast::Config;
 use crate::front::infer;
 use crate::front::instance::Kernel;
+use crate::front::print as print_ast;
 use crate::ir::walk::{dots, loaded};
 use crate::ir::{Func, Op, Value, print, verify};
 use crate::layout::assign::assign;
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 /// A point in the compiler's way at which its work can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The parsed body.
+    /// The attribute and the body as they are parsed.
     Ast,
     /// The typed IR of one instance, as it is inferred.
     Ir,
@@ -118,7 +119,7 @@ pub fn observed_instance(
     d: &Diagnostics,
     observer: &mut dyn Observer,
 ) -> Result<Func> {
-    observer.stage(Stage::Ast, &|| format!("{:#?}\n", k.ast.body));
+    observer.stage(Stage::Ast, &|| print_ast::kernel(&k.ast));
     let mut f = infer::infer(&k.ast, types, config, d)?;
     after(Stage::Ir, &mut f, observer);
     induction::run(&mut f);

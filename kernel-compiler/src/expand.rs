@@ -1,14 +1,15 @@
 //! Expansion of the macros: `#[tile_kernel]`, `#[tile_module]`, and the hand-over of a library's items.
 
 use crate::diag::{self, Diagnostics};
+use crate::emit::grid;
 use crate::emit::host::{self, Emulate, HostOptions};
 use crate::front::instance::Kernel;
-use crate::front::source::Uses;
+use crate::front::source::{Uses, default_facade};
 use crate::front::{library, module, parse};
+use crate::unparsed;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use std::path::Path;
-use std::rc::Rc;
 use syn::parse::{ParseStream, Parser};
 
 /// Where the build script has put a kernel's bundle, if it has.
@@ -22,7 +23,8 @@ fn options(kernel: &str, fingerprint: &str) -> HostOptions {
         .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
         .filter(|p| p.is_file());
     let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
-    HostOptions { bundle, emulate: Emulate::from_env(), check_only, without_code: false }
+    let emulate = if cfg!(feature = "emulator") { Emulate::from_env() } else { Emulate::None };
+    HostOptions { bundle, emulate, check_only, without_code: false }
 }
 
 /// The same for a kernel, which need not be compiled where a planted defect does not change it.
@@ -56,31 +58,35 @@ fn generates_code(arguments: impl Iterator<Item = String>) -> bool {
 /// Expands `#[tile_kernel(attr)] item`.
 pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<syn::ItemFn>(item.clone()) {
-        Ok(item) => expand_found(module::Found { attr, item, scope: Rc::default(), context: TokenStream::new() }),
-        // What rustc does not parse either.
+        Ok(item) => with_errors(|d| expand_found(module::Found::alone(attr, item), d)),
         Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => {
-            e.to_compile_error()
+            unparsed::kernel(attr, item, e)
         }
         Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
     }
 }
 
-/// Expands `#[tile_module(use library, ..)] mod m { .. }`.
+/// Expands `#[tile_module(use library, .., crate = path)] mod m { .. }`.
 pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<Uses>(attr) {
-        Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(vec![], item)),
+        Ok(uses) => {
+            library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(Some(vec![]), uses.facade, item))
+        }
         Err(e) => {
             let e = syn::Error::new(
                 e.span(),
-                "#[tile_module] takes the libraries that its kernels use: #[tile_module(use crate::tiles::library)]",
+                "#[tile_module] takes the libraries that its kernels use, and `crate = path`: \
+                 #[tile_module(use crate::tiles::library)]",
             )
             .to_compile_error();
-            quote! { #e }
+            let kernels = expand_module_with(None, None, item);
+            quote! { #e #kernels }
         }
     }
 }
 
-/// Expands what a library hands on: `{ its items } { those of libraries before } { use more } module`.
+/// Expands what a library hands on: `{ its items } { those of libraries before } { use more } module`. A library with
+/// mistakes hands on `!` instead of items.
 pub fn with_library(input: TokenStream) -> TokenStream {
     let braced = |input: ParseStream| -> syn::Result<TokenStream> {
         let braces;
@@ -88,57 +94,80 @@ pub fn with_library(input: TokenStream) -> TokenStream {
         braces.parse()
     };
     let parts = |input: ParseStream| -> syn::Result<_> {
-        let (its, before, uses) = (braced(input)?, braced(input)?, braced(input)?);
-        let items = syn::parse2::<syn::File>(quote! { #its #before })?.items;
-        Ok((items, syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
+        let its = match input.parse::<Option<syn::Token![!]>>()? {
+            Some(_) => None,
+            None => Some(braced(input)?),
+        };
+        let (before, uses) = (braced(input)?, braced(input)?);
+        let items = its.map(|its| syn::parse2::<syn::File>(quote! { #its #before })).transpose()?;
+        Ok((items.map(|f| f.items), syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
     };
     match parts.parse2(input) {
-        Ok((items, uses, module)) => {
-            library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(items, module))
+        Ok((None, uses, module)) => expand_module_with(None, uses.facade, module),
+        Ok((Some(items), uses, module)) => {
+            library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(Some(items), uses.facade, module))
         }
         Err(e) => e.to_compile_error(),
     }
 }
 
-/// The same with the items of its libraries.
-fn expand_module_with(libraries: Vec<syn::Item>, item: TokenStream) -> TokenStream {
-    let Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) =
-        syn::parse2::<syn::ItemMod>(item.clone())
-    else {
-        return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
-            .to_compile_error();
+/// The same with the items of its libraries; with none if these have mistakes, which are reported already.
+fn expand_module_with(libraries: Option<Vec<syn::Item>>, facade: Option<syn::Path>, item: TokenStream) -> TokenStream {
+    let (attrs, vis, ident, items) = match syn::parse2::<syn::ItemMod>(item.clone()) {
+        Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) => (attrs, vis, ident, items),
+        Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "mod")) => {
+            let (errors, module) = unparsed::module(item, e);
+            let module = module.map(|m| expand_module_with(None, facade, m));
+            return quote! { #errors #module };
+        }
+        _ => {
+            return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
+                .to_compile_error();
+        }
     };
-    let d = Diagnostics::default();
-    let Ok((kernels, rest)) = module::module(items, &libraries, &d) else {
-        let errors = d.take().into_iter().map(|e| e.to_tokens());
-        return quote! { #(#errors)* };
-    };
-    // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
-    let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
-    let kernels = kernels.into_iter().map(expand_found);
-    let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
-    quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
+    with_errors(|d| {
+        let facade = facade.unwrap_or_else(default_facade);
+        let (kernels, rest) = module::module(items, libraries.as_deref(), &facade, d);
+        // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
+        let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
+        let kernels = kernels.into_iter().map(|k| expand_found(k, d));
+        let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
+        quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
+    })
 }
 
-fn expand_found(found: module::Found) -> TokenStream {
+/// An expansion behind its errors.
+fn with_errors(expand: impl FnOnce(&Diagnostics) -> TokenStream) -> TokenStream {
+    let d = Diagnostics::default();
+    let expanded = expand(&d);
+    let errors = d.take().into_iter().map(|e| e.to_tokens());
+    quote! { #(#errors)* #expanded }
+}
+
+/// The expansion of a kernel. If it has mistakes, those are added to `all`, and stubs let its callers compile.
+fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
     let d = Diagnostics::default();
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
-    let facade = parse::facade_of(found.attr.clone());
-    let expanded = found.parse(&d).and_then(|kernels| {
-        kernels.iter().map(|k| host::expand(k, &options_of(k), &d)).collect::<diag::Result<Vec<_>>>()
-    });
-    match expanded {
-        Ok(kernels) if d.is_empty() => {
+    let facade = parse::facade_of(found.attr.clone()).unwrap_or_else(|| found.facade.clone());
+    let parsed = found.parse_all(&d);
+    let expand = |k: &Kernel| host::expand(k, &options_of(k), &d);
+    let expanded = parsed.as_ref().map(|kernels| kernels.iter().map(expand).collect::<diag::Result<Vec<_>>>());
+    match (expanded, &parsed) {
+        (Ok(Ok(kernels)), _) if d.is_empty() => {
             // Cargo must know what the expansion read.
             let planted = cfg!(feature = "mutants").then(|| {
                 quote! { const _: [::core::option::Option<&str>; 2] = [option_env!("TILE_PLANT"), option_env!("TILE_PLANT_KERNELS")]; }
             });
             quote! { #(#kernels)* #planted const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
         }
-        _ => {
-            let errors: Vec<_> = d.take().into_iter().map(|e| e.to_tokens()).collect();
-            let stubs = names.iter().map(|(name, types)| host::stub(&item, name, types, &facade));
-            quote! { #(#errors)* #(#stubs)* }
+        (_, Ok(kernels)) => {
+            kernels.iter().for_each(|k| grid::check(&k.ast, &d));
+            all.extend(d);
+            kernels.iter().map(host::stub).collect()
+        }
+        (_, Err(_)) => {
+            all.extend(d);
+            names.iter().map(|name| host::stub_of_function(&item, name, &facade)).collect()
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dtype::DType;
+use crate::dtype::{DType, rust_type};
 use crate::ir::walk::{dots, walk};
 use crate::ir::{Func, Op, ParamKind, StmtKind};
 use crate::thread_ir::{Call, Device, Expr, Function, Generic, Lowered, Ty};
@@ -110,7 +110,7 @@ fn feature(device: Device, call: &Call) -> String {
 
 fn element_types_of(ty: &Ty, out: &mut Vec<String>) {
     match ty {
-        Ty::Scalar(t) | Ty::Tile(t) => out.push(t.rust().trim_start_matches("s::").into()),
+        Ty::Scalar(t) | Ty::Tile(t) => out.push(rust_type(*t).trim_start_matches("s::").into()),
         Ty::Usize => {}
         Ty::Array(of, _) => element_types_of(of, out),
         Ty::Tuple(items) => items.iter().for_each(|t| element_types_of(t, out)),

@@ -26,6 +26,7 @@ pub mod remarks;
 mod select;
 mod show;
 pub mod thread_ir;
+mod unparsed;
 pub mod variant;
 
 use diag::Diagnostics;

@@ -11,11 +11,14 @@ use crate::front::source::Source;
 /// The kernel of this name. The error is a message: there is none, or it has mistakes.
 pub fn kernel<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, name: &str) -> Result<Kernel, String> {
     let source = source.into();
-    let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|(n, _)| n == name);
+    let named = |f: &Found| parse::names(f.attr.clone(), &f.item).iter().any(|n| n == name);
     let none = || [vec![format!("no kernel `{name}` here")], libraries.missing(source)].concat().join("\n");
     let found = module::file(source, libraries).into_iter().find(named).ok_or_else(none)?;
     let d = Diagnostics::default();
-    let kernels = found.parse(&d).map_err(|_| messages(&d))?;
+    let kernels = found.parse(&d).map_err(|_| match messages(&d) {
+        none if none.is_empty() => format!("the module of `{name}` has mistakes, which the compiler reports"),
+        some => some,
+    })?;
     Ok(kernels.into_iter().find(|k| k.name == name).expect("it is among the names"))
 }
 

@@ -10,8 +10,17 @@ use std::path::{Path, PathBuf};
 type Edges = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
 
 /// The crates that are read.
-const CRATES: [&str; 7] =
-    ["kernel-compiler", "kernel-core", "kernel-build", "host", "capi", "cache-dir", "model-driver"];
+const CRATES: [&str; 9] = [
+    "kernel-compiler",
+    "kernel-core",
+    "kernel-build",
+    "host",
+    "conformance",
+    "cli",
+    "capi",
+    "cache-dir",
+    "model-driver",
+];
 
 /// Files of a crate that use each other in circles, and the reason.
 struct Circle {

@@ -11,6 +11,7 @@ use core::marker::PhantomData;
 
 use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
+use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 
 /// Memory that a call touches, for the checks before a launch and for the emulator's bounds.
 #[derive(Clone, Copy, Debug)]
@@ -48,11 +49,6 @@ pub enum BindError {
     )]
     Unsafe { kernel: &'static str },
 }
-
-/// Words that a call has at most: `tilewright_compiler::parse` refuses kernels that take more.
-pub const MAX_SLOTS: usize = 40;
-/// Arrays and pointers that a call has at most, as [`MAX_SLOTS`].
-pub const MAX_BUFFERS: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. Give it to a backend.
 ///

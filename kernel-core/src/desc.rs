@@ -8,66 +8,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::call::{MAX_BUFFERS, MAX_SLOTS};
-
-/// Element type of a tile or a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DType {
-    F32,
-    F64,
-    F16,
-    BF16,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    Bool,
-    F8E4M3,
-    F8E5M2,
-}
-
-impl DType {
-    /// Size in bytes.
-    pub const fn size(self) -> usize {
-        match self {
-            DType::I8 | DType::U8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 => 1,
-            DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 2,
-            DType::F32 | DType::I32 | DType::U32 => 4,
-            DType::F64 | DType::I64 | DType::U64 => 8,
-        }
-    }
-
-    /// The name as written in a kernel.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::F32 => "f32",
-            DType::F64 => "f64",
-            DType::F16 => "f16",
-            DType::BF16 => "bf16",
-            DType::I8 => "i8",
-            DType::I16 => "i16",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
-            DType::U8 => "u8",
-            DType::U16 => "u16",
-            DType::U32 => "u32",
-            DType::U64 => "u64",
-            DType::Bool => "bool",
-            DType::F8E4M3 => "f8e4m3",
-            DType::F8E5M2 => "f8e5m2",
-        }
-    }
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use tilewright_types::DType;
+use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 
 /// A Rust type that a buffer may hold: kernels read and write its values as those of [`Element::DTYPE`].
 ///
@@ -332,7 +274,7 @@ pub struct VariantDesc {
     pub entry: &'static str,
     /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
     pub only: Option<&'static str>,
-    pub requires: &'static [Require],
+    pub guards: &'static [Guard],
     /// Tensor maps that the entry takes after its slots.
     pub maps: &'static [MapDesc],
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
@@ -343,60 +285,15 @@ pub struct VariantDesc {
 }
 
 impl VariantDesc {
-    pub fn admits(&self, slots: &[u64]) -> bool {
-        self.requires.iter().all(|r| r.holds(slots))
+    pub fn satisfied_by(&self, slots: &[u64]) -> bool {
+        self.guards.iter().all(|g| g.satisfied_by(slots))
     }
 }
 
-/// What a launch knows of a call: a constant times some slots (an address in bytes, an extent or stride in elements).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
-    pub times: u64,
-    pub slots: &'static [usize],
-}
-
-impl Number {
-    /// A product of slots.
-    pub const fn product(slots: &'static [usize]) -> Number {
-        Number { times: 1, slots }
-    }
-
-    /// The largest number where it is larger.
-    #[inline]
-    pub fn of(&self, slots: &[u64]) -> u64 {
-        self.slots.iter().fold(self.times, |n, &s| n.saturating_mul(slots[s]))
-    }
-}
-
-/// What a number must satisfy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Require {
-    pub of: Number,
-    pub test: Test,
-}
-
-impl Require {
-    #[inline]
-    pub fn holds(&self, slots: &[u64]) -> bool {
-        let n = self.of.of(slots);
-        match self.test {
-            Test::Multiple(by) => n.is_multiple_of(by),
-            Test::Equal(to) => n == to,
-            Test::Within(lo, hi) => lo <= n && n <= hi,
-            Test::AtMost(slot) => n <= slots[slot],
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
-    Multiple(u64),
-    Equal(u64),
-    /// Both ends included.
-    Within(u64, u64),
-    /// At most what is in another slot.
-    AtMost(usize),
-}
+/// A number that a launch knows of a call.
+pub type Number = tilewright_types::Number<&'static [usize]>;
+/// A launch guard of a variant.
+pub type Guard = tilewright_types::Guard<&'static [usize]>;
 
 /// How boxes of an array are copied to shared memory, or from it, in one step each (a CUDA tensor map).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -422,7 +319,7 @@ pub struct MapDim {
 #[derive(Clone, Copy, Debug)]
 pub struct Emulated {
     /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside
-    /// [`crate::emulator::launch`].
+    /// `emulator::launch`.
     pub run: unsafe fn(&[u64]),
     /// Of a thread block, as the shared memory.
     pub threads: u32,
@@ -438,12 +335,13 @@ pub struct Emulated {
 impl ConfigDesc {
     /// Whether the arguments are as the configuration asks; its variants may ask for more.
     #[inline]
-    pub fn admits(&self, call: &GridCtx) -> bool {
+    pub fn satisfied_by(&self, call: &GridCtx) -> bool {
         self.requires.is_none_or(|c| (c.holds)(call))
     }
 
-    /// The variant to launch for these arguments, of those that `runs` says can run here; none if no such one admits them.
+    /// The variant to launch for these arguments, of those that `runs` says can run here; none if they satisfy the
+    /// guards of no such variant.
     pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
-        self.variants.iter().position(|v| runs(v) && v.admits(slots))
+        self.variants.iter().position(|v| runs(v) && v.satisfied_by(slots))
     }
 }

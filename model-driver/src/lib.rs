@@ -40,6 +40,7 @@ mod api;
 mod capture;
 mod clock;
 mod launch;
+pub mod library;
 mod memory;
 mod process;
 mod ptx;

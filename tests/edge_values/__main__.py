@@ -11,7 +11,7 @@ import argparse, json, pathlib
 import torch
 import products, table, vectors
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "host/src/conformance/edge_values/table.json"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "conformance/src/edge_values/table.json"
 
 
 def main():

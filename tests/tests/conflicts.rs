@@ -1,8 +1,9 @@
 //! Operations whose tiles change layout on their way do it without bank conflicts of shared memory.
 
 use crate::rows;
+use tilewright_conformance as conformance;
 use tilewright_core::emulator;
-use tilewright_runtime::{Runtime, conformance};
+use tilewright_runtime::Runtime;
 
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::rows;
 use tilewright_compiler::features::cover;
+use tilewright_conformance::{self as conformance, OPERATIONS, Options, Row, Scope, Subject};
 use tilewright_core::{DType, emulator};
 use tilewright_runtime::Runtime;
-use tilewright_runtime::conformance::{self, OPERATIONS, Options, Row, Scope, Subject};
 
 /// A number from the environment.
 fn number(name: &str) -> u64 {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tilewright_compiler::BUILTINS;
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::dtype::DType;
-use tilewright_runtime::conformance::OPERATIONS;
+use tilewright_conformance::OPERATIONS;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
@@ -127,7 +127,7 @@ fn mistakes(text: &str) -> Vec<String> {
             }
         }
     }
-    out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.start().line, e.message)));
+    out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.first.start().line, e.message)));
     out
 }
 
@@ -233,8 +233,8 @@ fn commands_of_the_readme_exist() {
 fn tile_command(command: &str, args: &[&str]) {
     let mut name = command.to_owned();
     name[..1].make_ascii_uppercase();
-    assert!(read("host/src/bin/tile/main.rs").contains(&format!(" {name}({command}::Args)")), "no `tile {command}`");
-    let text = read(&format!("host/src/bin/tile/{command}.rs")) + &read("host/src/bin/tile/choose.rs");
+    assert!(read("cli/src/main.rs").contains(&format!(" {name}({command}::Args)")), "no `tile {command}`");
+    let text = read(&format!("cli/src/{command}.rs")) + &read("cli/src/choose.rs");
     let mut before = "";
     for &a in args {
         match (before, a.strip_prefix("--")) {

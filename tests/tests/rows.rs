@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use tilewright_compiler::features::cover;
+use tilewright_conformance::{self as conformance, Row, Scope, Subject};
 use tilewright_runtime::Runtime;
-use tilewright_runtime::conformance::{self, Row, Scope, Subject};
 
 /// Configurations, by their index, that have every feature of all configurations between them.
 pub fn covering(subjects: &[Subject]) -> Vec<usize> {

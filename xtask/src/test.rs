@@ -62,7 +62,7 @@ const LONG: [Step; 8] = [
 
 /// The packages below the operations.
 fn language() -> Run {
-    let packages = ["core", "compiler", "macros", "cache-dir", "language-tests"];
+    let packages = ["types", "core", "compiler", "macros", "cache-dir", "language-tests"];
     let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
     command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }

@@ -3,8 +3,8 @@
 use super::leak;
 use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
-    ConfigDesc, CpuCode, GridCtx, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Require, Test,
-    VariantDesc, cpu,
+    ConfigDesc, CpuCode, GridCtx, Guard, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Test, VariantDesc,
+    cpu,
 };
 use tilewright_runtime::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
@@ -13,8 +13,8 @@ const PARAMS: &[ParamDesc] = &[
     ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 5 },
 ];
 
-const fn require(of: &'static [usize], test: Test) -> Require {
-    Require { of: Number::product(of), test }
+const fn require(of: &'static [usize], test: Test) -> Guard {
+    Guard { of: Number::product(of), test }
 }
 
 const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
@@ -31,7 +31,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     variants: &[VariantDesc {
         entry: "add_boxes",
         only: Some("sm_90a"),
-        requires: &[
+        guards: &[
             require(&[0], Test::Multiple(16)),
             require(&[1], Test::Within(1, 1 << 32)),
             require(&[2], Test::Within(1, 1 << 32)),

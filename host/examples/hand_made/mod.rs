@@ -24,7 +24,7 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, only: None, requires: &[], maps: &[], emulated: None, features: "" }
+    VariantDesc { entry, only: None, guards: &[], maps: &[], emulated: None, features: "" }
 }
 
 const fn config(

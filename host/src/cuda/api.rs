@@ -1,6 +1,6 @@
 //! The driver's functions, looked up once.
 //!
-//! cudarc finds and keeps the library and gives the handle types. Its own function wrappers are not used: they panic at
+//! cudarc finds and keeps the library and gives the handle types (`sys`). Its own function wrappers are not used: they panic at
 //! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
 //! invalid. Here a missing symbol is an error and a result is a number.
 //!
@@ -16,14 +16,14 @@
 //! values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
 use super::context::Cuda;
+use super::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUkernel,
+    CUlaunchConfig, CUlibrary, CUlibraryOption, CUmemoryPool, CUstream,
+};
 use crate::error::{DriverError, Error, Result};
 use crate::runtime::Runtime;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ops::Deref;
-use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUkernel, CUlaunchConfig,
-    CUlibrary, CUmemoryPool, CUstream,
-};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -144,8 +144,8 @@ api! {
     "cuEventElapsedTime" event_elapsed_time(*mut f32, CUevent, CUevent);
     "cuEventDestroy_v2" event_destroy(CUevent);
     "cuLibraryLoadData" library_load_data(
-        *mut CUlibrary, *const c_void, *mut sys::CUjit_option, *mut *mut c_void, c_uint,
-        *mut sys::CUlibraryOption, *mut *mut c_void, c_uint);
+        *mut CUlibrary, *const c_void, *mut CUjit_option, *mut *mut c_void, c_uint,
+        *mut CUlibraryOption, *mut *mut c_void, c_uint);
     "cuLibraryUnload" library_unload(CUlibrary);
     "cuLibraryGetKernel" library_get_kernel(*mut CUkernel, CUlibrary, *const c_char);
     "cuKernelGetFunction" kernel_get_function(*mut CUfunction, CUkernel);
@@ -274,15 +274,7 @@ impl Api {
             return Err(Error::Forked);
         }
         API.get_or_init(|| {
-            // SAFETY: loading libcuda runs its initialisers; that is the purpose.
-            if !unsafe { sys::is_culib_present() } {
-                return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });
-            }
-            // SAFETY: the library was just seen, and gives its own functions.
-            let api = unsafe {
-                let lib = sys::culib();
-                Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
-            }?;
+            let api = Self::load_library()?;
             // SAFETY: a function of the table, which takes a number.
             match unsafe { (api.init)(0) } {
                 code::SUCCESS => Ok(api),
@@ -291,6 +283,25 @@ impl Api {
         })
         .as_ref()
         .map_err(Clone::clone)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn load_library() -> Result<Api> {
+        use cudarc::driver::sys::{culib, is_culib_present};
+        // SAFETY: loading libcuda runs its initialisers; that is the purpose.
+        if !unsafe { is_culib_present() } {
+            return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });
+        }
+        // SAFETY: the library was just seen, and gives its own functions.
+        unsafe {
+            let lib = culib();
+            Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
+        }
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn load_library() -> Result<Api> {
+        Err(Error::NoCuda { why: "the program was built without the feature `cuda` of tilewright".into() })
     }
 
     /// `CUDA_ERROR_...` of a code.

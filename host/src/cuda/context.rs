@@ -3,11 +3,11 @@
 use super::api::{Api, code};
 use super::memory::Pool;
 use super::module::Relaxed;
+use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use crate::device::{Device, Limits};
 use crate::error::{Error, Result};
 use crate::leases::Leases;
 use crate::stream::Queue;
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tilewright_core::Place;

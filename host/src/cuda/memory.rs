@@ -3,9 +3,9 @@
 use super::api::{Api, code};
 use super::context::{Cuda, DEFAULT_STREAM, Handle};
 use super::module::Relaxed;
+use crate::cuda::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
 use crate::error::{Error, Result};
 use core::mem::MaybeUninit;
-use cudarc::driver::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
 
 /// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
 #[repr(C)]

@@ -5,6 +5,7 @@ pub(crate) mod api;
 pub(crate) mod context;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod sys;
 pub(crate) mod tensor_map;
 
 pub(crate) use context::Cuda;

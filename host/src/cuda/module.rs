@@ -4,10 +4,10 @@
 
 use super::api::{Api, Code, code};
 use super::context::{Cuda, Handle};
+use crate::cuda::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_void};
-use cudarc::driver::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Instant;

@@ -3,12 +3,12 @@
 use super::gate;
 use super::search::Bench;
 use crate::cuda::context::Cuda;
+use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
-use cudarc::driver::sys::CUstream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::{DType, Element, Place, SliceMutArg};

@@ -275,7 +275,7 @@ fn host_type(t: DType, core: &TokenStream) -> TokenStream {
 
 fn param_descs(f: &Func) -> TokenStream {
     let each = f.params.iter().map(|p| {
-        let (name, slot, dtype) = (&p.name, p.slot, format_ident!("{}", p.dtype.variant()));
+        let (name, slot, dtype) = (&p.name, p.slot, format_ident!("{}", format!("{:?}", p.dtype)));
         let kind = match p.kind {
             ParamKind::Slice { mutable: false } => quote! { Slice },
             ParamKind::Slice { mutable: true } => quote! { SliceMut },
@@ -321,7 +321,7 @@ fn instance(
     let mut variants = vec![];
     for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, types, config, variant);
-        let requires = lowered.guards.iter().map(|r| {
+        let guards = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
             let test = match r.test {
                 Test::Multiple(by) => quote! { Multiple(#by) },
@@ -329,7 +329,7 @@ fn instance(
                 Test::Within(lo, hi) => quote! { Within(#lo, #hi) },
                 Test::AtMost(slot) => quote! { AtMost(#slot) },
             };
-            quote! { __k::Require { of: #of, test: __k::Test::#test } }
+            quote! { __k::Guard { of: #of, test: __k::Test::#test } }
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
@@ -383,7 +383,7 @@ fn instance(
             quote! { __k::MapDesc { param: #param, dims: &[#(#dims),*], swizzle: #swizzle } }
         });
         let features = features.into_iter().collect::<Vec<_>>().join("\n");
-        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, requires: &[#(#requires),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {
@@ -465,15 +465,39 @@ fn call(k: &Kernel) -> TokenStream {
     }
 }
 
-/// What is emitted for a kernel with mistakes beside its errors: a function that lets callers compile.
-pub fn stub(item: &syn::ItemFn, name: &Ident, generics: &[Ident], facade: &syn::Path) -> TokenStream {
-    let (vis, unsafety) = (&item.vis, &item.sig.unsafety);
-    let params: Vec<_> = (0..item.sig.inputs.len()).map(|i| format_ident!("__P{i}")).collect();
-    let args = params.iter().map(|p| quote! { _: #p });
+const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that the kernel compiler does not know";
+
+/// What is emitted for a kernel with mistakes beside its errors: its function, and what callers may name of its module.
+pub fn stub(k: &Kernel) -> TokenStream {
+    let (call, name, vis, facade) = (call(k), &k.ast.name, &k.ast.item.vis, &k.ast.facade);
+    let implementations = k.type_choices().into_iter().map(|types| {
+        let types = types.into_iter().map(|(_, t)| host_type(t, &quote! { __k }));
+        quote! { impl Types for (#(#types,)*) {} }
+    });
     quote! {
-        #[allow(unused, non_camel_case_types)]
-        #vis #unsafety fn #name<'__a, #(#params,)* #(#generics),*>(#(#args),*) -> #facade::__private::Call<'__a> { unreachable!() }
-        #[allow(unused)]
-        #vis mod #name { pub static DESCS: &[&#facade::__private::KernelDesc] = &[]; }
+        #call
+        #[allow(non_snake_case, unused, missing_docs)]
+        #vis mod #name {
+            use #facade::__private as __k;
+            pub trait Types { const DESC: &'static __k::KernelDesc = panic!(#MISTAKES); }
+            #(#implementations)*
+            pub static DESCS: &[&__k::KernelDesc] = &[];
+        }
+    }
+}
+
+/// The same for a function of which no kernel can be made: it takes any arguments.
+pub fn stub_of_function(item: &syn::ItemFn, name: &Ident, facade: &syn::Path) -> TokenStream {
+    let (vis, unsafety) = (&item.vis, &item.sig.unsafety);
+    let params = item.sig.inputs.iter().map(|_| quote! { _: impl Sized });
+    quote! {
+        #[allow(unused, clippy::too_many_arguments)]
+        #vis #unsafety fn #name<'__a>(#(#params),*) -> #facade::__private::Call<'__a> { const { panic!(#MISTAKES) } }
+        #[allow(non_snake_case, unused, missing_docs)]
+        #vis mod #name {
+            pub trait Types {}
+            impl<T> Types for T {}
+            pub static DESCS: &[&#facade::__private::KernelDesc] = &[];
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! What `parse` makes of a kernel: the language's own syntax tree. Every node keeps the span of the user's tokens.
 
+use crate::diag::Span;
 use crate::dtype::DType;
 pub use crate::ir::ParamKind;
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use std::fmt;
 use std::rc::Rc;
 
@@ -259,6 +260,8 @@ pub enum ExprKind {
     Break,
     Continue,
     Return,
+    /// A mistake that has been reported.
+    Error,
 }
 
 /// `A | B => body`

@@ -1,8 +1,7 @@
 //! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostics, Result, Span};
 use crate::front::ast::{Arm, BinaryOp, Const, ConstType, Expr, Scope, TypeName};
-use proc_macro2::Span;
 
 /// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
 pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnostics) -> Option<Result<Const>> {

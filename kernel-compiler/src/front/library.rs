@@ -5,25 +5,27 @@
 //! and the tokens of the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps
 //! its place in the user's source. The build script, which reads all files, finds a library by its path.
 
+use crate::diag::{Diagnostic, Diagnostics, Reported, Result, Span};
+use crate::front::parse::check_body;
 use crate::front::parse::constants::enumeration;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::parse::Parser;
 
 /// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
-/// choose what is compiled.
-fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
+/// choose what is compiled. Every mistake is reported.
+fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
-        return Err(syn::Error::new_spanned(module, NO_BODY));
+        return Err(d.error(Span::of(module), NO_BODY));
     };
     let mut out = vec![];
     for mut i in items.clone() {
         let attrs = match &mut i {
             syn::Item::Fn(f) if f.attrs.iter().any(|a| last_segment_is(a.path(), source::KERNEL)) => {
-                return Err(syn::Error::new_spanned(
-                    &f.sig.ident,
-                    "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone",
-                ));
+                let why = "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone";
+                d.error(f.sig.ident.span(), why);
+                continue;
             }
             syn::Item::Fn(syn::ItemFn { attrs, .. })
             | syn::Item::Const(syn::ItemConst { attrs, .. })
@@ -32,64 +34,67 @@ fn items(module: &syn::ItemMod) -> syn::Result<Vec<syn::Item>> {
             // For the types of its constants.
             syn::Item::Use(_) => continue,
             other => {
-                return Err(syn::Error::new_spanned(
-                    other,
-                    "a library has functions, constants, enums and type aliases",
-                ));
+                d.error(Span::of(other), "a library has functions, constants, enums and type aliases");
+                continue;
             }
         };
         if let Some(a) = attrs.iter().find(|a| ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c))) {
-            return Err(syn::Error::new_spanned(
-                a,
-                "a library's items are there for every target: kernels are compiled for all of them",
-            ));
+            let why = "a library has no `cfg` inside: kernels are compiled for every target";
+            d.error(Span::of(a), why);
         }
         attrs.clear();
-        if let syn::Item::Enum(e) = &i {
-            enumeration(e)?;
+        match &i {
+            syn::Item::Enum(e) => drop(enumeration(e).map_err(|e| d.syn(e))),
+            // Once, and not in each module that uses it.
+            syn::Item::Fn(f) => check_body(f, d),
+            _ => {}
         }
         out.push(i);
     }
-    Ok(out)
+    if d.is_empty() { Ok(out) } else { Err(Reported) }
 }
 
 const NO_BODY: &str = "#[tile_library] goes on a module with a body: `mod library { .. }`";
+const ATTRIBUTE: &str = "#[tile_library] takes `crate = path` alone: modules of kernels say which libraries they use";
 
-/// Expands `#[tile_library] mod l { .. }`.
+/// Expands `#[tile_library(crate = path)] mod l { .. }`.
 pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
-    if !attr.is_empty() {
-        return syn::Error::new_spanned(
-            attr,
-            "#[tile_library] takes nothing: modules of kernels say which libraries they use",
-        )
-        .to_compile_error();
-    }
+    let d = Diagnostics::default();
+    let facade = match attr.is_empty() {
+        true => source::default_facade(),
+        false => source::facade.parse2(attr).unwrap_or_else(|e| {
+            d.error(e.span(), ATTRIBUTE);
+            source::default_facade()
+        }),
+    };
     let Ok(module) = syn::parse2::<syn::ItemMod>(item.clone()) else {
         return syn::Error::new_spanned(&item, NO_BODY).to_compile_error();
     };
-    let (items, error) = match items(&module) {
-        Ok(items) => (items, None),
-        // Without items, so that those who use it say nothing more of it.
-        Err(e) => (vec![], Some(e.to_compile_error())),
-    };
-    let hand_on = match &error {
-        None => quote! { ::tilewright::__private::tile_module_with! { { #(#items)* } $($module)* } },
-        Some(_) => TokenStream::new(),
+    let items = items(&module, &d);
+    let errors = d.take();
+    let items = items.ok().filter(|_| errors.is_empty());
+    // Modules that use a library with mistakes say nothing more of it.
+    let handed_on = match &items {
+        Some(items) => quote! { { #(#items)* } },
+        None => quote! { ! },
     };
     let syn::ItemMod { attrs, vis, ident, content, .. } = &module;
     let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
     // Functions say what tiles do: only kernels can call them, so they are not compiled by themselves.
     let seen = content
         .iter()
-        .filter(|_| error.is_none())
+        .filter(|_| items.is_some())
         .flat_map(|(_, items)| items)
         .filter(|i| !matches!(i, syn::Item::Fn(_)));
+    let errors = errors.iter().map(Diagnostic::to_tokens);
     quote! {
-        #error
+        #(#errors)*
         #(#outer)* #[allow(unused)] #vis mod #ident {
             #(#inner)*
             #(#seen)*
-            macro_rules! tile_items { ($($module:tt)*) => { #hand_on } }
+            macro_rules! tile_items {
+                ($($module:tt)*) => { #facade::__private::tile_module_with! { #handed_on $($module)* } }
+            }
             pub(crate) use tile_items;
         }
     }
@@ -98,8 +103,9 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who
 /// asks.
 pub fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
-    let (first, rest) = uses.0.split_first()?;
-    Some(quote! { #first::tile_items! { { #(#before)* } { #(use #rest),* } #module } })
+    let (first, rest) = uses.libraries.split_first()?;
+    let facade = uses.facade.iter();
+    Some(quote! { #first::tile_items! { { #(#before)* } { #(use #rest,)* #(crate = #facade)* } #module } })
 }
 
 /// The libraries of a package, as the build script finds them.
@@ -127,7 +133,8 @@ impl Libraries {
             let syn::Item::Mod(m) = i else { continue };
             let place = place.within(&m.ident.to_string());
             if m.attrs.iter().any(|a| last_segment_is(a.path(), LIBRARY)) {
-                self.0.extend(items(m).map(|items| Library { place, items: quote! { #(#items)* }.to_string() }));
+                let items = items(m, &Diagnostics::default());
+                self.0.extend(items.map(|items| Library { place, items: quote! { #(#items)* }.to_string() }));
             } else if let Some((_, inner)) = &m.content {
                 self.add_items(&place, inner);
             }
@@ -135,12 +142,13 @@ impl Libraries {
     }
 
     /// The items of all that a module in this place uses, the last first; or which of them there is not.
-    pub fn items(&self, uses: &Uses, at: &ModulePath) -> Result<Vec<syn::Item>, String> {
-        let libraries = uses.0.iter().rev().map(|p| self.find(p, at)).collect::<Result<Vec<_>, _>>()?;
+    pub fn items(&self, uses: &Uses, at: &ModulePath) -> std::result::Result<Vec<syn::Item>, String> {
+        let libraries =
+            uses.libraries.iter().rev().map(|p| self.find(p, at)).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(libraries.into_iter().flat_map(|l| syn::parse_file(&l.items).expect("these were items").items).collect())
     }
 
-    fn find(&self, path: &syn::Path, at: &ModulePath) -> Result<&Library, String> {
+    fn find(&self, path: &syn::Path, at: &ModulePath) -> std::result::Result<&Library, String> {
         let mut names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
         let written = names.join("::");
         let mut modules = at.modules.clone();
@@ -270,7 +278,7 @@ mod tests {
                 .iter()
                 .find_map(|i| if let syn::Item::Mod(m) = i { (m.ident == name).then_some(m) } else { None })
                 .unwrap();
-            let items = super::items(m).unwrap();
+            let items = super::items(m, &Diagnostics::default()).unwrap();
             quote! { #(#items)* }
         };
         let (a, b, module): (_, _, TokenStream) = (items("a"), items("b"), user.parse().unwrap());
@@ -278,5 +286,34 @@ mod tests {
         assert_eq!(asked, quote! { b::tile_items! { { #a } {} #module } }.to_string());
         assert_eq!(quote! { #b #a }.to_string(), quote! { #(#by_path)* }.to_string());
         assert!(!with_library(quote! { { #b } { #a } {} #module }).to_string().contains("compile_error"));
+    }
+
+    /// Expansions name the crate that attributes say, and no other.
+    #[test]
+    fn expansions_name_the_facade() {
+        let names = |tokens: &TokenStream| -> Vec<String> {
+            let text = tokens.to_string();
+            ["other", "third", "tilewright"]
+                .into_iter()
+                .filter(|n| text.contains(&format!("{n} ::")))
+                .map(String::from)
+                .collect()
+        };
+        let module: TokenStream =
+            "mod m { #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, 0, half(1.0)); } }".parse().unwrap();
+        let library: TokenStream = "mod l { fn half(x: f32) -> f32 { 0.5 * x } }".parse().unwrap();
+        assert_eq!(names(&expand(quote! { crate = ::other }, library.clone())), ["other"]);
+        assert_eq!(names(&expand(quote! {}, library)), ["tilewright"]);
+        // The module asks the library, which hands on what the module has said.
+        let asked = crate::expand::expand_module(quote! { use l, crate = ::other }, module.clone()).to_string();
+        assert_eq!(asked, quote! { l::tile_items! { { } { crate = ::other } #module } }.to_string());
+        let half = quote! { fn half(x: f32) -> f32 { 0.5 * x } };
+        assert_eq!(names(&with_library(quote! { { #half } {} { crate = ::other } #module })), ["other"]);
+        assert_eq!(names(&with_library(quote! { { #half } {} {} #module })), ["tilewright"]);
+        // Of a kernel with mistakes as well.
+        assert_eq!(names(&with_library(quote! { ! {} { crate = ::other } #module })), ["other"]);
+        // A kernel's own comes first.
+        let own: TokenStream = module.to_string().replace("grid", "crate = ::third , grid").parse().unwrap();
+        assert_eq!(names(&with_library(quote! { { #half } {} { crate = ::other } #own })), ["third"]);
     }
 }

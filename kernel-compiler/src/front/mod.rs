@@ -7,4 +7,6 @@ pub mod instance;
 pub mod library;
 pub mod module;
 pub mod parse;
+pub mod print;
 pub mod source;
+pub mod suggest;

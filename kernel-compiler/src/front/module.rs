@@ -1,11 +1,11 @@
 //! Finding kernels' functions: a single `#[tile_kernel]` function, a `#[tile_module]`, or all of a source file.
 
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostics, Reported, Result};
 use crate::front::ast::Scope;
 use crate::front::instance::{Kernel, fingerprint};
 use crate::front::library::Libraries;
 use crate::front::parse;
-use crate::front::source::{KERNEL, Source, take_attribute, walk};
+use crate::front::source::{KERNEL, Source, default_facade, take_attribute, walk};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use std::cell::RefCell;
@@ -16,19 +16,33 @@ use syn::visit::Visit;
 pub struct Found {
     pub attr: TokenStream,
     pub item: syn::ItemFn,
-    pub scope: Rc<Scope>,
+    /// What its module defines, unless that has mistakes.
+    pub scope: Result<Rc<Scope>>,
     /// Of the items that the function may use.
     pub context: TokenStream,
+    /// The crate that the expansion names, if the function's own attribute does not say it.
+    pub facade: syn::Path,
 }
 
 impl Found {
-    /// The kernels that it is written for.
+    /// A function that stands alone.
+    pub fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
+        Found { attr, item, scope: Ok(Rc::default()), context: TokenStream::new(), facade: default_facade() }
+    }
+
+    /// The kernels that it is written for, if they have no mistakes that a parser finds.
     pub fn parse(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
+        let kernels = self.parse_all(d)?;
+        if d.is_empty() { Ok(kernels) } else { Err(Reported) }
+    }
+
+    /// The same with those whose bodies have mistakes. These do not infer, if what has them is taken.
+    pub fn parse_all(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
         // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off
         // before the macro is called.
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
         let fingerprint = fingerprint(&[&self.attr, &bare.to_token_stream(), &self.context]);
-        let kernels = parse::kernels(self.attr, self.item, self.scope, d)?;
+        let kernels = parse::kernels(self.attr, self.item, self.scope?, self.facade, d)?;
         Ok(kernels
             .into_iter()
             .map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() })
@@ -41,12 +55,14 @@ fn is_used(i: &syn::Item) -> bool {
     matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Enum(_) | syn::Item::Type(_))
 }
 
-/// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
+/// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too. Mistakes
+/// in what they use are reported; without libraries they have been. `facade` is what expansions name.
 pub fn module(
     mut items: Vec<syn::Item>,
-    libraries: &[syn::Item],
+    libraries: Option<&[syn::Item]>,
+    facade: &syn::Path,
     d: &Diagnostics,
-) -> Result<(Vec<Found>, Vec<syn::Item>)> {
+) -> (Vec<Found>, Vec<syn::Item>) {
     let mut kernels = vec![];
     items.retain_mut(|i| {
         let syn::Item::Fn(f) = i else { return true };
@@ -58,21 +74,22 @@ pub fn module(
             None => true,
         }
     });
-    let mut no_cfg = parse::NoCfg::new(d);
-    kernels.iter().for_each(|(_, f)| no_cfg.visit_item_fn(f));
-    items.iter().chain(libraries).filter(|i| is_used(i)).for_each(|i| no_cfg.visit_item(i));
-    no_cfg.done()?;
     // The module's own come first.
-    let all = || items.iter().chain(libraries);
-    let scope = Rc::new(parse::scope(all(), d)?);
+    let all = || items.iter().chain(libraries.unwrap_or_default());
+    let scope = || {
+        let mut no_cfg = parse::NoCfg::new(d);
+        kernels.iter().for_each(|(_, f)| no_cfg.visit_item_fn(f));
+        all().filter(|i| is_used(i)).for_each(|i| no_cfg.visit_item(i));
+        no_cfg.done()?;
+        parse::scope(all(), d).map(Rc::new)
+    };
+    let scope = if libraries.is_some() { scope() } else { Err(Reported) };
     let context: TokenStream = all().filter(|i| is_used(i)).map(ToTokens::to_token_stream).collect();
-    Ok((
-        kernels
-            .into_iter()
-            .map(|(attr, item)| Found { attr, item, scope: scope.clone(), context: context.clone() })
-            .collect(),
-        items,
-    ))
+    let found = |(attr, item)| {
+        let (scope, context, facade) = (scope.clone(), context.clone(), facade.clone());
+        Found { attr, item, scope, context, facade }
+    };
+    (kernels.into_iter().map(found).collect(), items)
 }
 
 /// Every kernel's function in a file, in order. A file that does not parse has none: `rustc` reports it.
@@ -81,15 +98,15 @@ pub fn file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<Fou
     let mut alone = |f: &syn::ItemFn| {
         let mut item = f.clone();
         if let Some(attr) = take_attribute(&mut item.attrs, KERNEL) {
-            found.borrow_mut().push(Found { attr, item, scope: Rc::default(), context: TokenStream::new() });
+            found.borrow_mut().push(Found::alone(attr, item));
         }
     };
     walk(source.into(), &mut alone, &mut |m, uses, at| {
         if let Some((_, items)) = &m.content
             && let Ok(used) = libraries.items(&uses, at)
-            && let Ok((kernels, _)) = module(items.clone(), &used, &Diagnostics::default())
         {
-            found.borrow_mut().extend(kernels);
+            let facade = uses.facade.unwrap_or_else(default_facade);
+            found.borrow_mut().extend(module(items.clone(), Some(&used), &facade, &Diagnostics::default()).0);
         }
     });
     found.into_inner()
@@ -102,7 +119,7 @@ mod tests {
     fn fingerprints(text: &str) -> Vec<String> {
         let kernels = file(text, &Libraries::default())
             .into_iter()
-            .flat_map(|found| found.parse(&Diagnostics::default()).expect("no mistakes"));
+            .flat_map(|found| found.parse(&Diagnostics::default()).unwrap_or_default());
         kernels.map(|k| k.fingerprint).collect()
     }
 

@@ -4,7 +4,6 @@ use proc_macro2::TokenStream;
 use std::path::Path;
 use syn::Token;
 use syn::parse::{Parse, ParseStream};
-use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 
 pub const KERNEL: &str = "tile_kernel";
@@ -53,18 +52,45 @@ impl ModulePath {
     }
 }
 
-/// What is in the parentheses of `#[tile_module(use a::b, use c)]`.
+/// What is in the parentheses of `#[tile_module(use a::b, use c, crate = d)]`.
 #[derive(Default)]
-pub struct Uses(pub Vec<syn::Path>);
+pub struct Uses {
+    pub libraries: Vec<syn::Path>,
+    /// The crate that expansions name, if it is not `::tilewright`.
+    pub facade: Option<syn::Path>,
+}
 
 impl Parse for Uses {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        let uses = Punctuated::<_, Token![,]>::parse_terminated_with(input, |e| {
-            e.parse::<Token![use]>()?;
-            syn::Path::parse_mod_style(e)
-        });
-        Ok(Uses(uses?.into_iter().collect()))
+        let mut out = Uses::default();
+        while !input.is_empty() {
+            if input.peek(Token![use]) {
+                input.parse::<Token![use]>()?;
+                out.libraries.push(input.call(syn::Path::parse_mod_style)?);
+            } else {
+                let at = input.span();
+                if out.facade.replace(facade(input)?).is_some() {
+                    return Err(syn::Error::new(at, "there is one `crate = path`"));
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(out)
     }
+}
+
+/// `crate = path`
+pub fn facade(input: ParseStream) -> syn::Result<syn::Path> {
+    input.parse::<Token![crate]>()?;
+    input.parse::<Token![=]>()?;
+    input.call(syn::Path::parse_mod_style)
+}
+
+/// The crate that expansions name where no attribute says another.
+pub fn default_facade() -> syn::Path {
+    syn::parse_quote!(::tilewright)
 }
 
 pub fn last_segment_is(path: &syn::Path, name: &str) -> bool {

@@ -59,65 +59,11 @@ impl fmt::Debug for Dim {
     }
 }
 
-/// What the launcher knows: a constant times some slots.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Number {
-    pub times: u64,
-    pub slots: Vec<usize>,
-}
-
-impl fmt::Debug for Number {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let constant = (self.times != 1 || self.slots.is_empty()).then(|| self.times.to_string());
-        let factors: Vec<String> = constant.into_iter().chain(self.slots.iter().map(|s| format!("s{s}"))).collect();
-        f.write_str(&factors.join("·"))
-    }
-}
-
-impl Number {
-    pub fn slot(slot: usize) -> Number {
-        Number { times: 1, slots: vec![slot] }
-    }
-
-    pub fn constant(n: u64) -> Number {
-        Number { times: n, slots: vec![] }
-    }
-
-    /// None where the constant overflows.
-    pub fn times(&self, o: &Number) -> Option<Number> {
-        let mut slots = [self.slots.as_slice(), &o.slots].concat();
-        slots.sort_unstable();
-        Some(Number { times: self.times.checked_mul(o.times)?, slots })
-    }
-
-    /// The slot that it is.
-    pub fn as_slot(&self) -> Option<usize> {
-        if let (1, &[slot]) = (self.times, &self.slots[..]) { Some(slot) } else { None }
-    }
-}
-
+/// A number that the launcher knows: a constant times some slots.
+pub type Number = tilewright_types::Number<Vec<usize>>;
 /// The launcher's check of a number before it takes a variant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Guard {
-    pub of: Number,
-    pub test: Test,
-}
-
-impl Guard {
-    pub fn slot(slot: usize, test: Test) -> Guard {
-        Guard { of: Number::slot(slot), test }
-    }
-}
-
-/// As `tilewright_core::Test`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
-    Multiple(u64),
-    Equal(u64),
-    Within(u64, u64),
-    /// At most what is in a slot.
-    AtMost(usize),
-}
+pub type Guard = tilewright_types::Guard<Vec<usize>>;
+pub use tilewright_types::Test;
 
 /// Cache hint; the numbers are the device library's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

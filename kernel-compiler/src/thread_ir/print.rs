@@ -4,7 +4,7 @@ use super::expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method,
 use super::function::Function;
 use super::name::{BufferPart, Local, Name};
 use super::node::{Const, ConstValue, Lowered, Node};
-use crate::dtype::DType;
+use crate::dtype::{DType, rust_type};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Lowered {
@@ -327,7 +327,7 @@ impl Display for Function {
             Function::Bitcast => f.write_str("s::bitcast"),
             Function::Lowest => f.write_str("s::lowest"),
             Function::Highest => f.write_str("s::highest"),
-            Function::FromBits64(t) => write!(f, "<{} as s::Scalar>::from_bits64", t.rust()),
+            Function::FromBits64(t) => write!(f, "<{} as s::Scalar>::from_bits64", rust_type(*t)),
         }
     }
 }
@@ -347,10 +347,10 @@ impl Display for Generic {
 impl Display for Ty {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
-            Ty::Scalar(t) => f.write_str(t.rust()),
+            Ty::Scalar(t) => f.write_str(rust_type(*t)),
             Ty::Usize => f.write_str("usize"),
             Ty::Array(t, n) => write!(f, "[{t}; {n}]"),
-            Ty::Tile(t) => write!(f, "c::Tile<{}>", t.rust()),
+            Ty::Tile(t) => write!(f, "c::Tile<{}>", rust_type(*t)),
             Ty::Tuple(items) if items.is_empty() => f.write_str("()"),
             Ty::Tuple(items) => write!(f, "({},)", List(items, ", ")),
         }
@@ -367,7 +367,7 @@ impl Display for Literal {
             },
             Literal::Float { bits, dtype } => float(f64::from_bits(*bits), *dtype, f),
             Literal::Bool(b) => b.fmt(f),
-            Literal::Zero(t) => write!(f, "<{} as s::Scalar>::ZERO", t.rust()),
+            Literal::Zero(t) => write!(f, "<{} as s::Scalar>::ZERO", rust_type(*t)),
             Literal::MaxU32 => f.write_str("u32::MAX"),
             Literal::CText(t) => write!(f, "c{t:?}"),
             Literal::Text(t) => write!(f, "{t:?}"),
@@ -378,7 +378,7 @@ impl Display for Literal {
 
 /// Of `f32` or `f64`.
 fn float(v: f64, dtype: DType, f: &mut Formatter) -> fmt::Result {
-    let t = dtype.rust();
+    let t = rust_type(dtype);
     match dtype {
         _ if v.is_nan() => write!(f, "{t}::NAN"),
         _ if v == f64::INFINITY => write!(f, "{t}::INFINITY"),

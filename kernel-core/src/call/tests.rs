@@ -2,8 +2,9 @@
 
 use super::{BindError, Call};
 use crate::args::{AsSlice, AsSliceMut, Place, RawArg};
-use crate::desc::{DType, Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType};
+use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType};
 use crate::{bf16, f8e4m3, f8e5m2, f16};
+use tilewright_types::DType;
 
 const fn param(name: &'static str, kind: ParamKind, dtype: DType, slot: usize) -> ParamDesc {
     ParamDesc { name, kind, dtype, slot }

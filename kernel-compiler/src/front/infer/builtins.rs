@@ -1,9 +1,10 @@
 //! The operations by name, and a call of one.
 
+use crate::diag::Span;
 use crate::front::ast::{Expr, Generic};
 use crate::front::infer::Val;
 use crate::ir::{Hint, Precision};
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 
 pub(super) struct Call<'a> {
     pub name: &'a Ident,
@@ -71,7 +72,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("reduce", "reduce(t, axis, |a, b| ..)"),
     ("dot", "dot(a, b, acc)"),
     ("load", "load(x, i) or load(p.add(i))"),
-    ("store", "store(y, i, v), store(p.add(i), v) or view.store([i, j], t)"),
+    ("store", "store(y, i, v) or store(p.add(i), v) or view.store([i, j], t)"),
     ("tile", "view.tile([i, j], [M, N])"),
     ("atomic_add", "atomic_add(y, i, v)"),
     ("atomic_max", "atomic_max(y, i, v)"),
@@ -103,9 +104,14 @@ pub(super) fn is_builtin(name: &str) -> bool {
     BUILTINS.iter().any(|(n, _)| *n == name)
 }
 
-/// How an operation is called.
-pub(super) fn usage(name: &str) -> &'static str {
-    BUILTINS.iter().find(|(n, _)| *n == name).map_or("", |u| u.1)
+/// How an operation is called, for messages: `` `sum(t)` or `sum(t, axis)` ``.
+pub(super) fn usage(name: &str) -> String {
+    BUILTINS.iter().find(|(n, _)| *n == name).map_or(String::new(), |(_, usage)| quoted(usage))
+}
+
+/// Each way of a usage in backticks.
+pub(super) fn quoted(usage: &str) -> String {
+    format!("`{}`", usage.replace(" or ", "` or `"))
 }
 
 pub(super) fn is_option(name: &str) -> bool {

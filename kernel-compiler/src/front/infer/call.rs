@@ -1,11 +1,12 @@
 //! Calls: access options, helpers (inlined), closures, then the built-in operations.
 
-use crate::diag::Result;
+use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
 use crate::front::infer::{Binding, Infer, MAX_DEPTH, Val, builtins};
+use crate::front::suggest;
 use crate::ir::Hint;
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use std::collections::HashMap;
 
 impl Infer<'_> {
@@ -20,7 +21,28 @@ impl Infer<'_> {
         if method && builtins::is_option(&name.to_string()) {
             return self.with_options(e);
         }
-        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&name.to_string()).cloned() {
+        let n = name.to_string();
+        if let [Expr { kind: ExprKind::Name(prefix), span }, ..] = args
+            && method
+            && suggest::is_prefix(prefix)
+            && self.lookup(prefix).is_none()
+        {
+            let cure = match (builtins::is_builtin(&n), suggest::operation(&n)) {
+                (true, _) => format!("write {}", builtins::usage(&n)),
+                (false, Some(cure)) => cure.to_string(),
+                (false, None) => format!("a kernel has no `{n}`, docs/language.md lists all operations"),
+            };
+            return self.error(*span, format!("`{prefix}.{n}`: operations have no prefix; {cure}"));
+        }
+        self.no_errors(args)?;
+        let is_known = builtins::is_builtin(&n) || self.kernel.scope.helpers.iter().any(|h| h.name == *name);
+        match self.lookup(&n) {
+            Some(Binding::Poisoned) if !is_known => return Err(Reported),
+            // What has a mistake has no methods.
+            None if !is_known && method => drop(self.expr(&args[0])?),
+            _ => {}
+        }
+        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&n).cloned() {
             let args = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
             return self.closure(&c, args, e.span);
         }
@@ -30,6 +52,14 @@ impl Infer<'_> {
         self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
     }
 
+    /// Of arguments with mistakes neither the number nor the types are looked at.
+    fn no_errors(&mut self, args: &[Expr]) -> Result<()> {
+        match args.iter().any(|a| matches!(a.kind, ExprKind::Error)) {
+            true => self.exprs(args).map(|_| ()),
+            false => Ok(()),
+        }
+    }
+
     /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's
     /// start.
     fn with_options(&mut self, e: &Expr) -> Result<Val> {
@@ -37,7 +67,7 @@ impl Infer<'_> {
         let mut at = e;
         loop {
             let ExprKind::Call { name, generics, args, method } = &at.kind else {
-                return self.error(at.span, "options follow what they are of: `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or `dot(a, b, acc).tf32()`");
+                return self.error(at.span, "options follow `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or a product, as in `dot(a, b, acc).tf32()`");
             };
             let n = name.to_string();
             if *method && builtins::is_option(&n) {
@@ -47,9 +77,8 @@ impl Infer<'_> {
             }
             let (access, dot) = (builtins::is_access(&n), n == "dot");
             return match (&options.of_access, &options.precision) {
-                (_, Some((_, at))) if access => {
-                    self.error(*at, format!("this is an option of `dot(a, b, acc)`, and `{n}` is none"))
-                }
+                (_, Some((_, at))) if access => self
+                    .error(*at, format!("`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`, `{n}` has no such option")),
                 (Some((option, at)), _) if dot => {
                     self.error(*at, format!("`.{option}` is for accesses; `dot` has `.tf32()` and `.tf32x3()`"))
                 }
@@ -63,7 +92,10 @@ impl Infer<'_> {
                     name.span(),
                     format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
                 ),
-                _ => self.builtin(&builtins::Call { name, generics, args, span: e.span, options }),
+                _ => {
+                    self.no_errors(args)?;
+                    self.builtin(&builtins::Call { name, generics, args, span: e.span, options })
+                }
             };
         }
     }
@@ -76,28 +108,22 @@ impl Infer<'_> {
                 .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
         }
         if let Some(p) = builtins::precision(&n) {
-            if o.precision.replace((p, name.span())).is_some() {
-                return self.error(name.span(), "a `dot` has one precision");
+            if o.precision.replace((p, name.span().into())).is_some() {
+                return self.error(name.span(), "a `dot` has one precision: `.tf32()` or `.tf32x3()`");
             }
             return Ok(());
         }
         // What stands later in the chain has been seen already.
         match (n.as_str(), &o.mask, &o.other) {
             ("mask", Some((_, later)), _) => {
-                return self.error(
-                    *later,
-                    "a second mask would replace the first: one `.mask(..)`, of conditions joined with `&`",
-                );
+                return self.error(*later, "an access has one `.mask(..)`: join conditions with `&`");
             }
             ("other", _, Some((_, later))) => {
-                return self.error(
-                    *later,
-                    "a second `.other(..)` would replace the first: one value stands for what is masked",
-                );
+                return self.error(*later, "a load has one `.other(..)`: the value of all masked elements");
             }
             _ => {}
         }
-        o.of_access = Some((n.clone(), name.span()));
+        o.of_access = Some((n.clone(), name.span().into()));
         match n.as_str() {
             "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
             "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),
@@ -198,7 +224,7 @@ impl Infer<'_> {
                     self.error(
                         at,
                         format!(
-                            "`{}` returns {found}, and says no type: `-> Tile<f32>`, `-> f32`, a tuple of these",
+                            "`{}` returns {found} and has no return type: write `-> Tile<f32>`, `-> f32` or a tuple of types",
                             h.name
                         ),
                     )

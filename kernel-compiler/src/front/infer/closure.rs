@@ -1,11 +1,10 @@
 //! Closures: what a helper's `impl Fn(..)` says of them, and their calls, which are inlined.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{self, ClosureType, Helper, Pattern, Said, TypeName};
 use crate::front::infer::{Closure, Handed, Infer, MAX_DEPTH, Val};
 use crate::front::parse::types::resolve;
-use proc_macro2::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -62,7 +61,7 @@ impl Infer<'_> {
                 return self.error(
                     p.span,
                     format!(
-                        "`{name}` of `{}` is given a tuple of {} here, this takes one of {}",
+                        "`{name}` of `{}` is called with a tuple of {}, this closure takes a tuple of {}",
                         h.name,
                         given.len(),
                         parts.len()
@@ -70,8 +69,10 @@ impl Infer<'_> {
                 );
             }
             if let Some((found, given)) = conflict(&ty, given) {
-                return self
-                    .error(p.span, format!("`{name}` of `{}` is given {given} here, this takes {found}", h.name));
+                return self.error(
+                    p.span,
+                    format!("`{name}` of `{}` is called with {given}, this closure takes {found}", h.name),
+                );
             }
         }
         if let Some(before) = &c.handed {
@@ -104,7 +105,7 @@ impl Infer<'_> {
             return self.error(span, format!("`{name}` takes {}, found {}", arguments(params.len()), args.len()));
         }
         if self.depth >= MAX_DEPTH {
-            return self.error(span, format!("calls nest deeper than {MAX_DEPTH}"));
+            return self.error(span, format!("calls of closures nest deeper than {MAX_DEPTH}"));
         }
         let mut values = vec![];
         for (i, (v, at)) in args.into_iter().enumerate() {

@@ -1,12 +1,12 @@
 //! Constants: variants, `match`, `const` items, the const arguments of helpers.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Arm, BinaryOp, Const, ConstParam, ConstType, Expr, Helper, Said};
 use crate::front::constants::{compare, select};
 use crate::front::infer::{Binding, Infer, Val};
 use crate::ir::{Op, Value};
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use std::collections::HashSet;
 
 impl From<Const> for Val {
@@ -124,7 +124,7 @@ impl Infer<'_> {
             let info = &self.values[v.0 as usize];
             match &info.op {
                 // The read of a choice is where its condition is.
-                Op::ReadVar(var) if self.choices.contains(var) => return Some(info.span),
+                Op::ReadVar(var) if self.choices.contains(var) => return Some(info.span.into()),
                 op if seen.insert(v) => left.extend(op.operands()),
                 _ => {}
             }

@@ -1,12 +1,11 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
-use crate::diag::{Reported, Result};
+use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
 use crate::front::infer::{Binding, Infer, Range, Val};
 use crate::ir::{Op, Stmt, StmtKind, Type, Var};
-use proc_macro2::Span;
 use std::collections::HashMap;
 
 /// Iterations that `static_range` may unroll.
@@ -25,29 +24,44 @@ impl Infer<'_> {
         for s in &b.stmts {
             let r = match s {
                 ast::Stmt::Let { pattern, ty, init, span } => self.let_stmt(pattern, ty, init.as_ref(), *span),
-                ast::Stmt::Const { name, ty, value } => self.const_item(name, ty, value),
+                ast::Stmt::Const { name, ty, value } => {
+                    self.const_item(name, ty, value).inspect_err(|_| self.poison(&name.to_string()))
+                }
                 ast::Stmt::Expr(e) => self.expr(e).map(|_| ()),
             };
             if let Err(r) = r {
                 failed = Some(r);
-                // What follows depends on what failed: one mistake, one message.
-                break;
+                if self.restart || is_static_assert(s) {
+                    break;
+                }
             }
         }
         match (failed, &b.value) {
-            (Some(r), _) => Err(r),
             (None, Some(e)) => self.expr(e),
             (None, None) => Ok(Val::Unit),
+            (Some(r), Some(e)) if !self.restart => self.expr(e).and(Err(r)),
+            (Some(r), _) => Err(r),
         }
     }
 
+    /// On a mistake the names of the pattern are poisoned.
     fn let_stmt(&mut self, pattern: &Pattern, ty: &Said, init: Option<&Expr>, span: Span) -> Result<()> {
-        let Some(init) = init else {
-            return self.error(span, "a variable starts with a value: `let mut x = ..`");
+        let bound = match init {
+            Some(init) => self
+                .expr(init)
+                .and_then(|v| self.as_said(v, ty, init.span))
+                .and_then(|v| self.bind_pattern(pattern, v, init.span)),
+            None => self.error(span, "a variable starts with a value: `let mut x = ..`"),
         };
-        let v = self.expr(init)?;
-        let v = self.as_said(v, ty, init.span)?;
-        self.bind_pattern(pattern, v, init.span)
+        bound.inspect_err(|_| self.poison_pattern(pattern))
+    }
+
+    fn poison_pattern(&mut self, p: &Pattern) {
+        match p {
+            Pattern::Name { name, .. } => self.poison(&name.to_string()),
+            Pattern::Tuple(list) => list.iter().for_each(|p| self.poison_pattern(p)),
+            Pattern::Ignore => {}
+        }
     }
 
     /// A value of the type that is said of it; literals take it.
@@ -94,7 +108,7 @@ impl Infer<'_> {
             },
             Pattern::Name { name, mutable: false } => {
                 if matches!(v, Val::Unit) {
-                    return self.error(span, "this has no value: that of a block is its last expression, without a `;`, and an `if` has one with an `else`");
+                    return self.error(span, "this expression has no value: a block ends with its value, without `;`, and an `if` with a value has an `else`");
                 }
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
@@ -143,8 +157,10 @@ impl Infer<'_> {
         if let ExprKind::Tuple(places) = &to.kind {
             let Val::Tuple(values) = v else { return self.error(span, "only a tuple can be assigned to a tuple") };
             if values.len() != places.len() {
-                return self
-                    .error(span, format!("a tuple of {} cannot be assigned to one of {}", values.len(), places.len()));
+                return self.error(
+                    span,
+                    format!("a tuple of {} values is assigned to a tuple of {} variables", values.len(), places.len()),
+                );
             }
             for (to, v) in places.iter().zip(values) {
                 self.assign(to, v, span)?;
@@ -152,10 +168,8 @@ impl Infer<'_> {
             return Ok(Val::Unit);
         }
         let ExprKind::Name(name) = &to.kind else {
-            return self.error(
-                to.span,
-                "only a variable, or a tuple of such, can be assigned: `store(y, i, v)` writes memory",
-            );
+            return self
+                .error(to.span, "only variables and tuples of variables are assigned: `store(y, i, v)` writes memory");
         };
         match (self.lookup(name).cloned(), v) {
             (Some(Binding::Var(var)), v) => {
@@ -178,7 +192,13 @@ impl Infer<'_> {
             }
             (Some(Binding::PtrVar(p, var)), Val::Ptr(q, offset)) => {
                 if p != q {
-                    return self.error(span, format!("`{name}` points into `{}` and stays there", self.params[p].name));
+                    return self.error(
+                        span,
+                        format!(
+                            "`{name}` is a pointer into `{}`: no pointer into another array is assigned to it",
+                            self.params[p].name
+                        ),
+                    );
                 }
                 let offset = match offset {
                     Some(o) => o,
@@ -189,11 +209,18 @@ impl Infer<'_> {
                 self.emit(StmtKind::Assign(var, offset));
                 Ok(Val::Unit)
             }
-            (Some(Binding::PtrVar(..)), _) => self.error(span, format!("`{name}` is a pointer")),
+            (Some(Binding::PtrVar(..)), _) => self.error(
+                span,
+                format!("`{name}` is a pointer: only pointers are assigned to it, as in `{name} = {name}.add(n)`"),
+            ),
             (Some(Binding::Val(_)), _) => {
                 self.error(to.span, format!("`{name}` is not mutable: declare it with `let mut {name}`"))
             }
-            (None, _) => self.error(to.span, format!("unknown name `{name}`")),
+            (Some(Binding::Poisoned), _) => Err(Reported),
+            (None, _) => {
+                self.poison(name);
+                self.error(to.span, format!("unknown name `{name}`: a variable starts with `let mut {name} = ..`"))
+            }
         }
     }
 
@@ -298,11 +325,14 @@ impl Infer<'_> {
     }
 
     pub(super) fn for_loop(&mut self, pattern: &Pattern, over: &Expr, body: &Block) -> Result<Val> {
-        let Val::Range(r) = self.expr(over)? else {
-            return self.error(
-                over.span,
-                "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`",
-            );
+        let r = match self.expr(over) {
+            Ok(Val::Range(r)) => r,
+            Ok(_) => {
+                let why = "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`";
+                let _ = self.d.error(over.span, why);
+                return self.body_of_no_range(pattern, body);
+            }
+            Err(_) => return self.body_of_no_range(pattern, body),
         };
         if r.unrolled {
             return self.unrolled(pattern, &r, over.span, body);
@@ -343,6 +373,20 @@ impl Infer<'_> {
         done?;
         self.emit(StmtKind::For { iv, lo, hi, step, body: stmts, options: r.options });
         Ok(Val::Unit)
+    }
+
+    /// The body of a loop whose range has a mistake is looked at for its own.
+    fn body_of_no_range(&mut self, pattern: &Pattern, body: &Block) -> Result<Val> {
+        if !self.restart {
+            self.loops += 1;
+            self.scopes.push(HashMap::new());
+            self.poison_pattern(pattern);
+            let (_, found) = self.nested(|cx| cx.block(body));
+            drop(found);
+            self.scopes.pop();
+            self.loops -= 1;
+        }
+        Err(Reported)
     }
 
     fn unrolled(&mut self, pattern: &Pattern, r: &Range, span: Span, body: &Block) -> Result<Val> {
@@ -392,11 +436,17 @@ impl Infer<'_> {
 
     pub(super) fn jump(&mut self, s: StmtKind, span: Span) -> Result<Val> {
         if self.loops == 0 {
-            return self.error(span, "no loop to leave here (static_range is unrolled and has none)");
+            return self
+                .error(span, "`break` and `continue` stand inside a loop; `static_range` is unrolled and leaves none");
         }
         self.emit(s);
         Ok(Val::Unit)
     }
+}
+
+/// What follows a static assertion may count on it.
+fn is_static_assert(s: &ast::Stmt) -> bool {
+    matches!(s, ast::Stmt::Expr(Expr { kind: ExprKind::Call { name, .. }, .. }) if name == "static_assert")
 }
 
 enum Merged {

@@ -1,11 +1,10 @@
 //! `dot`: products of tiles.
 
-use crate::diag::{Reported, Result};
+use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Op, Precision, Type, Value, matrices};
-use proc_macro2::Span;
 
 impl Infer<'_> {
     /// `dot(a, b, acc)`: `acc + a·b`, for each index of the first dimension where there are three.
@@ -37,27 +36,30 @@ impl Infer<'_> {
         if of_a != of_b {
             return self.error(
                 at_b,
-                format!("`dot` of {ta} and {tb}: a batch of {} meets one of {}", ta.shape[0], tb.shape[0]),
+                format!("`dot` of {ta} and {tb}: the batches have {} and {} matrices", ta.shape[0], tb.shape[0]),
             );
         }
         if k != l {
             return self.error(
                 at_b,
-                format!("`dot` of {ta} and {tb}: {k} columns meet {l} rows; transpose an operand with `trans`"),
+                format!("`dot` of {ta} and {tb}: the left one has {k} columns, the right one {l} rows; transpose an operand with `trans`"),
             );
         }
         let precision = match c.options.precision {
             Some((_, at)) if ta.dtype != DType::F32 => {
                 return self.error(
                     at,
-                    format!("this rounds operands of f32, found {}, whose products are exact: leave it out", ta.dtype),
+                    format!(
+                        "the precision is one of products of f32, products of {} are exact: leave it out",
+                        ta.dtype
+                    ),
                 );
             }
             Some((p, _)) => p,
             None => Precision::Ieee,
         };
         if let Some(batch) = of_a.first().filter(|b| !b.is_power_of_two()) {
-            return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, what lies outside is loaded as 0"));
+            return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, elements outside a matrix are loaded as 0"));
         }
         self.dot_extents([m, n, k], ta.dtype, precision, (at_a, at_b))?;
         let ty = Type::tile(dtype, [of_a, &[m, n]].concat());
@@ -83,14 +85,14 @@ impl Infer<'_> {
         {
             if extent < least {
                 let k = 32 / dtype.size();
-                return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+                return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
             let three_times = |extent: usize| extent % 3 == 0 && (extent / 3).is_power_of_two();
             // Of rows and columns one alone: what is not a power of two is padded.
             let other = if letter == "M" { n } else { m };
             let fits = extent.is_power_of_two() || letter != "K" && three_times(extent) && other.is_power_of_two();
             if !fits {
-                return self.error(at, format!("`dot` needs extents that are powers of two; one of M and N may be three times one, found {letter} = {extent}: take a larger tile, what lies outside is loaded as 0"));
+                return self.error(at, format!("`dot` needs extents that are powers of two; one of M and N may be three times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
         }
         Ok(())

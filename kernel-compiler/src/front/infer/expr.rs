@@ -1,13 +1,13 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
-use crate::diag::{Reported, Result};
+use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
 use crate::front::infer::{Binding, Infer, Range, Val, builtins};
+use crate::front::suggest;
 use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
-use proc_macro2::Span;
 use std::rc::Rc;
 
 impl Infer<'_> {
@@ -86,11 +86,12 @@ impl Infer<'_> {
             ExprKind::Continue => self.jump(StmtKind::Continue, span)?,
             ExprKind::Return => {
                 if self.depth > 0 {
-                    return self.error(span, "no `return` in a helper: end it with its value");
+                    return self.error(span, "a helper has no `return`: its last expression is its value");
                 }
                 self.emit(StmtKind::Return);
                 Val::Unit
             }
+            ExprKind::Error => return Err(Reported),
         })
     }
 
@@ -112,6 +113,7 @@ impl Infer<'_> {
                 let offset = self.push(Op::ReadVar(var), ty, span);
                 return Ok(Val::Ptr(p, Some(offset)));
             }
+            Some(Binding::Poisoned) => return Err(Reported),
             None => {}
         }
         if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {
@@ -129,14 +131,19 @@ impl Infer<'_> {
             return self
                 .error(span, format!("unknown name `{n}`: a variant is named with its enum, `{}::{n}`", of.name));
         }
+        // Said once.
+        self.poison(n);
         let hint = if builtins::is_builtin(n) {
-            ": it is an operation, call it"
+            "it is an operation, call it".to_string()
         } else if kernel.scope.helpers.iter().any(|h| h.name == n) {
-            ": it is a helper, call it, or hand on a closure that does"
+            "it is a helper, call it, or hand on a closure that does".to_string()
+        } else if let Some(cure) = suggest::value(n) {
+            cure
         } else {
-            ": a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
+            "a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
+                .to_string()
         };
-        self.error(span, format!("unknown name `{n}`{hint}"))
+        self.error(span, format!("unknown name `{n}`: {hint}"))
     }
 
     fn assoc(&mut self, t: &ast::TypeName, n: &str, span: Span) -> Result<Val> {
@@ -144,6 +151,9 @@ impl Infer<'_> {
             return v.map(Val::from);
         }
         let Some(d) = self.known_type(t) else {
+            if let Some(ours) = suggest::element(&t.name) {
+                return self.error(t.span, format!("unknown type `{}`: write `{ours}`", t.name));
+            }
             let why = format!(
                 "unknown type `{}`: an enum that the #[tile_module] declares or uses, or an element type ({}, a type \
                  parameter)",
@@ -164,7 +174,7 @@ impl Infer<'_> {
                 _ => (f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
             };
             return match n {
-                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("{d} is converted to without infinities: `{}::MAX` is its greatest number", t.name)),
+                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("conversions to {d} give no infinity: `{}::MAX` is its greatest number", t.name)),
                 "INFINITY" => float(f64::INFINITY),
                 "NEG_INFINITY" => float(f64::NEG_INFINITY),
                 "NAN" => float(f64::NAN),
@@ -268,50 +278,6 @@ impl Infer<'_> {
         }
     }
 
-    /// Two operands of one dtype. An open literal takes the dtype of the other.
-    pub(super) fn unify(
-        &mut self,
-        a: Val,
-        b: Val,
-        (sa, sb): (Span, Span),
-        what: &str,
-        span: Span,
-    ) -> Result<(Value, Value)> {
-        let typed = |cx: &Self, v: &Val| match v {
-            Val::Run(v) => Some(cx.ty(*v).dtype),
-            Val::Int(_, t) | Val::Float(_, t) => *t,
-            Val::Bool(_) => Some(DType::Bool),
-            _ => None,
-        };
-        let (ta, tb) = (typed(self, &a), typed(self, &b));
-        match (ta, tb) {
-            (Some(x), Some(y)) if x != y => {
-                for (v, to) in [(&a, y), (&b, x)] {
-                    if let Val::Run(v) = v
-                        && self.retype(*v, to)
-                    {
-                        return Err(Reported);
-                    }
-                }
-                let (da, db) = (self.describe(&a), self.describe(&b));
-                self.error(
-                    span,
-                    format!(
-                        "{what} of {da} and {db}: nothing converts by itself, use `.to::<{}>()` or `as {}`",
-                        x.name(),
-                        x.name()
-                    ),
-                )
-            }
-            (Some(t), _) | (_, Some(t)) => Ok((self.run_as(a, t, sa)?, self.run_as(b, t, sb)?)),
-            (None, None) => {
-                let float = matches!(a, Val::Float(..)) || matches!(b, Val::Float(..));
-                let t = if float { DType::F32 } else { DType::I32 };
-                Ok((self.run_as(a, t, sa)?, self.run_as(b, t, sb)?))
-            }
-        }
-    }
-
     pub(super) fn binary_op(
         &mut self,
         op: BinaryOp,
@@ -337,8 +303,9 @@ impl Infer<'_> {
             };
             (x, y)
         } else {
-            self.unify(a, b, (ea.span, eb.span), &what, span)?
+            self.unify(a, b, (ea, eb), &what)?
         };
+        self.same_rank((x, ea), (y, eb), &what)?;
         let dtype = self.ty(x).dtype;
         self.computes(x, &what, span)?;
         let allowed = match op {
@@ -459,7 +426,7 @@ impl Infer<'_> {
                             return self.error(
                                 span,
                                 format!(
-                                    "`{x} {} {y}` shifts a constant of {width} bits by no number below {width}",
+                                    "`{x} {} {y}`: a constant of {width} bits is shifted by less than {width}",
                                     op.symbol()
                                 ),
                             );
@@ -468,7 +435,8 @@ impl Infer<'_> {
                     }
                 };
                 let Some(r) = r else {
-                    return self.error(span, format!("`{x} {} {y}` cannot be computed", op.symbol()));
+                    return self
+                        .error(span, format!("`{x} {} {y}` has no value: it divides by 0 or overflows", op.symbol()));
                 };
                 if let Some(t) = t
                     && !t.holds(r)

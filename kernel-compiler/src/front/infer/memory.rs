@@ -1,12 +1,11 @@
 //! Loads, stores, atomics, views and pointers.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::{Call, Options, usage};
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Address, Atomic, Binary, BlockPointer, Dim, Number, Op, ParamKind, StmtKind, Type, Value};
-use proc_macro2::Span;
 
 fn atomic_op(name: &str) -> Option<Atomic> {
     Some(match name {
@@ -117,7 +116,7 @@ impl Infer<'_> {
                     mask,
                     hint: c.options.hint,
                     block_pointer: None,
-                    span: c.span,
+                    span: c.span.first,
                 });
                 Ok(Val::Unit)
             }
@@ -137,12 +136,12 @@ impl Infer<'_> {
                 let usage = usage(name);
                 let pointer = match place {
                     Address::Raw { .. } if !c.options.unchecked => format!(
-                        "`{}` is a pointer, to which the index is added: `{name}({}.add(i), ..)`; ",
+                        "`{}` is a pointer, the index is added to it: `{name}({}.add(i), ..)`; ",
                         self.params[param].name, self.params[param].name
                     ),
                     _ => String::new(),
                 };
-                self.error(c.span, format!("wrong number of arguments: {pointer}{usage}"))
+                self.error(c.span, format!("wrong number of arguments: {pointer}expected {usage}"))
             }
         }
     }
@@ -282,7 +281,7 @@ impl Infer<'_> {
             let offset = self.run_as(offset, DType::U64, c.args[1].span)?;
             starts.push(offset);
             if !self.ty(offset).is_scalar() {
-                return self.error(c.args[1].span, "an offset is a scalar");
+                return self.error(c.args[1].span, "an offset of a view's tile is a scalar");
             }
             let steps = self.push(Op::Arange { start: 0 }, Type::tile(DType::U64, [extent]), span);
             let mut position = self.binary(Binary::Add, offset, steps, span)?;
@@ -326,7 +325,7 @@ impl Infer<'_> {
                     mask: Some(mask),
                     hint: c.options.hint,
                     block_pointer,
-                    span,
+                    span: span.first,
                 });
                 Ok(Val::Unit)
             }

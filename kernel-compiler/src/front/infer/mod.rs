@@ -11,6 +11,7 @@ mod control;
 mod dot;
 mod expr;
 mod memory;
+mod operands;
 mod ops;
 mod programs;
 mod range;
@@ -18,12 +19,11 @@ mod reduce;
 
 pub use builtins::BUILTINS;
 
-use crate::diag::{Diagnostics, Reported, Result};
+use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
-use proc_macro2::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -38,11 +38,14 @@ const MAX_DEPTH: usize = 32;
 pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
     // A `let mut n = 0` takes its type from what it meets later: each such meeting restarts inference once.
     let mut literal_types = HashMap::new();
+    let before = d.len();
     loop {
         let mut cx = Infer::new(kernel, types, config, d, literal_types);
         let done = cx.kernel();
         if cx.restart {
             literal_types = cx.literal_types;
+            // What is wrong with the types that were guessed is not wrong with the kernel.
+            d.truncate(before);
             continue;
         }
         done?;
@@ -121,6 +124,8 @@ enum Binding {
     Var(Var),
     /// A mutable pointer: its parameter and the cell of its offset.
     PtrVar(usize, Var),
+    /// Its value has a mistake, which has been reported: what uses it says nothing.
+    Poisoned,
 }
 
 struct Infer<'a> {
@@ -185,7 +190,7 @@ impl<'a> Infer<'a> {
             let dtype = self.dtype(&p.elem)?;
             let name = p.name.to_string();
             let val = match p.kind {
-                ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span())),
+                ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
                 ParamKind::Ptr { .. } => Val::Ptr(i, None),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
@@ -201,6 +206,13 @@ impl<'a> Infer<'a> {
 
     fn bind(&mut self, name: &str, b: Binding) {
         self.scopes.last_mut().expect("a scope").insert(name.to_string(), b);
+    }
+
+    fn poison(&mut self, name: &str) {
+        // A constant of the module sees no scope.
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_string(), Binding::Poisoned);
+        }
     }
 
     fn lookup(&self, name: &str) -> Option<&Binding> {
@@ -230,7 +242,7 @@ impl<'a> Infer<'a> {
 
     /// A value that some statement defines by itself.
     fn define(&mut self, op: Op, ty: Type, span: Span) -> Value {
-        self.values.push(ValueInfo { ty, op, span });
+        self.values.push(ValueInfo { ty, op, span: span.first });
         Value(self.values.len() as u32 - 1)
     }
 
@@ -243,7 +255,7 @@ impl<'a> Infer<'a> {
         &self.values[v.0 as usize].ty
     }
 
-    fn error<T>(&self, span: Span, message: impl Into<String>) -> Result<T> {
+    fn error<T>(&self, span: impl Into<Span>, message: impl Into<String>) -> Result<T> {
         Err(self.d.error(span, message))
     }
 
@@ -254,7 +266,7 @@ impl<'a> Infer<'a> {
         let op = match v {
             Val::Int(n, t) if t.is_none() || *t == Some(dtype) => {
                 if dtype.is_float() {
-                    return self.error(span, format!("an integer literal where {dtype} is needed: write `{n}.0`"));
+                    return self.error(span, format!("expected {dtype}, found the integer {n}: write `{n}.0`"));
                 }
                 if !dtype.holds(*n) {
                     return self.error(span, format!("{n} does not fit in {dtype}"));
@@ -263,7 +275,13 @@ impl<'a> Infer<'a> {
             }
             Val::Float(x, t) if t.is_none() || *t == Some(dtype) => {
                 if !dtype.is_float() {
-                    return self.error(span, format!("a float where {dtype} is needed"));
+                    return self.error(
+                        span,
+                        format!(
+                            "expected {dtype}, found the float {x}: write an integer, or convert with `as {}`",
+                            dtype.in_source()
+                        ),
+                    );
                 }
                 if t.is_none() {
                     self.fits(*x, dtype, span)?;
@@ -275,7 +293,7 @@ impl<'a> Infer<'a> {
                 let found = self.describe(v);
                 return self.error(
                     span,
-                    format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                    format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.in_source()),
                 );
             }
         };
@@ -325,7 +343,10 @@ impl<'a> Infer<'a> {
                     }
                     return self.error(
                         span,
-                        format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.name()),
+                        format!(
+                            "expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`",
+                            dtype.in_source()
+                        ),
                     );
                 }
                 Ok(x)
@@ -484,7 +505,12 @@ impl<'a> Infer<'a> {
         let fits = found.is_empty()
             || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
-            return self.error(span, format!("{what} of shape {found:?} does not fit {shape:?}"));
+            return self.error(
+                span,
+                format!(
+                    "{what} of shape {found:?} does not fit {shape:?}: extents must be equal, or 1 to be broadcast"
+                ),
+            );
         }
         Ok(self.broadcast(v, shape, span))
     }

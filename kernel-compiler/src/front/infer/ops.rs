@@ -1,12 +1,12 @@
 //! The built-in operations: one arm per name. A new operation starts here.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, Generic};
 use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
 use crate::front::infer::{Infer, Val};
+use crate::front::suggest;
 use crate::ir::{Binary, Op, Shape, StmtKind, Type, Unary, Value};
-use proc_macro2::Span;
 
 impl Infer<'_> {
     pub(super) fn builtin(&mut self, c: &Call) -> Result<Val> {
@@ -43,7 +43,7 @@ impl Infer<'_> {
             "where_" => {
                 let [cond, a, b] = self.args(c)?;
                 let cond = self.run_as(cond, DType::Bool, c.args[0].span)?;
-                let (a, b) = self.unify(a, b, (c.args[1].span, c.args[2].span), "`where_`", c.span)?;
+                let (a, b) = self.unify(a, b, (&c.args[1], &c.args[2]), "`where_`")?;
                 let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), c.span)?;
                 let shape = self.common_shape(&shape, &self.ty(cond).shape.clone(), c.span)?;
                 let dtype = self.ty(a).dtype;
@@ -54,7 +54,7 @@ impl Infer<'_> {
             "minimum" => self.extremum(Binary::Min, c),
             "clamp" => {
                 let [x, lo, hi] = self.args(c)?;
-                let (x, lo) = self.unify(x, lo, (c.args[0].span, c.args[1].span), "`clamp`", c.span)?;
+                let (x, lo) = self.unify(x, lo, (&c.args[0], &c.args[1]), "`clamp`")?;
                 let dtype = self.ty(x).dtype;
                 self.numeric(x, "clamp", c.args[0].span)?;
                 let hi = self.run_as(hi, dtype, c.args[2].span)?;
@@ -62,17 +62,25 @@ impl Infer<'_> {
                 self.binary(Binary::Min, x, hi, c.span).map(Val::Run)
             }
             "to" => {
+                if let [_, ty] = c.args {
+                    return self.error(ty.span, suggest::TYPE_ARGUMENT);
+                }
                 let [x] = self.args(c)?;
                 match self.type_arg(c)? {
                     Some(t) => self.cast(x, t, c.span),
-                    None => self.error(c.span, format!("to which type? `.to::<T>()` with one of {}", DType::NAMES)),
+                    None => self.error(
+                        c.span,
+                        format!("a conversion names a type: `x.to::<T>()` with one of {}", DType::NAMES),
+                    ),
                 }
             }
             "bitcast" => {
                 let [x] = self.args(c)?;
                 let x = self.run(x, c.args[0].span)?;
                 let from = self.ty(x).clone();
-                let Some(to) = self.type_arg(c)? else { return self.error(c.span, "to which type? `bitcast::<T>(x)`") };
+                let Some(to) = self.type_arg(c)? else {
+                    return self.error(c.span, "`bitcast` names a type: `bitcast::<T>(x)`");
+                };
                 if to.size() != from.dtype.size() || to == DType::Bool || from.dtype == DType::Bool {
                     return self.error(
                         c.span,
@@ -88,7 +96,7 @@ impl Infer<'_> {
             }
             "fma" => {
                 let [a, b, x] = self.args(c)?;
-                let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`fma`", c.span)?;
+                let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), "`fma`")?;
                 let dtype = self.ty(a).dtype;
                 self.computes(a, "`fma`", c.span)?;
                 if !dtype.is_float() {
@@ -125,25 +133,14 @@ impl Infer<'_> {
         // As many mistakes as a name of that length may have and still be meant.
         let mistakes = |known: &str| strsim::osa_distance(known, name);
         let near = BUILTINS.iter().filter(|(n, _)| 3 * mistakes(n) <= name.len()).min_by_key(|(n, _)| mistakes(n));
-        let other = match name {
-            "tl" | "relu" => Some("write `maximum(x, 0.0)`"),
-            "float" | "int" | "f32" => Some("convert with `.to::<T>()`"),
-            "println" | "print" => Some("print with `device_print!(\"label\", v)`"),
-            "cumsum" | "associative_scan" | "scan" | "sort" | "flip" | "join" | "split" | "interleave" | "cat"
-            | "rand" | "randn" | "randint" => Some("it is not offered yet"),
-            "gather" => {
-                Some("read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet")
+        let hint = match (suggest::operation(name), near) {
+            (Some(cure), _) => cure.to_string(),
+            (None, Some((_, usage))) => format!("did you mean {}?", builtins::quoted(usage)),
+            (None, None) => {
+                "docs/language.md lists all operations; helpers go into the same #[tile_module]".to_string()
             }
-            "mean" => Some("divide `sum(x, axis)` by the number of elements"),
-            "all" | "any" => Some("use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`"),
-            _ => None,
         };
-        let hint = match (near, other) {
-            (_, Some(o)) => format!(": {o}"),
-            (Some((_, usage)), _) => format!(": did you mean `{usage}`?"),
-            _ => ": see docs/language.md for all operations; helpers go into the same #[tile_module]".into(),
-        };
-        self.error(c.name.span(), format!("unknown operation `{name}`{hint}"))
+        self.error(c.name.span(), format!("unknown operation `{name}`: {hint}"))
     }
 
     /// Exactly N arguments.
@@ -153,7 +150,7 @@ impl Infer<'_> {
             let usage = usage(&name);
             return self.error(
                 c.span,
-                format!("`{usage}` takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
+                format!("{usage} takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
             );
         }
         let vals = self.exprs(c.args)?;
@@ -172,7 +169,13 @@ impl Infer<'_> {
     pub(super) fn axis(&self, v: &Val, rank: usize, span: Span) -> Result<usize> {
         let n = self.const_int(v, span, "an axis")?;
         if !(0..rank as i128).contains(&n) {
-            return self.error(span, format!("no axis {n}: there are {rank}, counted from 0"));
+            return self.error(
+                span,
+                format!(
+                    "no axis {n}: {}",
+                    if rank == 1 { "the only axis is 0".into() } else { format!("axes are 0 to {}", rank.max(1) - 1) }
+                ),
+            );
         }
         Ok(n as usize)
     }
@@ -205,11 +208,11 @@ impl Infer<'_> {
         let [a, b] = self.args(c)?;
         if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
             if *y < 1 {
-                return self.error(c.args[1].span, "the divisor of cdiv is positive");
+                return self.error(c.args[1].span, format!("the divisor of `cdiv` is 1 or more, found {y}"));
             }
             return Ok(Val::Int((x + y - 1).div_euclid(*y), tx.or(*ty)));
         }
-        let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), "`cdiv`", c.span)?;
+        let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), "`cdiv`")?;
         let dtype = self.ty(a).dtype;
         if !dtype.is_int() {
             return self.error(c.span, format!("`cdiv` takes integers, found {dtype}"));
@@ -235,10 +238,10 @@ impl Infer<'_> {
                 self.const_int(lo, c.args[0].span, "a bound of arange")?,
                 self.const_int(hi, c.args[1].span, "a bound of arange")?,
             ),
-            _ => return self.error(c.span, "`arange(N)` or `arange(A..B)`"),
+            _ => return self.error(c.span, "expected `arange(N)` or `arange(A..B)`"),
         };
         if lo < 0 {
-            return self.error(c.span, "arange counts from 0 or more: it is a `usize`; subtract afterwards");
+            return self.error(c.span, "`arange` begins at 0 or more: its elements are `usize`; subtract afterwards");
         }
         let n = self.extent(&Val::Int(hi - lo, None), c.span)?;
         Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
@@ -249,7 +252,7 @@ impl Infer<'_> {
         if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
             return Ok(Val::Int(if op == Binary::Max { *x.max(y) } else { *x.min(y) }, tx.or(*ty)));
         }
-        let (a, b) = self.unify(a, b, (c.args[0].span, c.args[1].span), &format!("`{}`", c.name), c.span)?;
+        let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), &format!("`{}`", c.name))?;
         self.numeric(a, &c.name.to_string(), c.span)?;
         self.binary(op, a, b, c.span).map(Val::Run)
     }
@@ -301,7 +304,7 @@ impl Infer<'_> {
             }
             (_, Some((a, at))) => {
                 let (Val::Array(list) | Val::Tuple(list)) = &a else {
-                    return self.error(at, "a permutation is `[1, 0, 2]`");
+                    return self.error(at, "a permutation is an array of axes: `[1, 0, 2]`");
                 };
                 let perm = list.iter().map(|v| self.axis(v, ty.shape.len(), at)).collect::<Result<Vec<_>>>()?;
                 let mut sorted = perm.clone();
@@ -355,12 +358,14 @@ impl Infer<'_> {
                     );
                 }
                 if let Some(second) = more.first() {
-                    return self
-                        .error(second.span, "a print is of one value: write `device_print!(\"label\", v)` for each");
+                    return self.error(
+                        second.span,
+                        "`device_print!` prints one value: write `device_print!(\"label\", v)` for each",
+                    );
                 }
                 let x = self.expr(v)?;
                 let x = self.run(x, v.span)?;
-                self.emit(StmtKind::Print { message: label, value: x, span: c.span });
+                self.emit(StmtKind::Print { message: label, value: x, span: c.span.first });
             }
             ("device_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
                 let text = match rest.first() {
@@ -369,7 +374,7 @@ impl Infer<'_> {
                 };
                 let x = self.expr(cond)?;
                 let x = self.run_as(x, DType::Bool, cond.span)?;
-                self.emit(StmtKind::Assert { cond: x, message: text, span: c.span });
+                self.emit(StmtKind::Assert { cond: x, message: text, span: c.span.first });
             }
             ("static_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
                 let text = match rest.first() {
@@ -379,19 +384,22 @@ impl Infer<'_> {
                 match self.expr(cond)? {
                     Val::Bool(true) => {}
                     Val::Bool(false) => {
-                        let config =
-                            self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
-                        return self.error(c.span, format!("static_assert: {text} (with {config})"));
+                        let config = self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
+                        let of =
+                            if config.is_empty() { String::new() } else { format!(" (with {})", config.join(", ")) };
+                        return self.error(c.span, format!("static_assert: {text}{of}"));
                     }
                     _ => {
-                        return self
-                            .error(cond.span, "static_assert takes what is known at compile time: use device_assert!");
+                        return self.error(
+                            cond.span,
+                            "`static_assert!` checks constants: use `device_assert!` for values of the run time",
+                        );
                     }
                 }
             }
             _ => {
                 let usage = usage(name);
-                return self.error(c.span, format!("usage: {usage}"));
+                return self.error(c.span, format!("expected {usage}"));
             }
         }
         Ok(Val::Unit)

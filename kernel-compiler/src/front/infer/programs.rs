@@ -1,11 +1,10 @@
 //! Which program does what: `program_id`, `num_programs`, `swizzle2d`.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Binary, Op, Type, Value};
-use proc_macro2::Span;
 
 impl Infer<'_> {
     pub(super) fn program(&mut self, name: &str, c: &Call) -> Result<Val> {

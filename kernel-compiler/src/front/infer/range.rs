@@ -57,14 +57,14 @@ impl Infer<'_> {
             let usage = builtins::usage(name);
             return self.error(
                 c.name.span(),
-                format!("`{usage}` takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }),
+                format!("{usage} takes {} argument{}", wanted - 1, if wanted == 2 { "" } else { "s" }),
             );
         }
         let mut options = r.options;
         match (name, vals.get(1)) {
             ("flatten", _) => options.flatten = true,
             ("warp_specialise", Some(Val::Bool(b))) => options.warp_specialise = Some(*b),
-            ("warp_specialise", _) => return self.error(c.args[1].span, "`true` or `false` is expected"),
+            ("warp_specialise", _) => return self.error(c.args[1].span, "`.warp_specialise` takes `true` or `false`"),
             (_, v) => {
                 let at = c.args[1].span;
                 let n = self.const_int(v.expect("counted"), at, &format!("the argument of `.{name}`"))?;

@@ -1,12 +1,11 @@
 //! Reductions: over an axis, or over all elements to a scalar.
 
-use crate::diag::Result;
+use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Closure, Infer, Val, builtins};
 use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
-use proc_macro2::Span;
 
 impl Infer<'_> {
     /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them.
@@ -32,7 +31,7 @@ impl Infer<'_> {
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
             let usage = builtins::usage(name);
-            return self.error(c.span, format!("usage: {usage}"));
+            return self.error(c.span, format!("expected {usage}"));
         }
         let t = self.expr(&c.args[0])?;
         let t = self.run(t, c.args[0].span)?;
@@ -68,7 +67,7 @@ impl Infer<'_> {
             (&closure, axis.map_or_else(|| ty.shape.iter().find(|e| !e.is_power_of_two()), |a| ty.shape.get(a)))
             && !e.is_power_of_two()
         {
-            return self.error(c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: fill the rest with a neutral element"));
+            return self.error(c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: take a larger tile, filled with a neutral element"));
         }
         // Halves are summed in f32 and rounded once.
         let widen = name == "sum" && matches!(ty.dtype, DType::F16 | DType::BF16);
@@ -146,7 +145,7 @@ impl Infer<'_> {
         });
         let result = result?;
         if !self.ty(result).is_scalar() {
-            return self.error(at, "a reducer combines two scalars into one");
+            return self.error(at, "the closure of `reduce` takes two scalars and gives one");
         }
         let mut body = vec![];
         for s in stmts {
@@ -159,7 +158,7 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => return self.error(at, "a reducer may only do arithmetic on its two arguments"),
+                _ => return self.error(at, "the closure of `reduce` only computes with its two arguments"),
             }
         }
         Ok(Combine::Closure { a, b, body, result })

@@ -3,8 +3,9 @@
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
-use crate::front::ast::{Config, Const, ConstParam, Expr, TypeParam};
+use crate::front::ast::{Config, Const, ConstParam, Expr, TypeName, TypeParam};
 use crate::front::parse::constants::Value;
+use crate::front::parse::types::unknown_type;
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -23,8 +24,8 @@ pub struct Attr {
     pub emulate_all: bool,
     pub pdl: Option<Vec<Ident>>,
     pub requires: Vec<Expr>,
-    /// The crate that the expansion names.
-    pub facade: syn::Path,
+    /// The crate that the expansion names, if the attribute says one.
+    pub facade: Option<syn::Path>,
     /// The configuration of a kernel without `tune(..)`.
     default: Config,
 }
@@ -47,11 +48,6 @@ pub enum Given {
 impl Named {
     pub fn gives(&self, name: &Ident) -> bool {
         self.given.iter().any(|(n, _)| n == name)
-    }
-
-    /// Whether a type parameter is given one type, so that callers choose none.
-    pub fn fixes(&self, name: &Ident) -> bool {
-        self.types(name).is_some_and(|types| types.len() == 1)
     }
 
     /// The types that a type parameter is given.
@@ -177,7 +173,7 @@ impl Parse for Item {
         let docs = input.call(syn::Attribute::parse_outer)?;
         let key = input.call(Ident::parse_any)?;
         if let Some(a) = docs.iter().find(|a| key != "kernel" || !a.path().is_ident("doc")) {
-            return Err(syn::Error::new(a.span(), "only documentation goes here, of a kernel(..)"));
+            return Err(syn::Error::new(a.span(), "only documentation of a kernel(..) stands here"));
         }
         let list;
         match key.to_string().as_str() {
@@ -247,13 +243,9 @@ pub fn kernels(attr: TokenStream) -> Vec<Named> {
 }
 
 /// The crate that an attribute, right or wrong, wants the expansion to name.
-pub fn facade_of(attr: TokenStream) -> syn::Path {
+pub fn facade_of(attr: TokenStream) -> Option<syn::Path> {
     let paths = |items: Vec<Item>| items.into_iter().find_map(|i| if let Item::Crate(p) = i { Some(p) } else { None });
-    items(attr).ok().and_then(|(_, items)| paths(items)).unwrap_or_else(facade)
-}
-
-fn facade() -> syn::Path {
-    syn::parse_quote!(::tilewright)
+    items(attr).ok().and_then(|(_, items)| paths(items))
 }
 
 /// `types` and `consts` are the function's parameters.
@@ -278,7 +270,7 @@ pub fn parse(
         emulate_all: false,
         pdl: None,
         requires: vec![],
-        facade: facade(),
+        facade: None,
         default: DEFAULT,
     };
     for item in items {
@@ -304,14 +296,14 @@ pub fn parse(
                 if !(1..=3).contains(&exprs.len()) {
                     return Err(d.error(span, "a grid has one to three extents: grid = [x], [x, y] or [x, y, z]"));
                 }
-                out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
+                out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect();
             }
             Item::Requires(exprs) => {
-                out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect::<Result<_>>()?;
+                out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect();
             }
             Item::Pdl(list) => out.pdl = Some(list),
             Item::EmulateAll => out.emulate_all = true,
-            Item::Crate(path) => out.facade = path,
+            Item::Crate(path) => out.facade = Some(path),
         }
     }
     if let Some(t) = types.iter().find(|t| !out.types.iter().any(|p| p.name == **t)) {
@@ -411,7 +403,7 @@ pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<Typ
         .iter()
         .map(|t| {
             DType::parse(&t.to_string())
-                .ok_or_else(|| d.error(t.span(), format!("unknown element type `{t}`: one of {}", DType::NAMES)))
+                .ok_or_else(|| unknown_type(&TypeName { name: t.to_string(), span: t.span().into() }, d))
         })
         .collect::<Result<_>>()?;
     Ok(TypeParam { name: name.clone(), types })
@@ -453,7 +445,7 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
     for (name, values) in &lists {
         let param = consts.iter().find(|c| c.name == *name);
         if param.is_none() && !SETTINGS.iter().any(|s| name == s) {
-            return Err(d.error(name.span(), format!("nothing to tune is called `{name}`: tune takes the kernel's const parameters, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
+            return Err(d.error(name.span(), format!("tune(..) has no setting `{name}`: it takes const parameters of the kernel, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
         }
         if values.is_empty() {
             return Err(d.error(name.span(), format!("no values for `{name}`")));

@@ -1,70 +1,90 @@
 //! Statements and expressions of a kernel body.
 
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
     Arm, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp,
 };
 use crate::front::parse::types::{said, type_name};
+use crate::front::suggest;
 use proc_macro2::Ident;
 use std::rc::Rc;
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 
-pub fn block(b: &syn::Block, d: &Diagnostics) -> Result<Block> {
+/// What cannot be parsed is reported, and becomes an [`ExprKind::Error`]: what stands beside it is still looked at.
+pub fn block(b: &syn::Block, d: &Diagnostics) -> Block {
     let mut stmts = vec![];
     let mut value = None;
-    let mut failed = None;
     for (i, s) in b.stmts.iter().enumerate() {
-        let last = i + 1 == b.stmts.len();
-        match stmt(s, last, d) {
-            Ok((s, None)) => stmts.extend(s),
-            Ok((_, v)) => value = v.map(Box::new),
-            Err(r) => failed = Some(r),
+        match s {
+            syn::Stmt::Expr(e, None) if i + 1 == b.stmts.len() => value = Some(Box::new(expr(e, d))),
+            s => stmts.push(stmt(s, d)),
         }
     }
-    match failed {
-        Some(r) => Err(r),
-        None => Ok(Block { stmts, value, span: b.brace_token.span.join() }),
+    Block { stmts, value, span: b.brace_token.span.join().into() }
+}
+
+fn stmt(s: &syn::Stmt, d: &Diagnostics) -> Stmt {
+    match s {
+        syn::Stmt::Local(l) => local(l, d).unwrap_or_else(|_| lost(names_in(&l.pat), Span::of(l))),
+        syn::Stmt::Expr(e, _) => Stmt::Expr(expr(e, d)),
+        syn::Stmt::Macro(m) => Stmt::Expr(or_error(macro_call(&m.mac, d), Span::of(&m.mac))),
+        syn::Stmt::Item(syn::Item::Const(c)) => match local_type(&c.ty, d) {
+            Ok(ty) => Stmt::Const { name: c.ident.clone(), ty, value: expr(&c.expr, d) },
+            Err(_) => lost(vec![c.ident.clone()], Span::of(c)),
+        },
+        syn::Stmt::Item(i) => {
+            let (name, what) = match i {
+                syn::Item::Fn(f) => (Some(&f.sig.ident), Span::of(&f.sig)),
+                syn::Item::Enum(e) => (Some(&e.ident), e.ident.span().into()),
+                syn::Item::Struct(s) => (Some(&s.ident), s.ident.span().into()),
+                syn::Item::Type(t) => (Some(&t.ident), Span::of(t)),
+                i => (None, Span::of(i)),
+            };
+            d.error(what, ITEMS);
+            lost(name.into_iter().cloned().collect(), what)
+        }
     }
 }
 
-fn stmt(s: &syn::Stmt, last: bool, d: &Diagnostics) -> Result<(Option<Stmt>, Option<Expr>)> {
-    Ok(match s {
-        syn::Stmt::Local(l) => {
-            let (pat, ty) = match &l.pat {
-                syn::Pat::Type(t) => (pattern(&t.pat, d)?, local_type(&t.ty, d)?),
-                p => (pattern(p, d)?, Said::Nothing),
-            };
-            let init = match &l.init {
-                None => None,
-                Some(i) => {
-                    if let Some((e, _)) = &i.diverge {
-                        return Err(d.error(e.span(), "`let .. else` is not part of the tile language"));
-                    }
-                    Some(expr(&i.expr, d)?)
-                }
-            };
-            (Some(Stmt::Let { pattern: pat, ty, init, span: l.span() }), None)
+const ITEMS: &str =
+    "the only items inside a kernel are constants: put helpers and enums beside it, in a #[tile_module]";
+
+/// A statement with a mistake, and the names that it defines.
+fn lost(names: Vec<Ident>, span: Span) -> Stmt {
+    let names = names.into_iter().map(|name| Pattern::Name { name, mutable: false }).collect();
+    let init = Some(Expr { kind: ExprKind::Error, span });
+    Stmt::Let { pattern: Pattern::Tuple(names), ty: Said::Nothing, init, span }
+}
+
+/// Every name that a pattern defines, also where the language does not have such patterns.
+fn names_in(p: &syn::Pat) -> Vec<Ident> {
+    struct Names(Vec<Ident>);
+    impl<'a> Visit<'a> for Names {
+        fn visit_pat_ident(&mut self, i: &'a syn::PatIdent) {
+            self.0.push(i.ident.clone());
+            syn::visit::visit_pat_ident(self, i);
         }
-        syn::Stmt::Expr(e, semi) => {
-            let parsed = expr(e, d)?;
-            if last && semi.is_none() { (None, Some(parsed)) } else { (Some(Stmt::Expr(parsed)), None) }
+    }
+    let mut names = Names(vec![]);
+    names.visit_pat(p);
+    names.0
+}
+
+fn local(l: &syn::Local, d: &Diagnostics) -> Result<Stmt> {
+    let init = l.init.as_ref().map(|i| expr(&i.expr, d));
+    let (pattern, ty) = match &l.pat {
+        syn::Pat::Type(t) => {
+            let (pattern, ty) = (pattern(&t.pat, d), local_type(&t.ty, d));
+            (pattern?, ty?)
         }
-        syn::Stmt::Macro(m) => {
-            let parsed = macro_call(&m.mac, d)?;
-            (Some(Stmt::Expr(parsed)), None)
-        }
-        syn::Stmt::Item(syn::Item::Const(c)) => {
-            let (ty, value) = (local_type(&c.ty, d)?, expr(&c.expr, d)?);
-            (Some(Stmt::Const { name: c.ident.clone(), ty, value }), None)
-        }
-        syn::Stmt::Item(i) => {
-            return Err(d.error(
-                i.span(),
-                "no items but constants inside a kernel: put helpers and enums beside it, in a `#[tile_module]`",
-            ));
-        }
-    })
+        p => (pattern(p, d)?, Said::Nothing),
+    };
+    if let Some((_, e)) = l.init.as_ref().and_then(|i| i.diverge.as_ref()) {
+        return Err(d.error(Span::of(e), "`let .. else` is not part of the tile language: use `if` and `else`"));
+    }
+    Ok(Stmt::Let { pattern, ty, init, span: Span::of(l) })
 }
 
 /// The type of a `let`.
@@ -86,50 +106,81 @@ pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
         syn::Pat::Wild(_) => Ok(Pattern::Ignore),
         syn::Pat::Type(t) => pattern(&t.pat, d),
         syn::Pat::Paren(t) => pattern(&t.pat, d),
-        _ => Err(d.error(p.span(), "a pattern here is a name, `mut` name, `_` or a tuple of these")),
+        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_` or a tuple of these")),
     }
 }
 
-fn boxed(e: &syn::Expr, d: &Diagnostics) -> Result<Box<Expr>> {
-    Ok(Box::new(expr(e, d)?))
+fn boxed(e: &syn::Expr, d: &Diagnostics) -> Box<Expr> {
+    Box::new(expr(e, d))
 }
 
-fn exprs<'a>(list: impl Iterator<Item = &'a syn::Expr>, d: &Diagnostics) -> Result<Vec<Expr>> {
-    // All are parsed before the first failure is passed on, so that each mistake is reported.
-    list.map(|e| expr(e, d)).collect::<Vec<_>>().into_iter().collect()
+fn exprs<'a>(list: impl Iterator<Item = &'a syn::Expr>, d: &Diagnostics) -> Vec<Expr> {
+    list.map(|e| expr(e, d)).collect()
 }
 
-pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
-    let span = e.span();
-    let kind = match e {
-        syn::Expr::Lit(l) => literal(&l.lit, d)?,
-        syn::Expr::Path(p) => path(&p.path, d)?,
+/// The arguments of a call, which have no names.
+fn arguments<'a>(list: impl Iterator<Item = &'a syn::Expr>, d: &Diagnostics) -> Vec<Expr> {
+    let one = |e: &syn::Expr| match e {
+        syn::Expr::Assign(a) => match &*a.left {
+            syn::Expr::Path(p) if p.path.get_ident().is_some() => {
+                let name = p.path.require_ident().expect("checked").to_string();
+                let cure = suggest::argument(&name).unwrap_or("the position of an argument says which one it is");
+                d.error(Span::of(a), format!("arguments have no names, found `{name} = ..`: {cure}"));
+                Expr { kind: ExprKind::Error, span: Span::of(a) }
+            }
+            _ => expr(e, d),
+        },
+        e => expr(e, d),
+    };
+    list.map(one).collect()
+}
+
+fn or_error(e: Result<Expr>, span: Span) -> Expr {
+    e.unwrap_or(Expr { kind: ExprKind::Error, span })
+}
+
+pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Expr {
+    match e {
         syn::Expr::Paren(p) => return expr(&p.expr, d),
         syn::Expr::Group(g) => return expr(&g.expr, d),
-        syn::Expr::Unsafe(u) => ExprKind::Block(block(&u.block, d)?),
-        syn::Expr::Block(b) => ExprKind::Block(block(&b.block, d)?),
+        syn::Expr::Reference(r) => return expr(&r.expr, d),
+        _ => {}
+    }
+    let span = Span::of(e);
+    Expr { kind: kind(e, span, d).unwrap_or(ExprKind::Error), span }
+}
+
+fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
+    Ok(match e {
+        syn::Expr::Lit(l) => literal(&l.lit, d)?,
+        syn::Expr::Path(p) => path(&p.path, d)?,
+        syn::Expr::Unsafe(u) => ExprKind::Block(block(&u.block, d)),
+        syn::Expr::Block(b) => ExprKind::Block(block(&b.block, d)),
         syn::Expr::Unary(u) => match u.op {
-            syn::UnOp::Neg(_) => match expr(&u.expr, d)? {
+            syn::UnOp::Neg(_) => match expr(&u.expr, d) {
                 // `-1` is a literal: its sign counts when it takes a type.
                 Expr { kind: ExprKind::Int(v, t), .. } => ExprKind::Int(-v, t),
                 Expr { kind: ExprKind::Float(v, t), .. } => ExprKind::Float(-v, t),
                 inner => ExprKind::Unary(UnaryOp::Neg, Box::new(inner)),
             },
-            syn::UnOp::Not(_) => ExprKind::Unary(UnaryOp::Not, boxed(&u.expr, d)?),
-            _ => return Err(d.error(span, "no dereference: read memory with `load`")),
+            syn::UnOp::Not(_) => ExprKind::Unary(UnaryOp::Not, boxed(&u.expr, d)),
+            _ => return Err(d.error(span, "nothing is dereferenced: `load` reads memory, `x * x` is a power")),
         },
         syn::Expr::Binary(b) => binary(b, d)?,
-        syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d)?, boxed(&a.right, d)?),
-        syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d)?, type_name(&c.ty, d)?),
+        syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d), boxed(&a.right, d)),
+        syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d), type_name(&c.ty, d)?),
         syn::Expr::Call(c) => {
             let syn::Expr::Path(p) = &*c.func else {
-                return Err(d.error(c.func.span(), "call a function by its name"));
+                return Err(d.error(Span::of(&c.func), "call a function by its name"));
             };
-            let last = p.path.segments.last().expect("a path has a segment");
+            let (first, last) = (p.path.segments.first(), p.path.segments.last().expect("a path has a segment"));
+            if let Some(cure) = first.filter(|_| p.path.segments.len() > 1).and_then(|s| suggest::owner(&s.ident)) {
+                return Err(d.error(Span::of(&p.path), cure));
+            }
             ExprKind::Call {
                 name: last.ident.clone(),
                 generics: generics(&last.arguments, d)?,
-                args: exprs(c.args.iter(), d)?,
+                args: arguments(c.args.iter(), d),
                 method: false,
             }
         }
@@ -141,69 +192,67 @@ pub fn expr(e: &syn::Expr, d: &Diagnostics) -> Result<Expr> {
             ExprKind::Call {
                 name: m.method.clone(),
                 generics,
-                args: exprs(std::iter::once(&*m.receiver).chain(m.args.iter()), d)?,
+                args: arguments(std::iter::once(&*m.receiver).chain(m.args.iter()), d),
                 method: true,
             }
         }
-        syn::Expr::Macro(m) => return macro_call(&m.mac, d),
-        syn::Expr::Tuple(t) => ExprKind::Tuple(exprs(t.elems.iter(), d)?),
-        syn::Expr::Array(a) => ExprKind::Array(exprs(a.elems.iter(), d)?),
-        syn::Expr::Repeat(r) => ExprKind::Repeat(boxed(&r.expr, d)?, boxed(&r.len, d)?),
+        syn::Expr::Macro(m) => macro_call(&m.mac, d)?.kind,
+        syn::Expr::Tuple(t) => ExprKind::Tuple(exprs(t.elems.iter(), d)),
+        syn::Expr::Array(a) => ExprKind::Array(exprs(a.elems.iter(), d)),
+        syn::Expr::Repeat(r) => ExprKind::Repeat(boxed(&r.expr, d), boxed(&r.len, d)),
         syn::Expr::Field(f) => match &f.member {
-            syn::Member::Unnamed(i) => ExprKind::Field(boxed(&f.base, d)?, i.index as usize),
+            syn::Member::Unnamed(i) => ExprKind::Field(boxed(&f.base, d), i.index as usize),
             syn::Member::Named(n) => {
-                return Err(d.error(n.span(), format!("no field `{n}`: only tuples have fields, `.0`, `.1`, ..")));
+                let cure = suggest::field(&n.to_string());
+                let cure = cure.unwrap_or("only tuples have fields, `.0`, `.1`, ..".into());
+                return Err(d.error(n.span(), format!("no field `{n}`: {cure}")));
             }
         },
         syn::Expr::Range(r) => {
             let (Some(lo), Some(hi), syn::RangeLimits::HalfOpen(_)) = (&r.start, &r.end, &r.limits) else {
                 return Err(d.error(span, "a range here is `a..b`"));
             };
-            ExprKind::Range(boxed(lo, d)?, boxed(hi, d)?)
+            ExprKind::Range(boxed(lo, d), boxed(hi, d))
         }
         syn::Expr::Closure(c) => ExprKind::Closure(Rc::new(closure(c, d)?)),
         syn::Expr::If(i) => {
             if let syn::Expr::Let(l) = &*i.cond {
-                return Err(d.error(l.span(), "`if let` is not part of the tile language"));
+                return Err(d.error(Span::of(l), "`if let` is not part of the tile language"));
             }
-            let other = match &i.else_branch {
-                Some((_, e)) => Some(boxed(e, d)?),
-                None => None,
-            };
-            ExprKind::If { cond: boxed(&i.cond, d)?, then: block(&i.then_branch, d)?, other }
+            let other = i.else_branch.as_ref().map(|(_, e)| boxed(e, d));
+            ExprKind::If { cond: boxed(&i.cond, d), then: block(&i.then_branch, d), other }
         }
         syn::Expr::ForLoop(f) => {
-            ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d)?, body: block(&f.body, d)? }
+            ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d), body: block(&f.body, d) }
         }
         syn::Expr::While(w) => {
             if let syn::Expr::Let(l) = &*w.cond {
-                return Err(d.error(l.span(), "`while let` is not part of the tile language"));
+                return Err(d.error(Span::of(l), "`while let` is not part of the tile language"));
             }
-            ExprKind::While { cond: boxed(&w.cond, d)?, body: block(&w.body, d)? }
+            ExprKind::While { cond: boxed(&w.cond, d), body: block(&w.body, d) }
         }
-        syn::Expr::Loop(l) => ExprKind::Loop { body: block(&l.body, d)? },
+        syn::Expr::Loop(l) => ExprKind::Loop { body: block(&l.body, d) },
         syn::Expr::Break(b) if b.label.is_none() && b.expr.is_none() => ExprKind::Break,
         syn::Expr::Continue(c) if c.label.is_none() => ExprKind::Continue,
         syn::Expr::Break(_) | syn::Expr::Continue(_) => {
             return Err(d.error(span, "`break` and `continue` take no label and no value"));
         }
         syn::Expr::Return(r) if r.expr.is_none() => ExprKind::Return,
-        syn::Expr::Return(r) => return Err(d.error(r.span(), "`return` takes no value: end a helper with its value")),
-        syn::Expr::Reference(r) => return expr(&r.expr, d),
-        syn::Expr::Index(i) => return Err(d.error(
-            i.span(),
-            "no indexing: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `.0` takes a tuple's field",
-        )),
-        syn::Expr::Match(m) => ExprKind::Match {
-            value: boxed(&m.expr, d)?,
-            arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()?,
-        },
+        syn::Expr::Return(r) => {
+            return Err(d.error(Span::of(r), "`return` takes no value: end a helper with its value"));
+        }
+        syn::Expr::Index(i) => {
+            let is_none = matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None"));
+            return Err(d.error(span, if is_none { suggest::NEW_DIMENSION } else { suggest::INDEX }));
+        }
+        syn::Expr::Match(m) => {
+            ExprKind::Match { value: boxed(&m.expr, d), arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()? }
+        }
         syn::Expr::Try(t) => {
             return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail"));
         }
         _ => return Err(d.error(span, "this syntax is not part of the tile language (docs/language.md)")),
-    };
-    Ok(Expr { kind, span })
+    })
 }
 
 fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
@@ -212,25 +261,25 @@ fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
             syn::Pat::Type(t) => said(&t.ty, d),
             _ => Said::Nothing,
         };
-        Ok(ClosureParam { pattern: pattern(p, d)?, ty, span: p.span() })
+        Ok(ClosureParam { pattern: pattern(p, d)?, ty, span: Span::of(p) })
     };
     let returns = match &c.output {
         syn::ReturnType::Default => Said::Nothing,
         syn::ReturnType::Type(_, ty) => said(ty, d),
     };
-    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d)? })
+    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d) })
 }
 
 fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
     if let Some((token, _)) = &a.guard {
         return Err(d.error(token.span(), "an arm of a `match` has no `if`: write an `if` in its body"));
     }
-    Ok(Arm { of: arm_pattern(&a.pat, d)?, body: expr(&a.body, d)? })
+    Ok(Arm { of: arm_pattern(&a.pat, d)?, body: expr(&a.body, d) })
 }
 
 /// The constants that an arm takes; none for `_`.
 fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Option<Vec<Expr>>> {
-    let one = |kind| Ok(Some(vec![Expr { kind, span: p.span() }]));
+    let one = |kind| Ok(Some(vec![Expr { kind, span: Span::of(p) }]));
     match p {
         syn::Pat::Wild(_) => Ok(None),
         syn::Pat::Paren(p) => arm_pattern(&p.pat, d),
@@ -241,7 +290,7 @@ fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Option<Vec<Expr>>> {
             Ok(cases.map(|list| list.into_iter().flatten().collect()))
         }
         _ => Err(d.error(
-            p.span(),
+            Span::of(p),
             "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, or `_`",
         )),
     }
@@ -276,12 +325,12 @@ fn path(p: &syn::Path, d: &Diagnostics) -> Result<ExprKind> {
     match s[..] {
         [name] => Ok(ExprKind::Name(name.to_string())),
         // f32::INFINITY, core::f32::consts::PI
-        [ty, name] => Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span() }, name.to_string())),
+        [ty, name] => Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span().into() }, name.to_string())),
         [.., ty, module, name] if module == "consts" => {
-            Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span() }, name.to_string()))
+            Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span().into() }, name.to_string()))
         }
         _ => Err(d.error(
-            p.span(),
+            Span::of(p),
             "unknown path: a kernel sees its parameters, its constants and `f32::INFINITY`-like constants",
         )),
     }
@@ -300,8 +349,8 @@ fn angle(a: &syn::AngleBracketedGenericArguments, d: &Diagnostics) -> Result<Vec
         .filter(|g| !matches!(g, syn::GenericArgument::Type(syn::Type::Infer(_))))
         .map(|g| match g {
             syn::GenericArgument::Type(t) => type_name(t, d).map(Generic::Type),
-            syn::GenericArgument::Const(e) => expr(e, d).map(Generic::Const),
-            other => Err(d.error(other.span(), "a type or a constant is expected here")),
+            syn::GenericArgument::Const(e) => Ok(Generic::Const(expr(e, d))),
+            other => Err(d.error(Span::of(other), "a type or a constant is expected here")),
         })
         .collect()
 }
@@ -309,7 +358,6 @@ fn angle(a: &syn::AngleBracketedGenericArguments, d: &Diagnostics) -> Result<Vec
 fn binary(b: &syn::ExprBinary, d: &Diagnostics) -> Result<ExprKind> {
     use syn::BinOp::*;
     let (l, r) = (boxed(&b.left, d), boxed(&b.right, d));
-    let (l, r) = (l?, r?);
     let op = match b.op {
         Add(_) | AddAssign(_) => BinaryOp::Add,
         Sub(_) | SubAssign(_) => BinaryOp::Sub,
@@ -351,16 +399,15 @@ fn binary(b: &syn::ExprBinary, d: &Diagnostics) -> Result<ExprKind> {
 fn macro_call(m: &syn::Macro, d: &Diagnostics) -> Result<Expr> {
     let name = m.path.segments.last().expect("a path has a segment").ident.clone();
     if !["static_assert", "device_assert", "device_print"].contains(&name.to_string().as_str()) {
-        return Err(d.error(
-            m.path.span(),
-            format!("unknown macro `{name}!`: a kernel has static_assert!, device_assert! and device_print!"),
-        ));
+        let cure = suggest::macro_(&name.to_string())
+            .unwrap_or("a kernel has static_assert!, device_assert! and device_print!");
+        return Err(d.error(Span::of(m), format!("unknown macro `{name}!`: {cure}")));
     }
     let args = m
         .parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated)
         .map_err(|e| d.syn(e))?;
     Ok(Expr {
-        kind: ExprKind::Call { name, generics: vec![], args: exprs(args.iter(), d)?, method: false },
-        span: m.span(),
+        kind: ExprKind::Call { name, generics: vec![], args: arguments(args.iter(), d), method: false },
+        span: Span::of(m),
     })
 }

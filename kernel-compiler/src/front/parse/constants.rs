@@ -1,9 +1,9 @@
 //! Constants: enums, the types of const parameters, and the values that an attribute gives them.
 
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Const, ConstParam, ConstType, Enum, Scope};
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -44,14 +44,14 @@ pub fn const_param(c: &syn::ConstParam, of_kernel: bool, scope: &Scope, d: &Diag
     let Some(ty) = ty else {
         let integer = if of_kernel { "a `usize`" } else { "an integer" };
         return Err(d.error(
-            c.ty.span(),
+            Span::of(&c.ty),
             format!("a const parameter is {integer}, a `bool` or an enum that the #[tile_module] declares or uses"),
         ));
     };
     let param = ConstParam { name: c.ident.clone(), ty, default: None };
     let default = match &c.default {
         Some(e) if !of_kernel => {
-            return Err(d.error(e.span(), "a helper's const parameter has no default: its caller gives the value"));
+            return Err(d.error(Span::of(e), "a helper's const parameter has no default: its caller gives the value"));
         }
         Some(e) => {
             let value: Value = syn::parse2(quote::ToTokens::to_token_stream(e)).map_err(|e| d.syn(e))?;
@@ -88,7 +88,7 @@ impl Parse for Value {
 }
 
 impl Value {
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> proc_macro2::Span {
         match self {
             Value::Int(n) => n.span(),
             Value::Bool(b) => b.span(),

@@ -5,7 +5,7 @@ mod body;
 pub mod constants;
 pub mod types;
 
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostics, Result, Span};
 use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Scope, TypeName};
 use crate::front::parse::attr::{Attr, Named};
 use crate::front::parse::constants::{const_param, enumeration};
@@ -16,10 +16,7 @@ use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-
-/// What a `tilewright_core::Call` has room for.
-const MOST_SLOTS: usize = 40;
-const MOST_ARRAYS: usize = 12;
+use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 
 /// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
 /// for all targets alike.
@@ -38,31 +35,36 @@ impl<'d> NoCfg<'d> {
 impl<'a> Visit<'a> for NoCfg<'_> {
     fn visit_attribute(&mut self, a: &'a syn::Attribute) {
         if ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c)) {
-            self.1 = Err(self.0.error(a.span(), "`cfg` is not looked at inside of kernels and their modules: put it on a whole module, or on a kernel that stands alone"));
+            self.1 = Err(self.0.error(Span::of(a), "a kernel and its module have no `cfg` inside: put it on the whole module, or on a kernel that stands alone"));
         }
     }
 }
 
-/// The kernels that `#[tile_kernel(attr)] item` is written for, right or wrong: their names, and the type parameters
-/// that callers choose.
-pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<(Ident, Vec<Ident>)> {
-    let types: Vec<Ident> = item.sig.generics.type_params().map(|t| t.ident.clone()).collect();
-    let mut kernels = attr::kernels(attr);
-    kernels.sort_by_key(|k| k.name.to_string());
-    kernels.dedup_by_key(|k| k.name.to_string());
-    if kernels.is_empty() {
-        return vec![(item.sig.ident.clone(), types)];
-    }
-    kernels.iter().map(|k| (k.name.clone(), types.iter().filter(|t| !k.fixes(t)).cloned().collect())).collect()
+/// The names of the kernels that `#[tile_kernel(attr)] item` is written for, right or wrong.
+pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<Ident> {
+    let mut names: Vec<Ident> = attr::kernels(attr).into_iter().map(|k| k.name).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() { vec![item.sig.ident.clone()] } else { names }
 }
 
-/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute.
-pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagnostics) -> Result<Vec<Kernel>> {
+/// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute. Bodies may
+/// have mistakes, which are reported. `facade` is what the expansion names if the attribute does not say it.
+pub fn kernels(
+    attr: TokenStream,
+    item: syn::ItemFn,
+    scope: Rc<Scope>,
+    facade: syn::Path,
+    d: &Diagnostics,
+) -> Result<Vec<Kernel>> {
     let sig = &item.sig;
     let mut no_cfg = NoCfg::new(d);
     no_cfg.visit_signature(sig);
     no_cfg.visit_block(&item.block);
     no_cfg.done()?;
+    // The mistakes of all parts are reported.
+    let body = body::block(&item.block, d);
+    let params = params(sig, d);
     let (types, consts) = signature(sig, &scope, d)?;
     let mut attr = attr::parse(attr, &sig.ident, &types, &consts, d)?;
     let named = match std::mem::take(&mut attr.kernels) {
@@ -71,9 +73,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         }
         some => some,
     };
-    let params = params(sig, d);
-    let body = body::block(&item.block, d);
-    let (params, body) = (params?, body?);
+    let params = params?;
     pdl(&attr, &params, d)?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
@@ -83,7 +83,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         for name in &types {
             let Some(list) = k.types(name) else { continue };
             if let Some(of) = k.same_as(name, &types) {
-                let of = TypeName { name: of.to_string(), span: of.span() };
+                let of = TypeName { name: of.to_string(), span: of.span().into() };
                 params.iter_mut().filter(|p| *name == p.elem.name).for_each(|p| p.elem.name = of.name.clone());
                 scope.aliases.insert(0, (name.to_string(), of));
                 continue;
@@ -93,7 +93,10 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
                     0,
                     (
                         name.to_string(),
-                        TypeName { name: attr::type_param(name, &list, d)?.types[0].name().into(), span: one.span() },
+                        TypeName {
+                            name: attr::type_param(name, &list, d)?.types[0].name().into(),
+                            span: one.span().into(),
+                        },
                     ),
                 ),
                 _ => type_params.push(attr::type_param(name, &list, d)?),
@@ -102,7 +105,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
         // Bound in the order in which the function declares them.
         type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
         for (name, value, span) in k.consts(&consts, d)? {
-            scope.consts.insert(0, (name.to_string(), value.expr(span)));
+            scope.consts.insert(0, (name.to_string(), value.expr(span.into())));
         }
         for p in &params {
             if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
@@ -126,7 +129,7 @@ pub fn kernels(attr: TokenStream, item: syn::ItemFn, scope: Rc<Scope>, d: &Diagn
             grid: attr.grid.clone(),
             requires: attr.requires.clone(),
             emulate_all: attr.emulate_all,
-            facade: attr.facade.clone(),
+            facade: attr.facade.clone().unwrap_or_else(|| facade.clone()),
             pdl: attr.pdl.clone(),
             body: body.clone(),
             scope: Rc::new(scope),
@@ -147,12 +150,15 @@ fn signature(sig: &syn::Signature, scope: &Scope, d: &Diagnostics) -> Result<(Ve
         }
     }
     if let syn::ReturnType::Type(_, ty) = &sig.output {
-        return Err(
-            d.error(ty.span(), "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`")
-        );
+        return Err(d.error(
+            Span::of(ty),
+            "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`",
+        ));
     }
     if let Some(w) = &sig.generics.where_clause {
-        return Err(d.error(w.span(), "no where clause: the `types(..)` list in the attribute bounds a type parameter"));
+        return Err(
+            d.error(Span::of(w), "no where clause: the `types(..)` list in the attribute bounds a type parameter")
+        );
     }
     let (mut types, mut consts) = (vec![], vec![]);
     for g in &sig.generics.params {
@@ -160,7 +166,7 @@ fn signature(sig: &syn::Signature, scope: &Scope, d: &Diagnostics) -> Result<(Ve
             syn::GenericParam::Type(t) => types.push(t.ident.clone()),
             syn::GenericParam::Const(c) => consts.push(const_param(c, true, scope, d)?),
             syn::GenericParam::Lifetime(l) => {
-                return Err(d.error(l.span(), "a kernel needs no lifetimes: its slices live as long as the launch"));
+                return Err(d.error(Span::of(l), "a kernel needs no lifetimes: its slices live as long as the launch"));
             }
         }
     }
@@ -178,7 +184,7 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
             }
             Ok(p) if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() => {
                 failed = Some(d.error(
-                    input.span(),
+                    Span::of(input),
                     "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`",
                 ));
             }
@@ -193,9 +199,9 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
         params.iter().map(|p| p.kind.slots()).sum::<usize>(),
         params.iter().filter(|p| p.kind != ParamKind::Scalar).count(),
     );
-    if slots > MOST_SLOTS || arrays > MOST_ARRAYS {
+    if slots > MAX_SLOTS || arrays > MAX_BUFFERS {
         let why = format!(
-            "a kernel takes {MOST_ARRAYS} arrays and {MOST_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
+            "a kernel takes {MAX_BUFFERS} arrays and {MAX_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
         );
         return Err(d.error(sig.ident.span(), why));
     }
@@ -207,32 +213,56 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
     for name in attr.pdl.iter().flatten() {
         match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
             Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
-            Some(_) => return Err(d.error(name.span(), format!("`{name}` is not an array that is only read: `pdl` names those, `&[T]` or `View<T, R>`, that the launch before does not write"))),
-            None => return Err(d.error(name.span(), format!("the kernel has no parameter `{name}`: `pdl` names arrays that it only reads"))),
+            Some(_) => return Err(d.error(
+                name.span(),
+                format!(
+                    "`pdl` names arrays that the kernel only reads, `&[T]` or `View<T, R>`; `{name}` is no such array"
+                ),
+            )),
+            None => {
+                return Err(d.error(
+                    name.span(),
+                    format!("the kernel has no parameter `{name}`: `pdl` names arrays that it only reads"),
+                ));
+            }
         }
     }
     Ok(())
 }
 
-/// Parses what a `#[tile_module]` defines beside its kernels.
+/// Parses what a `#[tile_module]` defines beside its kernels. Bodies may have mistakes, which are reported.
 pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) -> Result<Scope> {
     let items: Vec<&syn::Item> = items.collect();
-    let mut scope = Scope::default();
+    let (mut scope, mut failed) = (Scope::default(), None);
     // Functions name enums that stand below them.
     for item in &items {
         if let syn::Item::Enum(e) = item {
-            scope.enums.push(Rc::new(enumeration(e).map_err(|e| d.syn(e))?));
+            match enumeration(e) {
+                Ok(e) => scope.enums.push(Rc::new(e)),
+                Err(e) => failed = Some(d.syn(e)),
+            }
         }
     }
     for item in items {
         match item {
-            syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d)?)),
-            syn::Item::Type(t) => scope.aliases.push((t.ident.to_string(), type_name(&t.ty, d)?)),
-            syn::Item::Fn(f) => scope.helpers.push(Rc::new(helper(f, &scope, d)?)),
+            syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d))),
+            syn::Item::Type(t) => match type_name(&t.ty, d) {
+                Ok(of) => scope.aliases.push((t.ident.to_string(), of)),
+                Err(r) => failed = Some(r),
+            },
+            syn::Item::Fn(f) => match helper(f, &scope, d) {
+                Ok(h) => scope.helpers.push(Rc::new(h)),
+                Err(r) => failed = Some(r),
+            },
             _ => {}
         }
     }
-    Ok(scope)
+    failed.map_or(Ok(scope), Err)
+}
+
+/// Reports the syntax of a helper that is not the language's.
+pub fn check_body(f: &syn::ItemFn, d: &Diagnostics) {
+    body::block(&f.block, d);
 }
 
 fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
@@ -247,7 +277,7 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
     let mut params = vec![];
     for input in &f.sig.inputs {
         let syn::FnArg::Typed(p) = input else {
-            return Err(d.error(input.span(), "a helper is a plain function: no `self`"));
+            return Err(d.error(Span::of(input), "a helper is a plain function: no `self`"));
         };
         params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, ty: param_type(&p.ty, d)? });
     }
@@ -255,23 +285,23 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
         syn::ReturnType::Default => None,
         syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
     };
-    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d)? })
+    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d) })
 }
 
 fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
     const ALLOWED: &str =
         "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
     let syn::FnArg::Typed(p) = input else {
-        return Err(d.error(input.span(), "a kernel is a plain function: no `self`"));
+        return Err(d.error(Span::of(input), "a kernel is a plain function: no `self`"));
     };
     let syn::Pat::Ident(name) = &*p.pat else {
-        return Err(d.error(p.pat.span(), "a kernel's parameter is a plain name"));
+        return Err(d.error(Span::of(&p.pat), "a kernel's parameter is a plain name"));
     };
     let name = name.ident.clone();
     let (kind, elem) = match &*p.ty {
         syn::Type::Reference(r) => match &*r.elem {
             syn::Type::Slice(s) => (ParamKind::Slice { mutable: r.mutability.is_some() }, type_name(&s.elem, d)?),
-            other => return Err(d.error(other.span(), format!("a reference parameter is a slice; {ALLOWED}"))),
+            other => return Err(d.error(Span::of(other), format!("a reference parameter is a slice; {ALLOWED}"))),
         },
         syn::Type::Ptr(r) => (ParamKind::Ptr { mutable: r.mutability.is_some() }, type_name(&r.elem, d)?),
         syn::Type::Path(path) => {
@@ -286,7 +316,7 @@ fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
                     ] = args[..]
                     else {
                         return Err(
-                            d.error(a.span(), "a view is `View<T, R>` with an element type and a rank from 1 to 3")
+                            d.error(Span::of(a), "a view is `View<T, R>` with an element type and a rank from 1 to 3")
                         );
                     };
                     let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
@@ -295,10 +325,10 @@ fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
                     }
                     (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
                 }
-                _ => return Err(d.error(p.ty.span(), ALLOWED)),
+                _ => return Err(d.error(Span::of(&p.ty), ALLOWED)),
             }
         }
-        ty => return Err(d.error(ty.span(), ALLOWED)),
+        ty => return Err(d.error(Span::of(ty), ALLOWED)),
     };
     Ok(Param { name, kind, elem })
 }

@@ -1,9 +1,9 @@
 //! Types as a kernel writes them.
 
-use crate::diag::{Diagnostics, Reported, Result};
+use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{ClosureType, ParamType, Said, Scope, TypeName};
-use syn::spanned::Spanned;
+use crate::front::suggest;
 
 /// What a type says of a value.
 pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
@@ -27,7 +27,7 @@ pub fn param_type(ty: &syn::Type, d: &Diagnostics) -> Result<ParamType> {
             args: args.inputs.iter().map(|t| said(t, d)).collect(),
             returns: output.map(|t| said(t, d)),
         })),
-        None => Err(d.error(ty.span(), CLOSURE)),
+        None => Err(d.error(Span::of(ty), CLOSURE)),
     }
 }
 
@@ -48,7 +48,7 @@ fn closure_type(bound: &syn::TypeParamBound) -> Option<(&syn::ParenthesizedGener
 /// The name of a helper's type parameter, which stands for an element type.
 pub fn helper_type_param(t: &syn::TypeParam, d: &Diagnostics) -> Result<String> {
     match t.bounds.iter().find_map(closure_type) {
-        Some(_) => Err(d.error(t.span(), format!("a type parameter of a helper is an element type; {CLOSURE}"))),
+        Some(_) => Err(d.error(Span::of(t), format!("a type parameter of a helper is an element type; {CLOSURE}"))),
         None => Ok(t.ident.to_string()),
     }
 }
@@ -68,7 +68,7 @@ fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
                     _ => None,
                 },
                 (_, syn::PathArguments::None) if p.path.segments.len() == 1 => {
-                    Some(TypeName { name: last.ident.to_string(), span: last.ident.span() })
+                    Some(TypeName { name: last.ident.to_string(), span: last.ident.span().into() })
                 }
                 _ => None,
             }
@@ -82,9 +82,16 @@ pub fn type_name(ty: &syn::Type, d: &Diagnostics) -> Result<TypeName> {
     match ty {
         syn::Type::Path(p) if p.qself.is_none() && p.path.segments.last().is_some_and(|s| s.arguments.is_none()) => {
             let s = p.path.segments.last().expect("checked");
-            Ok(TypeName { name: s.ident.to_string(), span: s.ident.span() })
+            Ok(TypeName { name: s.ident.to_string(), span: s.ident.span().into() })
         }
-        _ => Err(d.error(ty.span(), format!("expected an element type: {}, or a type parameter", DType::NAMES))),
+        _ => {
+            let cure = match ty {
+                syn::Type::Path(p) => p.path.segments.last().and_then(|s| suggest::owner(&s.ident)).map(String::from),
+                _ => None,
+            };
+            let why = || format!("expected an element type: {}, or a type parameter", DType::NAMES);
+            Err(d.error(Span::of(ty), cure.unwrap_or_else(why)))
+        }
     }
 }
 
@@ -105,12 +112,9 @@ pub fn resolve(t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option
 }
 
 pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> Reported {
-    d.error(
-        t.span,
-        format!(
-            "unknown element type `{}`: a tile holds {}, or a type parameter listed in `types(..)`",
-            t.name,
-            DType::NAMES
-        ),
-    )
+    let cure = match suggest::element(&t.name) {
+        Some(ours) => format!("write `{ours}`"),
+        None => format!("a tile holds {}, or a type parameter listed in `types(..)`", DType::NAMES),
+    };
+    d.error(t.span, format!("unknown element type `{}`: {cure}", t.name))
 }

@@ -1,0 +1,468 @@
+//! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
+
+use super::problem::{Problem, Setup};
+use super::problems::{attention, convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
+use tilewright_core::{DType, KernelDesc, ParamKind};
+use tilewright_runtime::Runtime;
+use tilewright_runtime::{Error, Result};
+
+/// An operation of [`crate::ops`].
+#[derive(Clone, Copy)]
+pub struct Operation {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// What the numbers of a size are, as in `rows`, `cols`.
+    pub axes: &'static [&'static str],
+    pub dtypes: &'static [DType],
+    /// A size worth timing, also the demo's.
+    pub large: &'static [u64],
+    /// More sizes for benchmarks.
+    pub bench: &'static [&'static [u64]],
+    /// Names of the kernels it launches.
+    pub kernels: &'static [&'static str],
+    make: Make,
+}
+
+type Make = fn(&Runtime, &Setup) -> Result<Box<dyn Problem>>;
+
+/// A product of two matrices.
+const fn product(
+    name: &'static str,
+    about: &'static str,
+    dtypes: &'static [DType],
+    kernels: &'static [&'static str],
+    make: Make,
+) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: &["m", "n", "k"],
+        dtypes,
+        large: &[4096, 4096, 4096],
+        bench: PRODUCTS,
+        kernels,
+        make,
+    }
+}
+
+const F32: &[DType] = &[DType::F32];
+const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
+const FACTORS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::I8, DType::F8E4M3, DType::F8E5M2];
+const INEXACT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F8E4M3, DType::F8E5M2];
+const I32: &[DType] = &[DType::I32];
+const N: &[&str] = &["n"];
+const MATRIX: &[&str] = &["rows", "cols"];
+const PRODUCTS: &[&[u64]] = &[
+    &[1024, 1024, 1024],
+    &[2048, 2048, 2048],
+    &[4096, 4096, 4096],
+    &[8192, 8192, 8192],
+    &[4095, 4097, 4099],
+    &[16, 8192, 8192],
+    &[8192, 8192, 64],
+];
+const LENGTHS: &[&[u64]] = &[&[1 << 16], &[1 << 20], &[25_000_000], &[1 << 28]];
+
+/// Every operation, in the order of the documents.
+pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "vector_add",
+        about: "c = a + b",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["vector_add"],
+        make: elementwise::vector_add,
+    },
+    Operation {
+        name: "relu",
+        about: "y = max(x, 0)",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["relu"],
+        make: elementwise::relu,
+    },
+    Operation {
+        name: "leaky_relu",
+        about: "y = x, or 0.01 x where x is negative",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["leaky_relu"],
+        make: elementwise::leaky_relu,
+    },
+    Operation {
+        name: "gelu",
+        about: "GeLU, tanh form",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["gelu"],
+        make: elementwise::gelu,
+    },
+    Operation {
+        name: "matrix_copy",
+        about: "b = a",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[4096, 4096],
+        bench: &[&[4096, 4096], &[16384, 16384]],
+        kernels: &["matrix_copy"],
+        make: elementwise::matrix_copy,
+    },
+    Operation {
+        name: "reverse_array",
+        about: "back to front, in place",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["reverse_array"],
+        make: reorder::reverse_array,
+    },
+    Operation {
+        name: "color_inversion",
+        about: "RGBA bytes inverted in place, alpha kept",
+        axes: &["width", "height"],
+        dtypes: &[DType::U8],
+        large: &[4096, 5120],
+        bench: &[&[4096, 5120]],
+        kernels: &["color_inversion", "color_inversion_bytes"],
+        make: reorder::color_inversion,
+    },
+    Operation {
+        name: "rainbow_table",
+        about: "rounds of FNV-1a on each value",
+        axes: &["n", "rounds"],
+        dtypes: I32,
+        large: &[5_000_000, 10],
+        bench: &[&[5_000_000, 10]],
+        kernels: &["rainbow_table"],
+        make: elementwise::rainbow_table,
+    },
+    Operation {
+        name: "matrix_transpose",
+        about: "y[c, r] = x[r, c]",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[7000, 6000],
+        bench: &[&[7000, 6000], &[16384, 16384]],
+        kernels: &["matrix_transpose"],
+        make: reorder::matrix_transpose,
+    },
+    Operation {
+        name: "convolution_1d",
+        about: "valid convolution, any kernel length",
+        axes: &["n", "taps"],
+        dtypes: F32,
+        large: &[1_500_000, 2047],
+        bench: &[&[1_500_000, 2047], &[1 << 24, 31]],
+        kernels: &["convolution_1d"],
+        make: convolution::convolution_1d,
+    },
+    Operation {
+        name: "reduction",
+        about: "the sum of an array",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["reduction"],
+        make: reduce::reduction,
+    },
+    Operation {
+        name: "count_array_element",
+        about: "how many elements equal k",
+        axes: N,
+        dtypes: I32,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["count_array_element"],
+        make: reduce::count_array_element,
+    },
+    Operation {
+        name: "count_2d_array_element",
+        about: "how many elements of a matrix equal k",
+        axes: MATRIX,
+        dtypes: I32,
+        large: &[5000, 5000],
+        bench: &[&[10_000, 10_000]],
+        kernels: &["count_2d_array_element"],
+        make: reduce::count_2d_array_element,
+    },
+    Operation {
+        name: "softmax_1d",
+        about: "softmax over a whole array",
+        axes: N,
+        dtypes: F32,
+        large: &[25_000_000],
+        bench: &[&[500_000], &[1 << 20], &[25_000_000], &[1 << 28]],
+        kernels: &["softmax_1d_partial", "softmax_1d_apply"],
+        make: softmax::softmax_1d,
+    },
+    Operation {
+        name: "softmax_rows",
+        about: "softmax of every row",
+        axes: MATRIX,
+        dtypes: F32,
+        large: &[4096, 4096],
+        bench: &[&[4096, 781], &[4096, 1024], &[4096, 4096], &[4096, 12672], &[4096, 32768], &[1024, 131072]],
+        kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
+        make: softmax::softmax_rows,
+    },
+    product(
+        "matmul",
+        "C = A B",
+        FACTORS,
+        &[
+            "matmul_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_i8",
+            "matmul_f16_i8",
+            "matmul_f8",
+            "matmul_f16_f8",
+            "widen",
+        ],
+        matmul::matmul::<false, false>,
+    ),
+    product(
+        "matmul_nt",
+        "C = A Bt",
+        FACTORS,
+        &["matmul_nt", "matmul_f32", "matmul_f32_mixed_nt", "matmul_row_nt", "matmul_i8", "matmul_f8"],
+        matmul::matmul::<false, true>,
+    ),
+    product(
+        "matmul_tn",
+        "C = At B",
+        FACTORS,
+        &["matmul_tn", "matmul_f32", "matmul_i8", "matmul_f8"],
+        matmul::matmul::<true, false>,
+    ),
+    product(
+        "matmul_tt",
+        "C = At Bt",
+        FACTORS,
+        &["matmul_tt", "matmul_f32", "matmul_i8", "matmul_f8"],
+        matmul::matmul::<true, true>,
+    ),
+    product(
+        "matmul_tf32",
+        "C = A B of operands rounded to tf32",
+        F32,
+        &["matmul_tf32", "matmul_tf32_nn"],
+        matmul::tf32::<false, false>,
+    ),
+    product(
+        "matmul_tf32_nt",
+        "C = A Bt of operands rounded to tf32",
+        F32,
+        &["matmul_tf32"],
+        matmul::tf32::<false, true>,
+    ),
+    product(
+        "matmul_tf32_tn",
+        "C = At B of operands rounded to tf32",
+        F32,
+        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt"],
+        matmul::tf32::<true, false>,
+    ),
+    product(
+        "matmul_tf32_tt",
+        "C = At Bt of operands rounded to tf32",
+        F32,
+        &["matmul_tf32_tt", "matmul_tf32"],
+        matmul::tf32::<true, true>,
+    ),
+    product(
+        "matrix_multiplication",
+        "C = A B to the accuracy of f32",
+        F32,
+        &[
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_parts",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "split",
+            "split_transposed",
+        ],
+        matmul::matrix_multiplication,
+    ),
+    product(
+        "matmul_relu",
+        "C = max(A B, 0)",
+        FACTORS,
+        &[
+            "matmul_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_i8",
+            "matmul_f16_i8",
+            "matmul_f8",
+            "matmul_f16_f8",
+            "widen",
+        ],
+        matmul::relu,
+    ),
+    product(
+        "matmul_leaky_relu",
+        "C = A B, or 0.01 A B where that is negative",
+        INEXACT,
+        &[
+            "matmul_nn",
+            "matmul_f32",
+            "matmul_f32_nn",
+            "matmul_f32_mixed_nn",
+            "matmul_row_nn",
+            "matmul_f8",
+            "matmul_f16_f8",
+            "widen",
+        ],
+        matmul::leaky_relu,
+    ),
+    product("gemm", "C = alpha A B + beta C", &[DType::F16], &["gemm", "scaled_product"], gemm::gemm),
+    Operation {
+        name: "batched_matmul",
+        about: "C[i] = A[i] B[i]",
+        axes: &["batch", "m", "n", "k"],
+        dtypes: &[DType::F16, DType::BF16, DType::F32],
+        large: &[64, 1024, 1024, 1024],
+        bench: &[&[64, 1024, 1024, 1024], &[512, 256, 256, 256]],
+        kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_mixed"],
+        make: gemm::batched_matmul,
+    },
+    product(
+        "matmul_int8",
+        "C = A B of quantised matrices, quantised",
+        &[DType::I8],
+        &["matmul_int8", "matmul_f16_i8", "widen", "quantise", "int8_row_sums"],
+        gemm::matmul_int8,
+    ),
+    Operation {
+        name: "attention",
+        about: "O = softmax(scale Q K^T) V of every head",
+        axes: &["heads", "queries", "keys", "d"],
+        dtypes: &[DType::F16, DType::BF16],
+        large: &[32, 4096, 4096, 128],
+        bench: &[
+            &[64, 4096, 4096, 64],
+            &[64, 4096, 4096, 128],
+            &[16, 16384, 16384, 128],
+            &[256, 1024, 1024, 128],
+            &[32, 1, 8192, 128],
+        ],
+        kernels: &["attention_64", "attention_128", "attention_few_64", "attention_few_128"],
+        make: attention::attention,
+    },
+    Operation {
+        name: "dot_product",
+        about: "the sum of a[i] b[i]",
+        axes: N,
+        dtypes: &[DType::F16],
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["dot_product"],
+        make: gemm::dot_product,
+    },
+    Operation {
+        name: "repack",
+        about: "y = x, and transposed, whatever the strides",
+        axes: MATRIX,
+        dtypes: &[DType::U16, DType::U8, DType::U32],
+        large: &[4095, 4099],
+        bench: &[&[4095, 4099], &[8191, 8193]],
+        kernels: &["repack", "repack_transposed"],
+        make: gemm::repack,
+    },
+];
+
+impl Operation {
+    /// Errors: [`Error::UnknownOperation`].
+    pub fn find(name: &str) -> Result<&'static Operation> {
+        OPERATIONS.iter().find(|o| o.name == name).ok_or_else(|| {
+            let meant = super::nearest::nearest(name, OPERATIONS.iter().map(|o| o.name));
+            Error::UnknownOperation { name: name.into(), meant: meant.join(" or ") }
+        })
+    }
+
+    /// Data on the device. Errors: [`Error::Shape`] and [`Error::InvalidArgument`] for a size or dtype that
+    /// is not this operation's,
+    /// [`Error::OutOfMemory`], and the runtime's.
+    pub fn prepare(&self, rt: &Runtime, setup: &Setup) -> Result<Box<dyn Problem>> {
+        if setup.size.len() != self.axes.len() {
+            let why =
+                format!("a size is {} ({} numbers), not {:?}", self.axes.join(" x "), self.axes.len(), setup.size);
+            return Err(Error::Shape { what: self.name, why });
+        }
+        if !self.dtypes.contains(&setup.dtype) {
+            let known: Vec<_> = self.dtypes.iter().map(|d| d.name()).collect();
+            let why = format!("no kernel for {}; there are {}", setup.dtype.name(), known.join(", "));
+            return Err(Error::InvalidArgument { what: self.name, why });
+        }
+        // Ten arrays of this many elements would still be addressable.
+        let limit = 1u64 << 40;
+        // An operand of a product has all of its extents but one, as have those of attention.
+        let mut extents = setup.size.clone();
+        extents.sort_unstable();
+        let of_one = &extents[usize::from(extents.len() > 2)..];
+        if of_one.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
+            return Err(Error::Shape { what: self.name, why: format!("{:?} is more than 2^40 elements", setup.size) });
+        }
+        super::memory::check(self.axes, &setup.size, setup.dtype)?;
+        (self.make)(rt, setup)
+    }
+
+    /// As `large`, for a CPU: extents are halved, the largest first, until it takes milliseconds.
+    pub fn moderate(&self) -> Vec<u64> {
+        let mut size = self.large.to_vec();
+        while size.iter().product::<u64>() > 1 << 24 {
+            if let Some(n) = size.iter_mut().max() {
+                *n = n.div_ceil(2);
+            }
+        }
+        size
+    }
+
+    /// The descriptors of its kernels for this dtype.
+    pub fn descs(&self, dtype: DType) -> Vec<&'static KernelDesc> {
+        // Operands of 8 bits may come widened, but not all of them.
+        let narrowest = |d: &KernelDesc| {
+            d.params.iter().filter(|p| !matches!(p.kind, ParamKind::Scalar)).map(|p| p.dtype).min_by_key(|d| d.size())
+        };
+        let of_dtype = |d: &&'static KernelDesc| match d.types {
+            "" => self.dtypes.len() == 1 || narrowest(d) == Some(dtype),
+            types => types == dtype.name(),
+        };
+        tilewright_kernels::all().into_iter().filter(|d| self.kernels.contains(&d.name)).filter(of_dtype).collect()
+    }
+
+    /// The sizes that the conformance suite runs.
+    pub fn sizes(&self, scope: super::Scope) -> Vec<Vec<u64>> {
+        super::sizes::of(self.name, scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_a_dtype() {
+        let names = |dtype| Operation::find("matmul").unwrap().descs(dtype).iter().map(|d| d.name).collect::<Vec<_>>();
+        assert_eq!(names(DType::F16), ["matmul_nn"]);
+        // Its left operand comes as f16.
+        assert_eq!(names(DType::I8), ["matmul_i8", "matmul_f16_i8", "widen"]);
+        assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));
+    }
+}

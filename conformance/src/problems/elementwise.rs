@@ -1,0 +1,166 @@
+//! vector_add, relu, leaky_relu, gelu, matrix_copy, rainbow_table.
+
+use super::*;
+use tilewright_core::{DType, bf16, f16};
+use tilewright_runtime::ops::{self, Float};
+
+/// The slope of the public challenge.
+pub const SLOPE: f32 = 0.01;
+
+/// f32, f16 and bf16 as numbers.
+trait Number: Float + Pattern + PartialEq + Into<f64> {
+    fn of(v: f32) -> Self;
+    const NAN: Self;
+    /// Half an ulp, relative.
+    const ROUNDING: f64;
+    /// The smallest normal number: below it the spacing no longer shrinks.
+    const NORMAL: f64;
+}
+
+macro_rules! numbers { ($($t:ty, $of:expr, $eps:expr, $normal:expr;)*) => { $(impl Number for $t {
+    fn of(v: f32) -> Self { $of(v) }
+    const NAN: Self = <$t>::NAN;
+    const ROUNDING: f64 = $eps;
+    const NORMAL: f64 = $normal;
+})* } }
+numbers! {
+    f32, |v| v, 5.97e-8, 1.18e-38;
+    f16, f16::from_f32, 4.89e-4, 6.11e-5;
+    bf16, bf16::from_f32, 3.91e-3, 1.18e-38;
+}
+
+macro_rules! by_dtype { ($setup:expr, $f:ident($($a:expr),*)) => { match $setup.dtype {
+    DType::F16 => $f::<f16>($($a),*),
+    DType::BF16 => $f::<bf16>($($a),*),
+    _ => $f::<f32>($($a),*),
+} } }
+
+fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, name: &str, n: usize) -> Result<Vec<T>> {
+    let make = if setup.awkward { data::awkward_floats } else { data::floats };
+    setup.input(name, n, || make(rng, n, -6.0, 6.0).into_iter().map(T::of).collect())
+}
+
+/// Wanted in f64, found rounded to `T`: half an ulp, plus `extra` for an operation that approximates.
+fn judge<T: Number>(found: &[T], wanted: &[f64], extra: f64) -> verdict::Verdict {
+    let found: Vec<f64> = found.iter().map(|&v| v.into()).collect();
+    // What is too large for T is an infinity in T.
+    let fits = |w: f64| Into::<f64>::into(T::of(w as f32)).is_finite();
+    let wanted: Vec<f64> = wanted.iter().map(|&w| if fits(w) { w } else { T::of(w as f32).into() }).collect();
+    verdict::relative(&found, &wanted, T::NORMAL, T::ROUNDING * 1.01 + extra)
+}
+
+struct Unary<T> {
+    host: Vec<T>,
+    x: Guarded<T>,
+    y: Guarded<T>,
+}
+
+fn unary_state<T: Number>(rt: &Runtime, s: &Setup) -> Result<(Work, Unary<T>)> {
+    let n = s.size[0] as usize;
+    let host = input::<T>(&mut data::Rng::new(s.seed), s, "x", n)?;
+    let x = Guarded::new(rt, &host, T::NAN, s.odd)?;
+    let y = Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd)?;
+    Ok((Work { bytes: 2 * (n * size_of::<T>()) as u64, flops: 0 }, Unary { host, x, y }))
+}
+
+macro_rules! unary {
+    ($name:ident, $generic:ident, $launch:expr, $reference:expr, $extra:expr) => {
+        pub fn $name(rt: &Runtime, setup: &Setup) -> Boxed {
+            fn $generic<T: Number>(rt: &Runtime, setup: &Setup) -> Boxed {
+                let (work, state) = unary_state::<T>(rt, setup)?;
+                Ok(Box::new(Prepared {
+                    work,
+                    state,
+                    launch: |s: &mut Unary<T>, on| $launch(on, s.x.get()?, s.y.get_mut()?),
+                    check: |s| {
+                        let wanted: Vec<f64> = s.host.iter().map(|&v| $reference(v.into())).collect();
+                        Ok(judge(&s.y.read()?, &wanted, $extra))
+                    },
+                    outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
+                }))
+            }
+            by_dtype!(setup, $generic(rt, setup))
+        }
+    };
+}
+
+unary!(relu, relu_of, |on, x, y| ops::relu::<T>(on, x, y), reference::relu, 0.0);
+unary!(
+    leaky_relu,
+    leaky_of,
+    |on, x, y| ops::leaky_relu::<T>(on, x, y, SLOPE),
+    |v| reference::leaky_relu(v, SLOPE as f64),
+    0.0
+);
+// u, with its rounding errors, is an exponent: at -6 they count 25 times.
+unary!(gelu, gelu_of, |on, x, y| ops::gelu::<T>(on, x, y), reference::gelu, 2e-5);
+
+struct Binary<T> {
+    host: (Vec<T>, Vec<T>),
+    a: Guarded<T>,
+    b: Guarded<T>,
+    c: Guarded<T>,
+}
+
+pub fn vector_add(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: Number>(rt: &Runtime, s: &Setup) -> Boxed {
+        let n = s.size[0] as usize;
+        let mut rng = data::Rng::new(s.seed);
+        let host = (input::<T>(&mut rng, s, "a", n)?, input::<T>(&mut rng, s, "b", n)?);
+        let a = Guarded::new(rt, &host.0, T::NAN, s.odd)?;
+        let b = Guarded::new(rt, &host.1, T::NAN, s.odd)?;
+        let c = Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd)?;
+        Ok(Box::new(Prepared {
+            work: Work { bytes: 3 * (n * size_of::<T>()) as u64, flops: n as u64 },
+            state: Binary { host, a, b, c },
+            launch: |s: &mut Binary<T>, on| ops::vector_add::<T>(on, s.a.get()?, s.b.get()?, s.c.get_mut()?),
+            check: |s| {
+                let wanted: Vec<f64> = s.host.0.iter().zip(&s.host.1).map(|(&a, &b)| a.into() + b.into()).collect();
+                Ok(judge(&s.c.read()?, &wanted, 0.0))
+            },
+            outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
+        }))
+    }
+    by_dtype!(setup, of(rt, setup))
+}
+
+pub fn matrix_copy(rt: &Runtime, s: &Setup) -> Boxed {
+    let n = (s.size[0] * s.size[1]) as usize;
+    let host = input::<f32>(&mut data::Rng::new(s.seed), s, "x", n)?;
+    let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
+    let y = Guarded::poisoned(rt, n, 7.25, s.odd)?;
+    Ok(Box::new(Prepared {
+        work: Work { bytes: 8 * n as u64, flops: 0 },
+        state: Unary { host, x, y },
+        launch: |s: &mut Unary<f32>, on| ops::matrix_copy(on, s.x.get()?, s.y.get_mut()?),
+        check: |s| {
+            let bits = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            Ok(verdict::exact(&bits(&s.y.read()?), &bits(&s.host)))
+        },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
+    }))
+}
+
+struct Rainbow {
+    rounds: u32,
+    host: Vec<i32>,
+    x: Guarded<i32>,
+    y: Guarded<u32>,
+}
+
+pub fn rainbow_table(rt: &Runtime, s: &Setup) -> Boxed {
+    let (n, rounds) = (s.size[0] as usize, s.size[1] as u32);
+    let host = s.input("x", n, || data::ints(&mut data::Rng::new(s.seed), n))?;
+    let x = Guarded::new(rt, &host, -1, s.odd)?;
+    let y = Guarded::poisoned(rt, n, 0xDEAD_BEEF, s.odd)?;
+    Ok(Box::new(Prepared {
+        work: Work { bytes: 8 * n as u64, flops: 0 },
+        state: Rainbow { rounds, host, x, y },
+        launch: |s: &mut Rainbow, on| ops::rainbow_table(on, s.x.get()?, s.y.get_mut()?, s.rounds),
+        check: |s| {
+            let wanted: Vec<u32> = s.host.iter().map(|&v| reference::rainbow(v, s.rounds)).collect();
+            Ok(verdict::exact(&s.y.read()?, &wanted))
+        },
+        outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
+    }))
+}

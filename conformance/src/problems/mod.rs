@@ -1,0 +1,24 @@
+//! How each operation's data is made, launched and checked.
+
+pub(super) mod attention;
+pub(super) mod convolution;
+pub(super) mod elementwise;
+pub(super) mod gemm;
+pub(super) mod matmul;
+mod matrix;
+pub(super) mod reduce;
+pub(super) mod reorder;
+pub(super) mod softmax;
+
+use super::pattern::{Output, Pattern};
+use super::problem::{Prepared, Problem, Setup, Work};
+use super::{data, reference, verdict};
+use crate::guarded::Guarded;
+use tilewright_runtime::Result;
+use tilewright_runtime::Runtime;
+
+type Boxed = Result<Box<dyn Problem>>;
+
+fn widen(v: &[f32]) -> Vec<f64> {
+    v.iter().map(|&v| v as f64).collect()
+}

@@ -1,0 +1,149 @@
+//! Names of Triton, of NumPy and of Rust's standard library that kernels do not have, and what to write instead.
+
+use proc_macro2::Ident;
+
+pub const INDEX: &str = "nothing is indexed: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `t.0` is a \
+     field of a tuple";
+pub const NEW_DIMENSION: &str = "nothing is indexed: `.expand(axis)` adds a dimension, `i.expand(1)` is `i[:, None]`, \
+     `i.expand(0)` is `i[None, :]`";
+const NO_HEAP: &str = "a kernel has no heap: a tile holds elements, `zeros::<f32>([N])`, `full([N], v)`, `load(x, i)`; \
+     a tuple holds several values";
+
+pub const TYPE_ARGUMENT: &str = "the type of a conversion is in `::<>`: `x.to::<f32>()`";
+
+/// A type of the standard library that owns memory, before `::` or as a type.
+pub fn owner(name: &Ident) -> Option<&'static str> {
+    ["Vec", "VecDeque", "Box", "String", "HashMap", "BTreeMap", "Rc", "Arc"]
+        .iter()
+        .any(|o| name == o)
+        .then_some(NO_HEAP)
+}
+
+/// A module of Python that operations are called by.
+pub fn is_prefix(name: &str) -> bool {
+    matches!(name, "tl" | "triton" | "np" | "torch" | "math" | "libdevice")
+}
+
+/// The element type of another language's name.
+pub fn element(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "float32" | "fp32" | "float" | "single" => "f32",
+        "float64" | "fp64" | "double" => "f64",
+        "float16" | "fp16" | "half" => "f16",
+        "bfloat16" => "bf16",
+        "float8e4nv" | "float8e4m3" | "float8_e4m3fn" | "float8e4m3fn" | "fp8e4m3" => "f8e4m3",
+        "float8e5" | "float8e5m2" | "float8_e5m2" | "fp8e5m2" => "f8e5m2",
+        "int8" => "i8",
+        "int16" | "short" => "i16",
+        "int32" | "int" => "i32",
+        "int64" | "long" => "i64",
+        "uint8" | "byte" => "u8",
+        "uint16" => "u16",
+        "uint32" => "u32",
+        "uint64" => "u64",
+        "int1" | "bool_" | "boolean" => "bool",
+        _ => return None,
+    })
+}
+
+/// A name where a value is expected.
+pub fn value(name: &str) -> Option<String> {
+    // `half` and `long` may be values of a kernel's own.
+    if let Some(ours) = element(name).filter(|_| name.contains(|c: char| c.is_ascii_digit())) {
+        return Some(format!("`{ours}` is that element type, as in `x.to::<{ours}>()` and `zeros::<{ours}>([N])`"));
+    }
+    let cure = match name {
+        "None" => "`.expand(axis)` adds a dimension; what an access does not need is left out",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        "inf" => "write `f32::INFINITY`",
+        "nan" => "write `f32::NAN`",
+        n if is_prefix(n) => "operations have no prefix, as in `load(x, i)` and `exp(x)`",
+        _ => return None,
+    };
+    Some(cure.into())
+}
+
+/// A field.
+pub fn field(name: &str) -> Option<String> {
+    if let Some(ours) = element(name) {
+        return Some(format!("the element type is `{ours}`, as in `x.to::<{ours}>()`"));
+    }
+    let cure = match name {
+        "T" | "mT" => "`trans(x)` is the transposed tile",
+        "shape" | "size" | "ndim" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
+        "dtype" => "an element type is named: `f32`, or a type parameter of the kernel",
+        "constexpr" => "a constant is a const parameter of the kernel: `const BLOCK: usize`",
+        "math" | "extra" | "libdevice" | "language" => "operations have no prefix, as in `exp(x)`",
+        _ => return None,
+    };
+    Some(cure.into())
+}
+
+/// The name of an argument.
+pub fn argument(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "mask" => "a mask follows the access, `load(x, i).mask(m)`",
+        "other" => "it follows the load, `load(x, i).mask(m).other(v)`",
+        "axis" | "dim" => "an axis is the last argument, `sum(x, 1)`",
+        "dtype" => "an element type is in `::<>`, `zeros::<f32>([M, N])`, `x.to::<f32>()`",
+        "acc" => "an accumulator is the third argument, `dot(a, b, acc)`",
+        "allow_tf32" | "input_precision" => "the precision follows the product, `dot(a, b, acc).tf32()`",
+        "cache_modifier" | "eviction_policy" => "a hint follows the access: `.streaming()`, `.keep()` or `.no_l1()`",
+        "num_stages" => "stages follow the range, `range(a, b, s).stages(3)`",
+        "sem" | "scope" => "an atomic is acquire and release at device scope, with `.relaxed()` neither",
+        "keep_dims" => "`sum(x, 1).expand(1)` keeps the dimension",
+        _ => return None,
+    })
+}
+
+/// A macro.
+pub fn macro_(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "vec" => NO_HEAP,
+        "println" | "print" | "eprintln" | "dbg" | "format" => "print with `device_print!(\"label\", v)`",
+        "assert" | "debug_assert" | "assert_eq" | "assert_ne" | "panic" | "unreachable" => {
+            "check with `device_assert!(condition, \"message\")`, constants with `static_assert!`"
+        }
+        _ => return None,
+    })
+}
+
+/// An operation, or a function of Rust.
+pub fn operation(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "where" | "select" => "write `where_(c, a, b)`",
+        "relu" => "write `maximum(x, 0.0)`",
+        "float" => "convert with `.to::<f32>()`; infinity is `f32::INFINITY`",
+        "int" | "f32" | "cast" | "astype" => "convert with `.to::<T>()`",
+        "println" | "print" => "print with `device_print!(\"label\", v)`",
+        "transpose" | "t" => "write `trans(x)`",
+        "matmul" => "write `dot(a, b, acc)`",
+        "expand_dims" | "unsqueeze" => "write `expand(t, axis)`",
+        "broadcast_to" | "expand_as" => "write `broadcast(t, [M, N])`",
+        "view" | "ravel" => "write `reshape(t, [M, N])`",
+        "zeros_like" => "write `zeros::<T>([M, N])`",
+        "full_like" | "ones" | "ones_like" => "write `full([M, N], v)`",
+        "pow" | "powi" => "write products, as `x * x`",
+        "powf" => "write `exp2(y * log2(x))`",
+        "exp_" => "write `exp(x)`",
+        "softmax" => "write `let e = exp(x - max(x, 1).expand(1));` and `e / sum(e, 1).expand(1)`",
+        "make_block_ptr" | "make_tensor_descriptor" => "take a `View<T, R>` as parameter: `v.tile([i, j], [M, N])`",
+        "advance" => "give the offsets to each `v.tile([i, j], [M, N])`",
+        "multiple_of" | "max_contiguous" | "max_constancy" | "assume" => {
+            "leave it out: alignment and contiguity are found by the compiler"
+        }
+        "debug_barrier" | "__syncthreads" | "syncthreads" => "leave it out: barriers are placed by the compiler",
+        "make_range" => "write `arange(N)`",
+        "size" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
+        "push" | "collect" | "iter" | "map" | "get" => "tiles have no elements of their own: an operation is of all",
+        "clone" => "leave it out: scalars and tiles are copied",
+        "unwrap" | "expect" => "leave it out: a kernel has no `Option` and no `Result`",
+        "cumsum" | "cumprod" | "associative_scan" | "scan" | "sort" | "topk" | "flip" | "join" | "split"
+        | "interleave" | "cat" | "rand" | "randn" | "randint" | "histogram" => "it is not offered yet",
+        "gather" => "read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet",
+        "mean" => "divide `sum(x, axis)` by the number of elements",
+        "all" | "any" => "use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`",
+        _ => return None,
+    })
+}

@@ -1,0 +1,164 @@
+//! Functions that are no Rust. `rustc` reports their syntax, once: here they become stubs, and the spellings of Python
+//! among them are reported with the spelling that kernels have.
+
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::emit::host;
+use crate::front::source::default_facade;
+use crate::front::{parse, suggest};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::parse::{ParseStream, Parser};
+
+/// Expands `#[tile_kernel(attr)] item`; `e` is why the item does not parse.
+pub fn kernel(attr: TokenStream, item: TokenStream, e: syn::Error) -> TokenStream {
+    let errors = python(&item);
+    match function.parse2(item) {
+        Ok(item) => {
+            let facade = parse::facade_of(attr.clone()).unwrap_or_else(default_facade);
+            let stubs = parse::names(attr, &item).into_iter().map(|name| host::stub_of_function(&item, &name, &facade));
+            quote! { #errors #(#stubs)* }
+        }
+        Err(_) if !errors.is_empty() => errors,
+        Err(_) => e.to_compile_error(),
+    }
+}
+
+/// The errors of a module, and the module with empty bodies where they do not parse.
+pub fn module(item: TokenStream, e: syn::Error) -> (TokenStream, Option<TokenStream>) {
+    let errors = python(&item);
+    match emptied.parse2(item) {
+        Ok(module) => (errors, Some(module)),
+        Err(_) if !errors.is_empty() => (errors, None),
+        Err(_) => (e.to_compile_error(), None),
+    }
+}
+
+/// A function without its body.
+fn function(input: ParseStream) -> syn::Result<syn::ItemFn> {
+    let (attrs, vis) = (input.call(syn::Attribute::parse_outer)?, input.parse()?);
+    let sig = input.parse()?;
+    let body;
+    syn::braced!(body in input);
+    body.parse::<TokenStream>()?;
+    Ok(syn::ItemFn { attrs, vis, sig, block: syn::parse_quote!({}) })
+}
+
+fn emptied(input: ParseStream) -> syn::Result<TokenStream> {
+    let (attrs, vis): (_, syn::Visibility) = (input.call(syn::Attribute::parse_outer)?, input.parse()?);
+    input.parse::<syn::Token![mod]>()?;
+    let (ident, body): (syn::Ident, _);
+    ident = input.parse()?;
+    syn::braced!(body in input);
+    let mut items = vec![];
+    while !body.is_empty() {
+        let item = match body.fork().parse::<syn::Item>() {
+            Ok(_) => body.parse::<syn::Item>()?.into_token_stream(),
+            Err(_) => function(&body)?.into_token_stream(),
+        };
+        items.push(item);
+    }
+    Ok(quote! { #(#attrs)* #vis mod #ident { #(#items)* } })
+}
+
+/// The errors for spellings of Python.
+fn python(tokens: &TokenStream) -> TokenStream {
+    let d = Diagnostics::default();
+    find(tokens.clone(), &d);
+    d.take().iter().map(Diagnostic::to_tokens).collect()
+}
+
+fn find(tokens: TokenStream, d: &Diagnostics) {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_punct = |t: Option<&TokenTree>, c: char| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == c);
+    for (i, t) in all.iter().enumerate() {
+        let before = i.checked_sub(1).map(|before| &all[before]);
+        match t {
+            TokenTree::Group(g) => {
+                let operand = before.is_some_and(is_operand);
+                match subscript(g.stream()).filter(|_| operand && g.delimiter() == Delimiter::Bracket) {
+                    Some(why) => drop(d.error(g.span(), why)),
+                    None => find(g.stream(), d),
+                }
+            }
+            TokenTree::Ident(name) if is_punct(before, '.') => match name.to_string().as_str() {
+                "where" => drop(d.error(name.span(), "`where` is a keyword of Rust: write `where_(c, a, b)`")),
+                "constexpr" => {
+                    let why = "a constant is a const parameter of the kernel: `fn k<const BLOCK: usize>(..)`";
+                    d.error(name.span(), why);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+/// Whether brackets behind a token index it.
+fn is_operand(t: &TokenTree) -> bool {
+    match t {
+        TokenTree::Ident(_) => syn::parse2::<syn::Ident>(t.to_token_stream()).is_ok(),
+        TokenTree::Group(g) => g.delimiter() != Delimiter::Brace,
+        _ => false,
+    }
+}
+
+/// What to write instead of `[:, None]`, if that, or a list of indices, is in brackets.
+fn subscript(tokens: TokenStream) -> Option<String> {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    let is = |t: &TokenTree, c: char| matches!(t, TokenTree::Punct(p) if p.as_char() == c);
+    let parts: Vec<&[TokenTree]> = all.split(|t| is(t, ',')).collect();
+    let is_path = |i: usize| [i.wrapping_sub(1), i + 1].iter().any(|&n| all.get(n).is_some_and(|t| is(t, ':')));
+    let is_slice = (0..all.len()).any(|i| is(&all[i], ':') && !is_path(i));
+    if !is_slice && parts.len() < 2 {
+        return None;
+    }
+    let is_new = |part: &&[TokenTree]| matches!(part, [TokenTree::Ident(name)] if name == "None");
+    let axes = parts.iter().enumerate().filter(|(_, part)| is_new(part));
+    let cure: String = axes.map(|(axis, _)| format!(".expand({axis})")).collect();
+    if cure.is_empty() {
+        return Some(suggest::INDEX.into());
+    }
+    let spelled = |part: &&[TokenTree]| part.iter().map(|t| t.to_string()).collect::<String>();
+    let written = parts.iter().map(spelled).collect::<Vec<_>>().join(", ");
+    Some(format!("nothing is indexed: `{cure}` is `[{written}]`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(body: &str) -> Vec<String> {
+        let d = Diagnostics::default();
+        find(body.parse().expect("tokens"), &d);
+        d.take().into_iter().map(|e| e.message).collect()
+    }
+
+    #[test]
+    fn subscripts_of_python_have_a_cure() {
+        let expand = |cure: &str, of: &str| vec![format!("nothing is indexed: `{cure}` is `[{of}]`")];
+        assert_eq!(messages("let o = i[:, None] * 4;"), expand(".expand(1)", ":, None"));
+        assert_eq!(messages("f(arange(8)[None, :])"), expand(".expand(0)", "None, :"));
+        assert_eq!(messages("{ (i + j)[None, :, None] }"), expand(".expand(0).expand(2)", "None, :, None"));
+        assert_eq!(messages("x[1:5] + y[i, j]"), [suggest::INDEX; 2]);
+        assert_eq!(messages("tl.where(c, a, b)"), ["`where` is a keyword of Rust: write `where_(c, a, b)`"]);
+    }
+
+    #[test]
+    fn arrays_are_no_subscripts() {
+        for body in ["zeros::<f32>([M, N])", "v.tile([i, j], [M, N])", "return [a, b]", "let [a, b] = x;", "x[E::A]"] {
+            assert_eq!(messages(body), [""; 0], "{body}");
+        }
+    }
+
+    /// The function stays there for its callers.
+    #[test]
+    fn a_function_that_does_not_parse_is_a_stub() {
+        let item: TokenStream = "pub fn k(x: &[f32], y: &mut [f32]) { let i = ; }".parse().expect("tokens");
+        let out = crate::expand_kernel(quote! { grid = [1] }, item.clone()).to_string();
+        assert!(out.contains("pub fn k") && !out.contains("compile_error"), "{out}");
+        let out =
+            crate::expand_module(quote! {}, quote! { mod m { const A: usize = 1; #[tile_kernel(grid = [1])] #item } });
+        let out = out.to_string();
+        assert!(out.contains("const A") && out.contains("pub fn k") && !out.contains("compile_error"), "{out}");
+    }
+}

@@ -1,0 +1,15 @@
+use tilewright::tile_library;
+
+#[tile_library]
+mod tiles {
+    fn first(x: Tile<f32>) -> Tile<f32> {
+        x[0]
+    }
+
+    struct Pair(f32, f32);
+}
+
+#[tile_library(grid = [1])]
+mod attribute {}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! What the compiler of a tile kernel and the runtime that launches it agree on: element types, launch guards, limits.
+//!
+//! The crate has no dependencies. `tilewright` re-exports the types that users meet.
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod dtype;
+mod guard;
+pub mod limits;
+
+pub use dtype::DType;
+pub use guard::{Guard, Number, Test};
