@@ -6,6 +6,7 @@ mod choose;
 mod demo;
 mod disassembler;
 mod doctor;
+mod kernel_code;
 mod list;
 mod measure;
 mod out;

@@ -1,21 +1,27 @@
-//! `tile show OP`
+//! `tile show OP`, `tile show --crate FOLDER KERNEL`
 
+use crate::kernel_code::KernelCode;
 use crate::{choose, disassembler, out};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::PathBuf;
 use std::process::Command;
 use tilewright_compiler::{MmaPath, Variant};
 use tilewright_conformance::Operation;
-use tilewright_core::bundle::Bundle;
+use tilewright_core::bundle::{Bundle, Entry};
 use tilewright_core::{ConfigDesc, KernelDesc};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operation, or one of its kernels (see `tile list --json`)
+    /// The operation, or one of its kernels (see `tile list --json`); with --crate a kernel of that package
     op: String,
+    /// The folder of a package with kernels, in place of our own; ptx and sass are those of its last build
+    #[arg(long = "crate", value_name = "FOLDER")]
+    package: Option<PathBuf>,
     /// Where the compiler stops: ast, ir, the IR after a pass (induction, copy_prop, dce, block_pointers, cluster,
     /// pipeline_dots, tf32x3), axis_info, layout, plan, rust, cpu, ptx or sass
     #[arg(long, default_value = "rust")]
     stage: Stage,
+    /// The element type, as in f16; of a kernel with several type parameters of another package, as in f16,f32
     #[arg(long)]
     dtype: Option<String>,
     /// A configuration; the first by default
@@ -61,16 +67,18 @@ impl std::str::FromStr for Stage {
 }
 
 pub fn main(args: Args) -> Result<bool> {
-    let (desc, config) = find(&args)?;
+    let code = match &args.package {
+        Some(folder) => KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?,
+        None => find(&args).and_then(|(desc, config)| KernelCode::own(desc, config))?,
+    };
     if args.why {
-        let all = args.config.is_none();
-        why(desc, (!all).then_some(config))?;
+        why(&code, args.config.is_some())?;
         return Ok(true);
     }
     let text = match args.stage {
-        Stage::Ptx => ptx(desc, config, args.target.as_deref())?,
-        Stage::Sass => sass(desc, config, args.target.as_deref())?,
-        Stage::Compiler(stage) => compiled(desc, config, variant(config, &args)?, stage)?,
+        Stage::Ptx => ptx(&code, args.target.as_deref())?,
+        Stage::Sass => sass(&code, args.target.as_deref())?,
+        Stage::Compiler(stage) => compiled(&code, variant(&code, &args)?, stage)?,
     };
     out::write(format_args!("{text}"));
     Ok(true)
@@ -93,15 +101,15 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
 }
 
-/// The remarks on a kernel: of one configuration, or of all.
-fn why(desc: &KernelDesc, config: Option<&ConfigDesc>) -> Result<()> {
-    let types = (!desc.types.is_empty()).then_some(desc.types);
-    let config = config.map(|c| c.id);
-    let found = tilewright_compiler::remarks::of_kernel(source(desc)?, &libraries(), desc.name, types, config);
+/// The remarks on a kernel: of its configuration, or of all.
+fn why(code: &KernelCode, of_config: bool) -> Result<()> {
+    let config = of_config.then_some(code.config.as_str());
+    let (source, types) = (code.source(), code.types.as_deref());
+    let found = tilewright_compiler::remarks::of_kernel(source, &code.libraries, &code.name, types, config);
     let found = found.map_err(anyhow::Error::msg)?;
-    let spills = desc.bundle.map(|_| slow(desc)).transpose()?.unwrap_or_default();
+    let spills = if code.bundle.is_some() { spills(code)? } else { vec![] };
     for r in &found {
-        println!("{}", r.in_file(desc.file));
+        println!("{}", r.in_file(&code.file.display().to_string()));
     }
     spills.iter().for_each(|s| println!("{s}"));
     if found.is_empty() && spills.is_empty() {
@@ -111,8 +119,8 @@ fn why(desc: &KernelDesc, config: Option<&ConfigDesc>) -> Result<()> {
 }
 
 /// The entries that ptxas spills.
-fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
-    let bundle = bundle(desc)?;
+fn spills(code: &KernelCode) -> Result<Vec<String>> {
+    let bundle = bundle(code)?;
     let mut out = vec![];
     for entry in bundle.entries() {
         for target in entry.targets() {
@@ -120,7 +128,10 @@ fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
             if let Some(u) = usage.filter(|u| u.spill_bytes > 0) {
                 out.push(format!(
                     "{}: kernel `{}`, not in registers: {} spills {} bytes for {target}: use smaller tiles or more warps",
-                    desc.file, desc.name, entry.name, u.spill_bytes
+                    code.file.display(),
+                    code.name,
+                    entry.name,
+                    u.spill_bytes
                 ));
             }
         }
@@ -128,63 +139,53 @@ fn slow(desc: &KernelDesc) -> Result<Vec<String>> {
     Ok(out)
 }
 
-fn libraries() -> tilewright_compiler::Libraries {
-    let mut libraries = tilewright_compiler::Libraries::default();
-    tilewright_kernels::SOURCES.iter().for_each(|(name, text)| {
-        libraries.add(tilewright_compiler::Source { file: &std::path::Path::new("src").join(name), text })
-    });
-    libraries
-}
-
-fn compiled(
-    desc: &KernelDesc,
-    config: &ConfigDesc,
-    variant: Variant,
-    stage: tilewright_compiler::Stage,
-) -> Result<String> {
-    let types = (!desc.types.is_empty()).then_some(desc.types);
-    tilewright_compiler::show(source(desc)?, &libraries(), desc.name, types, Some(config.id), variant, stage)
+fn compiled(code: &KernelCode, variant: Variant, stage: tilewright_compiler::Stage) -> Result<String> {
+    let (types, config) = (code.types.as_deref(), Some(code.config.as_str()));
+    tilewright_compiler::show(code.source(), &code.libraries, &code.name, types, config, variant, stage)
         .map_err(anyhow::Error::msg)
 }
 
 /// By the end of the entry's name.
-fn variant(config: &ConfigDesc, args: &Args) -> Result<Variant> {
+fn variant(code: &KernelCode, args: &Args) -> Result<Variant> {
     if let Some(name) = &args.variant {
         let all = || Variant::all().map(Variant::name).collect::<Vec<_>>().join(", ");
         return Variant::all()
             .find(|v| v.name() == *name)
             .with_context(|| format!("no variant `{name}`: there are {}", all()));
     }
-    let chosen = if args.general { config.variants.last() } else { config.variants.first() };
-    let of_entry = chosen.and_then(|v| Variant::of_entry(v.entry));
-    Ok(of_entry.unwrap_or(Variant { aligned: false, mma: MmaPath::MmaSync }))
+    let chosen = if args.general { code.entries.last() } else { code.entries.first() };
+    Ok(chosen.map_or(Variant { aligned: false, mma: MmaPath::MmaSync }, |(_, v)| *v))
 }
 
-fn source(desc: &KernelDesc) -> Result<&'static str> {
-    let file = std::path::Path::new(desc.file).file_name().and_then(|f| f.to_str()).unwrap_or(desc.file);
-    let found = tilewright_kernels::SOURCES.iter().find(|(name, _)| *name == file);
-    found.map(|(_, text)| *text).with_context(|| format!("no source for {} ({})", desc.name, desc.file))
-}
-
-fn bundle(desc: &KernelDesc) -> Result<Bundle<'static>> {
-    match desc.bundle {
+fn bundle(code: &KernelCode) -> Result<Bundle<'_>> {
+    match &code.bundle {
         Some(bytes) => Ok(Bundle::parse(bytes)?),
-        None => bail!("{} was not compiled for a GPU in this build: `tile doctor` says what is missing", desc.name),
+        None => bail!("{} was not compiled for a GPU: `tile doctor` says what is missing, then build", code.name),
     }
 }
 
+/// The entries of the instance that were built for a target.
+fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, target: &str) -> Result<Vec<&'a Entry<'a>>> {
+    let named = code.entries.iter().filter_map(|(name, _)| bundle.entries().iter().find(|e| e.name == name));
+    let of_target: Vec<_> = named.filter(|e| e.targets().any(|t| t == target)).collect();
+    ensure!(
+        !of_target.is_empty(),
+        "the build has no code of {} for {target} of this configuration: build the package again",
+        code.name
+    );
+    Ok(of_target)
+}
+
 /// Every variant's PTX, each under a line that names it.
-fn ptx(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<String> {
-    let bundle = bundle(desc)?;
+fn ptx(code: &KernelCode, target: Option<&str>) -> Result<String> {
+    let bundle = bundle(code)?;
     let target = newest(&bundle, target)?;
     let mut text = String::new();
-    for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
-        let entry = bundle.entry(v.entry)?;
-        let image =
-            bundle.image_of(entry, &target)?.with_context(|| format!("{} was not built for {target}", v.entry))?;
+    for entry in built(&bundle, code, &target)? {
+        let image = bundle.image_of(entry, &target)?.context("it was built")?;
         text += &format!(
             "// {} for {target}, {} threads, {} bytes of shared memory",
-            v.entry, entry.threads, entry.shared_bytes
+            entry.name, entry.threads, entry.shared_bytes
         );
         if let Some(u) = image.usage {
             text += &format!(
@@ -211,23 +212,21 @@ fn newest(bundle: &Bundle, target: Option<&str>) -> Result<String> {
 }
 
 /// By a disassembler of the CUDA toolkit, from the bundle's own cubin where there is one.
-fn sass(desc: &KernelDesc, config: &ConfigDesc, target: Option<&str>) -> Result<String> {
-    let bundle = bundle(desc)?;
+fn sass(code: &KernelCode, target: Option<&str>) -> Result<String> {
+    let bundle = bundle(code)?;
     let target = newest(&bundle, target)?;
     let folder = std::env::temp_dir().join(format!("tile-show-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let done = (|| {
         let mut text = String::new();
-        for v in config.variants.iter().filter(|v| v.only.is_none_or(|t| t == target)) {
-            let image = bundle
-                .image_of(bundle.entry(v.entry)?, &target)?
-                .with_context(|| format!("{} was not built for {target}", v.entry))?;
+        for entry in built(&bundle, code, &target)? {
+            let image = bundle.image_of(entry, &target)?.context("it was built")?;
             let cubin = folder.join("kernel.cubin");
             match &image.cubin {
                 Some(bytes) => std::fs::write(&cubin, bytes)?,
                 None => assemble(&folder.join("kernel.ptx"), &image.ptx, &target, &cubin)?,
             }
-            text += &format!("// {} for {target}\n{}\n", v.entry, disassembler::disassemble(&cubin)?);
+            text += &format!("// {} for {target}\n{}\n", entry.name, disassembler::disassemble(&cubin)?);
         }
         Ok(text)
     })();

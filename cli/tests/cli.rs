@@ -153,6 +153,21 @@ fn show_has_every_stage() {
     }
 }
 
+#[test]
+fn show_takes_a_package_of_kernels() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
+    let show = |rest: &[&str]| [&["show", "--crate", folder], rest].concat();
+    for stage in ["ast", "ir", "layout", "rust", "cpu"] {
+        assert!(ok(&show(&["rms_norm", "--stage", stage])).len() > 100, "{stage}");
+    }
+    ok(&show(&["rms_norm", "--why"]));
+    fails(&show(&["nothing"]), 1, "it has: rms_norm");
+    fails(&show(&["rms_norm", "--config", "BLOCK=7"]), 1, "there are:");
+    fails(&show(&["rms_norm", "--variant", "none"]), 1, "no variant `none`");
+    let empty = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    fails(&["show", "--crate", empty, "rms_norm"], 1, "has no src or examples");
+}
+
 #[cfg(unix)]
 #[test]
 fn doctor_names_a_cache_that_others_may_write() {
@@ -178,6 +193,12 @@ fn show_has_what_is_compiled() {
         return fails(&["show", "gelu", "--stage", "ptx"], 1, "tile doctor");
     }
     assert!(ok(&["show", "gelu", "--stage", "ptx"]).contains(".entry"));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
+    let of_package = tile(&["show", "--crate", folder, "rms_norm", "--stage", "ptx"]);
+    // It may not have been built.
+    if of_package.status.success() {
+        assert!(String::from_utf8_lossy(&of_package.stdout).contains(".entry rms_norm"));
+    }
     if there("disassembler") && there("ptxas") {
         assert!(ok(&["show", "gelu", "--stage", "sass"]).contains("EXIT"));
     }

@@ -11,7 +11,7 @@ use crate::compile::{Build, BuildError, Outcome, run};
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
-use crate::{ptxas, toolchain, units};
+use crate::{files, ptxas, toolchain, units};
 
 /// Compiles the kernels of the crate whose build script calls it.
 pub fn compile() {
@@ -37,12 +37,12 @@ impl Settings {
 
     fn build(&self, crate_dir: &Path, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
         let targets = self.targets.clone()?;
-        let mut files = Vec::new();
+        let mut all = Vec::new();
         for d in &self.dirs {
-            files.extend(units::rust_files(&crate_dir.join(d))?);
+            all.extend(files::rust_files(&crate_dir.join(d))?);
         }
         run(&Build {
-            files: &files,
+            files: &all,
             targets: &targets,
             lower: &|source, libraries| tilewright_compiler::device_units(source, libraries),
             toolchain: toolchain::find,
@@ -59,7 +59,7 @@ impl Settings {
         if !self.remarks {
             return vec![];
         }
-        let files = self.dirs.iter().map(|d| units::rust_files(&crate_dir.join(d))).collect::<io::Result<Vec<_>>>();
+        let files = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d))).collect::<io::Result<Vec<_>>>();
         let remarks = files.and_then(|files| units::remarks(&files.concat()));
         let remarks = remarks.unwrap_or_else(|e| {
             println!("cargo::warning=no remarks: {e}");

@@ -10,6 +10,7 @@
 //! product is kept in a [`cache`] under the hash of all that went into it.
 
 pub mod cache;
+pub mod files;
 pub mod ptxas;
 pub mod toolchain;
 

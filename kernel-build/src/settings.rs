@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::files::DIRS;
 use crate::target::{BadTarget, Target};
 
 /// sm_80 runs on everything from the A100 on; Hopper has instructions of its own.
@@ -42,7 +43,7 @@ impl Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
         Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
-            dirs: vec!["src".into(), "examples".into()],
+            dirs: DIRS.map(String::from).to_vec(),
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
         }

@@ -38,7 +38,8 @@ pub use front::infer::BUILTINS;
 pub use front::library::Libraries;
 pub use front::source::Source;
 pub use front::{infer, library, module, parse};
-pub use show::show;
+pub use select::names;
+pub use show::{entries as entries_of, first_instance, show};
 pub use variant::{MmaPath, Variant};
 
 /// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at

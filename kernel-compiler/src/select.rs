@@ -22,6 +22,23 @@ pub fn kernel<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, name: &s
     Ok(kernels.into_iter().find(|k| k.name == name).expect("it is among the names"))
 }
 
+/// The names of all kernels of a file.
+pub fn names<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<String> {
+    module::file(source, libraries)
+        .into_iter()
+        .flat_map(|f| parse::names(f.attr.clone(), &f.item))
+        .map(|n| n.to_string())
+        .collect()
+}
+
+/// The first instance with these types and this configuration. The error is a message with all instances.
+pub fn instance<'a>(k: &'a Kernel, types: Option<&str>, config: Option<&str>) -> Result<Instance<'a>, String> {
+    let instances = k.instances();
+    let of = |i: &Instance| format!("{} {}", types_id(&i.types), config_id(i.config)).trim_start().to_string();
+    let none = format!("no such instance; there are:\n  {}", instances.iter().map(of).collect::<Vec<_>>().join("\n  "));
+    instances.into_iter().find(|i| matches(i, types, config)).ok_or(none)
+}
+
 /// Whether an instance has these types (`f16`) and this configuration (its id); `None` is any.
 pub fn matches(i: &Instance, types: Option<&str>, config: Option<&str>) -> bool {
     types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c)

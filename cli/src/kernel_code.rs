@@ -1,0 +1,133 @@
+//! A kernel that `tile show` shows: one of ours, or one of a user's crate.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use tilewright_build::files::{DIRS, rust_files};
+use tilewright_compiler::{Libraries, Source, Variant};
+use tilewright_core::{ConfigDesc, KernelDesc};
+
+/// An instance of a kernel: its source, and what the build has made of it.
+pub struct KernelCode {
+    pub name: String,
+    /// As messages name it.
+    pub file: PathBuf,
+    pub text: Cow<'static, str>,
+    pub libraries: Libraries,
+    /// As in `f16`; none of a kernel without type parameters.
+    pub types: Option<String>,
+    /// The id of a configuration.
+    pub config: String,
+    /// The entries of the instance, the ones that ask most of their arguments first.
+    pub entries: Vec<(String, Variant)>,
+    /// Compiled code for GPUs; none where the build had no device toolchain.
+    pub bundle: Option<Cow<'static, [u8]>>,
+}
+
+impl KernelCode {
+    /// One of the kernels of this program.
+    pub fn own(desc: &'static KernelDesc, config: &'static ConfigDesc) -> Result<KernelCode> {
+        let file = Path::new(desc.file);
+        let name = file.file_name().and_then(|f| f.to_str()).unwrap_or(desc.file);
+        let found = tilewright_kernels::SOURCES.iter().find(|(n, _)| *n == name);
+        let (_, text) = found.with_context(|| format!("no source for {} ({})", desc.name, desc.file))?;
+        let mut libraries = Libraries::default();
+        tilewright_kernels::SOURCES
+            .iter()
+            .for_each(|(name, text)| libraries.add(Source { file: &Path::new(DIRS[0]).join(name), text }));
+        let entry = |e: &'static str| Some((e.to_string(), Variant::of_entry(e)?));
+        Ok(KernelCode {
+            name: desc.name.into(),
+            file: file.into(),
+            text: Cow::Borrowed(text),
+            libraries,
+            types: (!desc.types.is_empty()).then(|| desc.types.into()),
+            config: config.id.into(),
+            entries: config.variants.iter().filter_map(|v| entry(v.entry)).collect(),
+            bundle: desc.bundle.map(Cow::Borrowed),
+        })
+    }
+
+    /// A kernel of the package in a folder. `types` and `config` choose the instance, the first by default.
+    pub fn of_package(folder: &Path, kernel: &str, types: Option<&str>, config: Option<&str>) -> Result<KernelCode> {
+        let mut texts = vec![];
+        for dir in DIRS {
+            for file in rust_files(&folder.join(dir))? {
+                let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+                texts.push((file, text));
+            }
+        }
+        ensure!(!texts.is_empty(), "{} has no {} with Rust files", folder.display(), DIRS.join(" or "));
+        let mut libraries = Libraries::default();
+        texts.iter().for_each(|(file, text)| libraries.add(Source { file, text }));
+        let of_file = |(file, text): &(PathBuf, String)| tilewright_compiler::names(Source { file, text }, &libraries);
+        let names: Vec<Vec<String>> = texts.iter().map(of_file).collect();
+        let Some(at) = names.iter().position(|n| n.iter().any(|n| n == kernel)) else {
+            bail!("there is no kernel `{kernel}` in {}; it has: {}", folder.display(), names.concat().join(", "));
+        };
+        let (file, text) = texts.swap_remove(at);
+        let source = Source { file: &file, text: &text };
+        let instance = tilewright_compiler::first_instance(source, &libraries, kernel, types, config);
+        let (types, config) = instance.map_err(anyhow::Error::msg)?;
+        let types = (!types.is_empty()).then_some(types);
+        let entries = tilewright_compiler::entries_of(source, &libraries, kernel, types.as_deref(), Some(&config));
+        Ok(KernelCode {
+            name: kernel.into(),
+            bundle: bundle_of(folder, kernel)?.map(Cow::Owned),
+            entries: entries.map_err(anyhow::Error::msg)?,
+            file,
+            text: Cow::Owned(text),
+            libraries,
+            types,
+            config,
+        })
+    }
+
+    pub fn source(&self) -> Source<'_> {
+        Source { file: &self.file, text: &self.text }
+    }
+}
+
+/// The newest bundle of a kernel that a build of the package has left.
+fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let metadata = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(folder)
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr).trim());
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
+    let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
+    let manifest = folder.join("Cargo.toml").canonicalize()?;
+    let of_folder = |p: &&serde_json::Value| p["manifest_path"].as_str().is_some_and(|m| Path::new(m) == manifest);
+    let packages = metadata["packages"].as_array().context("cargo names no packages")?;
+    let package = packages.iter().find(of_folder).and_then(|p| p["name"].as_str());
+    let package = package.with_context(|| format!("{} has no package", folder.display()))?;
+    // TARGET/PROFILE/build/PACKAGE-HASH/out/tile/KERNEL-FINGERPRINT.bundle
+    let mut found = vec![];
+    for profile in entries(Path::new(target)) {
+        let builds = entries(&profile.join("build"));
+        for build in builds.iter().filter(|b| is_hashed(b, package, None)) {
+            let bundles = entries(&build.join("out/tile"));
+            for file in bundles.into_iter().filter(|b| is_hashed(b, kernel, Some("bundle"))) {
+                found.push((fs::metadata(&file)?.modified()?, file));
+            }
+        }
+    }
+    found.into_iter().max().map(|(_, file)| Ok(fs::read(file)?)).transpose()
+}
+
+/// What lies in a folder; nothing where there is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())).collect()
+}
+
+/// Whether a path is called `NAME-HASH`, with this extension.
+fn is_hashed(path: &Path, name: &str, extension: Option<&str>) -> bool {
+    let (stem, found) = (path.file_stem().and_then(|s| s.to_str()), path.extension().and_then(|e| e.to_str()));
+    found == extension && stem.and_then(|s| s.rsplit_once('-')).is_some_and(|(n, _)| n == name)
+}
