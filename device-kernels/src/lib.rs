@@ -36,6 +36,7 @@ extern crate self as tilewright;
 #[doc(hidden)]
 pub mod __private {
     pub use tilewright_core::*;
+    pub use tilewright_lang as lang;
     pub use tilewright_macros::tile_module_with;
 }
 
