@@ -149,7 +149,7 @@ impl<T: Element, const R: usize> ViewMut<T, R> {
     ///     y.store([0, 0], exp(x.tile([0, 0], [16, 64])));
     /// }
     /// ```
-    pub fn store(&mut self, offsets: [usize; R], v: impl Of<T>) -> Stored {
+    pub fn store(self, offsets: [usize; R], v: impl Of<T>) -> Stored {
         let _ = (offsets, v);
         stub()
     }
