@@ -108,3 +108,18 @@ pub fn all() -> Vec<&'static KernelDesc> {
     ];
     kernels.into_iter().flatten().copied().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The macros find the code for the host that the build script has written: of kernels alone, of modules, and of
+    /// modules with libraries, whose tokens come from another file.
+    #[test]
+    fn the_build_script_lowers_all_kinds_of_kernels() {
+        const { assert!(gelu::gelu::IS_INCLUDED) };
+        const { assert!(rainbow_table::rainbow::rainbow_table::IS_INCLUDED) };
+        const { assert!(attention::heads::attention_64::IS_INCLUDED) };
+        const { assert!(matmul::products::matmul_nn::IS_INCLUDED) };
+    }
+}

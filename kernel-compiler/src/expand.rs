@@ -31,7 +31,7 @@ fn expansion(k: &Kernel, d: &Diagnostics) -> diag::Result<TokenStream> {
     // A build script knows of no planted defect.
     let folder = std::env::var_os("TILE_HOST_DIR").filter(|_| !cfg!(feature = "mutants"));
     let file = folder.map(|dir| Path::new(&dir).join(host_file_name(k, &options)));
-    match file.filter(|f| f.is_file()) {
+    match file.filter(|f| f.is_file() && f.to_str().is_some()) {
         Some(file) => Ok(host::include(k, &options, &file)),
         None => host::expand(k, &options, d),
     }

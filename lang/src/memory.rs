@@ -50,6 +50,13 @@ pub mod overloads {
     /// The elements that the pointers `p.add(i)` point to, in an `unsafe fn` kernel.
     ///
     /// A masked element gives 0, or [`other`](Options::other). Nothing else protects: the kernel vouches for the addresses.
+    ///
+    /// ```ignore
+    /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
+    ///     let i = program_id(0) * 64 + arange(64);
+    ///     store(y, i, load(p.add(i)).mask(i < n).other(1.0));
+    /// }
+    /// ```
     pub fn load<P: Pointer>(p: P) -> P::Pointee {
         let _ = p;
         stub()
@@ -58,6 +65,13 @@ pub mod overloads {
     /// Stores `v` through the pointers `p.add(i)`, in an `unsafe fn` kernel.
     ///
     /// Only the [`mask`](Stored::mask) protects: the kernel vouches for the addresses.
+    ///
+    /// ```ignore
+    /// unsafe fn k(p: *mut f32, n: usize) {
+    ///     let i = program_id(0) * 64 + arange(64);
+    ///     store(p.add(i), 1.0).mask(i < n);
+    /// }
+    /// ```
     pub fn store<P: Pointer>(p: P, v: impl Value) -> Stored {
         let _ = (p, v);
         stub()
@@ -181,11 +195,10 @@ macro_rules! pointers {
             ///
             /// `i` is of any integer type. Anything but a pointer is an error: numbers are added by `+`.
             ///
-            /// ```
-            /// # use tilewright_lang::*;
-            /// fn k(x: &[f32], y: &mut [f32]) {
-            ///     // In an `unsafe fn` kernel with `p: *const f32`: `load(p.add(i)).mask(i < n)`.
-            ///     store(y, 0, load(x, 0));
+            /// ```ignore
+            /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
+            ///     let i = program_id(0) * 64 + arange(64);
+            ///     store(y, i, load(p.add(i)).mask(i < n));
             /// }
             /// ```
             #[allow(clippy::should_implement_trait)]
@@ -225,11 +238,10 @@ macro_rules! pointers {
         impl<T> Tile<$pointer<T>> {
             /// The pointers moved by `i` elements.
             ///
-            /// ```
-            /// # use tilewright_lang::*;
-            /// fn k(x: &[f32], y: &mut [f32]) {
-            ///     // In an `unsafe fn` kernel with `p: *const f32`: `load(p.add(arange(64)).add(64))`.
-            ///     store(y, 0, load(x, 0));
+            /// ```ignore
+            /// unsafe fn k(p: *const f32, y: &mut [f32]) {
+            ///     let first = p.add(arange(64));
+            ///     store(y, arange(64), load(first) + load(first.add(64)));
             /// }
             /// ```
             #[allow(clippy::should_implement_trait)]

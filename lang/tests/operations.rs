@@ -24,7 +24,8 @@ impl Item {
     /// The code of its example.
     fn example(&self) -> Option<String> {
         let lines: Vec<&str> = self.doc.iter().map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
-        let begin = lines.iter().position(|l| *l == "```")?;
+        // Rust ignores those with pointers, whose methods are its own.
+        let begin = lines.iter().position(|l| *l == "```" || *l == "```ignore")?;
         let code = lines[begin + 1..].iter().take_while(|l| **l != "```");
         Some(code.filter(|l| !l.starts_with("# ")).copied().collect::<Vec<_>>().join("\n"))
     }

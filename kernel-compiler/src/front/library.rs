@@ -271,6 +271,18 @@ mod tests {
         }
     }
 
+    /// Reports of the emulated SM name them.
+    #[test]
+    fn items_keep_their_lines() {
+        let nested = format!("mod tiles {{\n\n{LIBRARY}\n}}");
+        let found = libraries(&[("src/lib.rs", &nested)]);
+        let user = syn::parse_str::<syn::File>(USER).unwrap();
+        let syn::Item::Mod(m) = &user.items[0] else { unreachable!("a module") };
+        let items = found.items(&source::uses(m).unwrap(), &ModulePath::of("src/lib.rs".as_ref())).unwrap();
+        let lines: Vec<_> = items.iter().map(|i| syn::spanned::Spanned::span(i).start().line).collect();
+        assert_eq!(lines, [3, 3]);
+    }
+
     #[test]
     fn a_library_that_is_not_found_is_told_of() {
         for (files, why) in [

@@ -48,17 +48,17 @@ impl ModuleCode {
 
 /// The expansion of a kernel, with all of its code.
 pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
-    Ok(in_module(k, options, code(k, options, d)?.into_tokens()))
+    Ok(in_module(k, options, code(k, options, d)?.into_tokens(), false))
 }
 
 /// The expansion of a kernel whose code the build script has written to a file.
 pub fn include(k: &Kernel, options: &HostOptions, file: &Path) -> TokenStream {
     let file = file.to_string_lossy();
-    in_module(k, options, quote! { include!(#file); })
+    in_module(k, options, quote! { include!(#file); }, true)
 }
 
 /// The typed function, and the module with its code.
-fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream) -> TokenStream {
+fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: bool) -> TokenStream {
     let (module, vis, facade, call) = (&k.ast.name, &k.ast.item.vis, &k.ast.facade, call(k));
     let doc = format!("The instances of the tile kernel `{}`.", k.name);
     let bundle = match &options.bundle {
@@ -77,6 +77,9 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream) -> TokenStrea
             use #facade::__private as __k;
             const FILE: &str = file!();
             const BUNDLE: ::core::option::Option<&[u8]> = #bundle;
+            /// For tests: whether the build script has made the code.
+            #[doc(hidden)]
+            pub const IS_INCLUDED: bool = #is_included;
             #code
         }
     }
