@@ -36,6 +36,7 @@ extern crate self as tilewright;
 #[doc(hidden)]
 pub mod __private {
     pub use tilewright_core::*;
+    pub use tilewright_lang as lang;
     pub use tilewright_macros::tile_module_with;
 }
 
@@ -106,4 +107,19 @@ pub fn all() -> Vec<&'static KernelDesc> {
         vector_add::vector_add::DESCS,
     ];
     kernels.into_iter().flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The macros find the code for the host that the build script has written: of kernels alone, of modules, and of
+    /// modules with libraries, whose tokens come from another file.
+    #[test]
+    fn the_build_script_lowers_all_kinds_of_kernels() {
+        const { assert!(gelu::gelu::IS_INCLUDED) };
+        const { assert!(rainbow_table::rainbow::rainbow_table::IS_INCLUDED) };
+        const { assert!(attention::heads::attention_64::IS_INCLUDED) };
+        const { assert!(matmul::products::matmul_nn::IS_INCLUDED) };
+    }
 }

@@ -63,7 +63,7 @@ fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String])
     BundleData { kernel: kernel.into(), fingerprint: fingerprint.into(), entries: entries.collect() }
 }
 
-fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::read(path) {
         Ok(old) if old == bytes => Ok(()),
         _ => fs::write(path, bytes),

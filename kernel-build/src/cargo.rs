@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use tilewright_compiler::remarks::Remark;
 
@@ -11,7 +12,7 @@ use crate::compile::{Build, BuildError, Outcome, run};
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
-use crate::{files, ptxas, toolchain, units};
+use crate::{files, host_code, ptxas, toolchain, units};
 
 /// Compiles the kernels of the crate whose build script calls it.
 pub fn compile() {
@@ -31,18 +32,32 @@ impl Settings {
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = cache_for(&out);
         self.watch(&crate_dir, &cache);
+        self.host_code(&crate_dir, &out.join("host"), &pool);
         let outcome = self.build(&crate_dir, &out, &cache, &pool);
         self.tell(outcome, &crate_dir, &out);
     }
 
+    /// The code that the macros include. Where it cannot be written the macros make it themselves.
+    fn host_code(&self, crate_dir: &Path, out: &Path, pool: &Pool) {
+        let since = Instant::now();
+        match self.files(crate_dir).and_then(|files| host_code::write_all(&files, out, pool)) {
+            Ok(()) => println!("cargo::rustc-env=TILE_HOST_DIR={}", out.display()),
+            Err(e) => println!("cargo::warning=no host code in {}: {}", out.display(), one_line(&e.to_string())),
+        }
+        println!("host code: {:.2} s", since.elapsed().as_secs_f64());
+    }
+
+    /// The files that kernels are looked for in.
+    fn files(&self, crate_dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let found = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d)));
+        Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
+    }
+
     fn build(&self, crate_dir: &Path, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
         let targets = self.targets.clone()?;
-        let mut all = Vec::new();
-        for d in &self.dirs {
-            all.extend(files::rust_files(&crate_dir.join(d))?);
-        }
+        let files = self.files(crate_dir)?;
         run(&Build {
-            files: &all,
+            files: &files,
             targets: &targets,
             lower: &|source, libraries| tilewright_compiler::device_units(source, libraries),
             toolchain: toolchain::find,
@@ -59,8 +74,7 @@ impl Settings {
         if !self.remarks {
             return vec![];
         }
-        let files = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d))).collect::<io::Result<Vec<_>>>();
-        let remarks = files.and_then(|files| units::remarks(&files.concat()));
+        let remarks = self.files(crate_dir).and_then(|files| units::remarks(&files));
         let remarks = remarks.unwrap_or_else(|e| {
             println!("cargo::warning=no remarks: {e}");
             vec![]

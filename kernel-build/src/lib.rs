@@ -4,7 +4,8 @@
 //! Where the device toolchain is missing, the build goes on with a warning that says how to get it; the kernels then
 //! run on the CPU only. See [`Settings::from_env`] for the environment variables.
 //!
-//! The way of a kernel: [`units`] asks the compiler for the lowered code of every kernel in the crate, [`prebuilt`]
+//! [`host_code`] writes the code of kernels for the host, which their macros include. The way of a kernel to the device:
+//! [`units`] asks the compiler for the lowered code of every kernel in the crate, [`prebuilt`]
 //! makes `core` and `tilewright_core` for the device, [`compile`](mod@compile) turns each unit into PTX with bare `rustc`,
 //! [`ptx`] takes the PTX apart into one file per entry, [`ptxas`] assembles it, and [`bundle`] packs the lot. Every
 //! product is kept in a [`cache`] under the hash of all that went into it.
@@ -22,6 +23,8 @@ mod bundle;
 mod cargo;
 #[cfg(feature = "compile")]
 mod compile;
+#[cfg(feature = "compile")]
+mod host_code;
 #[cfg(feature = "compile")]
 mod pool;
 #[cfg(feature = "compile")]

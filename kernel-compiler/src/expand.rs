@@ -17,14 +17,33 @@ pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::Pa
     dir.join(format!("{kernel}-{fingerprint}.bundle"))
 }
 
+/// Where the build script has put a kernel's host code, if it has: that of a check, or that for these instances on the
+/// emulated SM. Beside the kernel's tokens, their lines are in the code, so that both are in the name.
+pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
+    let kind = if options.check_only { "check" } else { options.emulate.name() };
+    format!("{}-{}-{}-{kind}.rs", k.name, k.fingerprint, k.lines)
+}
+
+/// The expansion of a kernel without mistakes. It includes the host code that the build script has written. Kernels that
+/// no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without one) are lowered here.
+fn expansion(k: &Kernel, d: &Diagnostics) -> diag::Result<TokenStream> {
+    let options = options_of(k);
+    // A build script knows of no planted defect.
+    let folder = std::env::var_os("TILE_HOST_DIR").filter(|_| !cfg!(feature = "mutants"));
+    let file = folder.map(|dir| Path::new(&dir).join(host_file_name(k, &options)));
+    match file.filter(|f| f.is_file() && f.to_str().is_some()) {
+        Some(file) => Ok(host::include(k, &options, &file)),
+        None => host::expand(k, &options, d),
+    }
+}
+
 /// Settings of an expansion, from the environment that the build script makes.
 fn options(kernel: &str, fingerprint: &str) -> HostOptions {
     let bundle = std::env::var_os("TILE_BUNDLE_DIR")
         .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
         .filter(|p| p.is_file());
     let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
-    let emulate = if cfg!(feature = "emulator") { Emulate::from_env() } else { Emulate::None };
-    HostOptions { bundle, emulate, check_only, without_code: false }
+    HostOptions { bundle, emulate: Emulate::from_env(), check_only, without_code: false }
 }
 
 /// The same for a kernel, which need not be compiled where a planted defect does not change it.
@@ -150,7 +169,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
     let facade = parse::facade_of(found.attr.clone()).unwrap_or_else(|| found.facade.clone());
     let parsed = found.parse_all(&d);
-    let expand = |k: &Kernel| host::expand(k, &options_of(k), &d);
+    let expand = |k: &Kernel| expansion(k, &d);
     let expanded = parsed.as_ref().map(|kernels| kernels.iter().map(expand).collect::<diag::Result<Vec<_>>>());
     match (expanded, &parsed) {
         (Ok(Ok(kernels)), _) if d.is_empty() => {
@@ -158,7 +177,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
             let planted = cfg!(feature = "mutants").then(|| {
                 quote! { const _: [::core::option::Option<&str>; 2] = [option_env!("TILE_PLANT"), option_env!("TILE_PLANT_KERNELS")]; }
             });
-            quote! { #(#kernels)* #planted const _: (::core::option::Option<&str>, ::core::option::Option<&str>) = (option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_EMULATE")); }
+            quote! { #(#kernels)* #planted const _: [::core::option::Option<&str>; 3] = [option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_HOST_DIR"), option_env!("TILE_EMULATE")]; }
         }
         (_, Ok(kernels)) => {
             kernels.iter().for_each(|k| grid::check(&k.ast, &d));

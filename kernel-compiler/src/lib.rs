@@ -12,6 +12,7 @@ pub mod codegen;
 pub mod diag;
 pub mod driver;
 pub mod dtype;
+pub mod editor;
 pub mod emit;
 mod expand;
 pub mod features;
@@ -33,8 +34,8 @@ use diag::Diagnostics;
 pub use driver::Stage;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 pub use emit::host::{Emulate, HostOptions};
-pub use expand::{bundle_path, expand_kernel, expand_module, with_library};
-pub use front::infer::BUILTINS;
+pub use expand::{bundle_path, expand_kernel, expand_module, host_file_name, with_library};
+pub use front::infer::{BUILTINS, OPTIONS};
 pub use front::library::Libraries;
 pub use front::source::Source;
 pub use front::{infer, library, module, parse};
@@ -67,4 +68,30 @@ pub fn entries<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
 pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
     let units: Vec<_> = found.parse(d)?.iter().map(|k| emit::device::units(k, d)).collect::<diag::Result<_>>()?;
     Ok(units.into_iter().flatten().collect())
+}
+
+/// A source file that the build script writes, and that the expansion of a kernel includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFile {
+    pub name: String,
+    pub text: String,
+}
+
+/// The host code of every kernel in a file, for `cargo check` and for builds. Functions with mistakes are left out: the
+/// macro reports them.
+pub fn host_files<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<HostFile> {
+    let of = |found: module::Found| {
+        let d = Diagnostics::default();
+        let kernels = found.parse(&d).ok()?;
+        let mut files = vec![];
+        for k in &kernels {
+            for check_only in [true, false] {
+                let options = HostOptions { emulate: Emulate::from_env(), check_only, ..HostOptions::default() };
+                let text = emit::host::code(k, &options, &d).ok()?.into_text();
+                files.push(HostFile { name: host_file_name(k, &options), text });
+            }
+        }
+        d.is_empty().then_some(files)
+    };
+    module::file(source, libraries).into_iter().filter_map(of).flatten().collect()
 }

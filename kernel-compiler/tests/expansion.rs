@@ -6,7 +6,9 @@ use proc_macro2::TokenStream;
 use syn::{File, Item, ItemFn, Meta};
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::emit::host;
-use tilewright_compiler::{HostOptions, Libraries, expand_kernel, expand_module, module};
+use tilewright_compiler::{
+    Emulate, HostOptions, Libraries, expand_kernel, expand_module, host_file_name, host_files, module,
+};
 
 const SLICES: &str = "
 /// `y = a·x + y`.
@@ -127,4 +129,24 @@ fn a_check_gets_the_typed_function_and_no_bodies() {
     assert!(checked.contains(&"product".to_string()) && checked.contains(&"grid_0_0".to_string()), "{checked:?}");
     let bodies: Vec<_> = checked.iter().filter(|f| f.starts_with("lowered_") || f.starts_with("cpu_")).collect();
     assert!(bodies.is_empty() && !text.contains("VariantDesc"), "{bodies:?}");
+}
+
+/// The build script and the macro make the same code of a kernel, for builds and for `cargo check`.
+#[test]
+fn the_file_of_the_build_script_is_what_is_expanded_in_place() {
+    let d = Diagnostics::default();
+    let found = module::file(VIEWS, &Libraries::default()).pop().expect("a kernel");
+    let kernel = found.parse(&d).expect("it is one").pop().expect("one");
+    let files = host_files(VIEWS, &Libraries::default());
+    assert_eq!(files.len(), 2, "one for builds, and one for checks");
+    for check_only in [false, true] {
+        let options = HostOptions { check_only, emulate: Emulate::from_env(), ..HostOptions::default() };
+        let name = host_file_name(&kernel, &options);
+        let file = files.iter().find(|f| f.name == name).expect("a file of this name");
+        let code: TokenStream = file.text.parse().expect("tokens");
+        let expanded = host::expand(&kernel, &options, &d).expect("no mistakes").to_string();
+        assert!(expanded.contains(&code.to_string()), "{name}");
+        let included = host::include(&kernel, &options, file.name.as_ref()).to_string();
+        assert!(included.contains(&format!("include ! ({name:?})")) && included.len() < 4000, "{included}");
+    }
 }

@@ -1,25 +1,32 @@
-//! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `tilewright_compiler`.
+//! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `tilewright_compiler`. Under
+//! rust-analyzer they expand to what an editor needs.
+
+mod caller;
 
 use proc_macro::TokenStream;
+use tilewright_compiler::editor;
 
 /// Makes a block-level function a kernel: see `docs/language.md`.
 #[proc_macro_attribute]
 pub fn tile_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
-    tilewright_compiler::expand_kernel(attr.into(), item.into()).into()
+    let expand = if caller::is_editor() { editor::kernel } else { tilewright_compiler::expand_kernel };
+    expand(attr.into(), item.into()).into()
 }
 
 /// Lets the kernels of a module use the functions, constants, enums and type aliases in it, and those of libraries:
 /// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
-    tilewright_compiler::expand_module(attr.into(), item.into()).into()
+    let expand = if caller::is_editor() { editor::module } else { tilewright_compiler::expand_module };
+    expand(attr.into(), item.into()).into()
 }
 
 /// Makes the functions, constants, enums and type aliases of a module ones that kernels of the package may use:
 /// `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
-    tilewright_compiler::library::expand(attr.into(), item.into()).into()
+    let expand = if caller::is_editor() { editor::library } else { tilewright_compiler::library::expand };
+    expand(attr.into(), item.into()).into()
 }
 
 /// What a library hands its items to.

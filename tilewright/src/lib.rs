@@ -49,5 +49,6 @@ pub mod build {
 #[doc(hidden)]
 pub mod __private {
     pub use tilewright_core::*;
+    pub use tilewright_lang as lang;
     pub use tilewright_macros::tile_module_with;
 }

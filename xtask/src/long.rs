@@ -41,6 +41,20 @@ pub fn locks() -> Run {
     command::cargo().args(args)
 }
 
+/// Hover, completion and definitions in a rust-analyzer, which builds what the test's package depends on.
+pub fn editor() -> Run {
+    let has = Command::new("rust-analyzer")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success());
+    if !has {
+        return skipped("no rust-analyzer runs here: `rustup component add rust-analyzer` gives it");
+    }
+    command::cargo().args(["test", "-p", "tilewright-editor-tests", "--test", "rust_analyzer", "--", "--ignored"])
+}
+
 /// The pure parts of kernel-core under Miri.
 pub fn miri() -> Run {
     let has = Command::new("cargo")

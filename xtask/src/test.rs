@@ -67,6 +67,7 @@ const LONG: [Step; 9] = [
     },
     Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },
     Step { name: "mutate", what: "planted defects of the compiler are caught", run: mutate },
+    Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
     Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
     Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
@@ -75,7 +76,7 @@ const LONG: [Step; 9] = [
 
 /// The packages below the operations.
 fn language() -> Run {
-    let packages = ["types", "core", "compiler", "macros", "cache-dir", "language-tests"];
+    let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
     let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
     command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }

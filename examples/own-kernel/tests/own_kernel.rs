@@ -58,3 +58,9 @@ fn compiled_for_the_gpu() {
         }
     }
 }
+
+/// The macro finds the code for the host that the build script has written.
+#[test]
+fn lowered_by_the_build_script() {
+    const { assert!(rms_norm::IS_INCLUDED) };
+}

@@ -2,7 +2,8 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{self, Config};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use std::fmt;
 
 /// A parsed kernel and its identity.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub struct Kernel {
     pub name: String,
     /// Of the source tokens: names the bundle, and ties tuning results to a kernel.
     pub fingerprint: String,
+    /// Of the lines that its tokens are in: equal kernels in different places have host code with different lines.
+    pub lines: String,
 }
 
 /// One choice of types and constants.
@@ -44,21 +47,51 @@ impl Kernel {
 
 /// Equal for equal tokens, whatever their layout and spans: the macro and the build script compute the same.
 pub fn fingerprint(streams: &[&TokenStream]) -> String {
-    // FNV-1a, 64 bits, twice with different starts.
-    let mut h = [0xcbf2_9ce4_8422_2325u64, 0x6c62_272e_07bb_0142];
-    let mut feed = |text: &str| {
-        for b in text.bytes().chain([0]) {
-            for (i, h) in h.iter_mut().enumerate() {
-                *h = (*h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3).rotate_left(i as u32);
-            }
+    let mut hash = Hash::default();
+    streams.iter().for_each(|s| tokens((*s).clone(), &mut |text, _| hash.feed(text.as_bytes())));
+    hash.to_string()
+}
+
+/// Equal for tokens whose names are in the same lines of their files.
+pub fn lines(streams: &[&TokenStream]) -> String {
+    let mut hash = Hash::default();
+    let mut feed = |_: &str, name: Option<Span>| {
+        if let Some(span) = name {
+            hash.feed(&span.start().line.to_le_bytes());
         }
     };
     streams.iter().for_each(|s| tokens((*s).clone(), &mut feed));
-    format!("{:016x}{:016x}", h[0], h[1])
+    hash.to_string()
 }
 
-/// Without doc comments: the macro and the build script see them escaped differently.
-fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
+/// FNV-1a, 64 bits, twice with different starts.
+struct Hash([u64; 2]);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Hash([0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142])
+    }
+}
+
+impl Hash {
+    fn feed(&mut self, bytes: &[u8]) {
+        for &b in bytes.iter().chain(&[0]) {
+            for (i, h) in self.0.iter_mut().enumerate() {
+                *h = (*h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3).rotate_left(i as u32);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
+    }
+}
+
+/// The text of each token, and the span of a name. Without doc comments: the macro and the build script see them escaped
+/// differently.
+fn tokens(s: TokenStream, feed: &mut impl FnMut(&str, Option<Span>)) {
     let mut tokens_left = s.into_iter().peekable();
     while let Some(t) = tokens_left.next() {
         match t {
@@ -68,13 +101,13 @@ fn tokens(s: TokenStream, feed: &mut impl FnMut(&str)) {
                 tokens_left.next();
             }
             TokenTree::Group(g) => {
-                feed(&format!("{:?}", g.delimiter()));
+                feed(&format!("{:?}", g.delimiter()), None);
                 tokens(g.stream(), feed);
-                feed("end");
+                feed("end", None);
             }
-            TokenTree::Ident(i) => feed(&i.to_string()),
-            TokenTree::Punct(p) => feed(&p.as_char().to_string()),
-            TokenTree::Literal(l) => feed(&l.to_string()),
+            TokenTree::Ident(i) => feed(&i.to_string(), Some(i.span())),
+            TokenTree::Punct(p) => feed(&p.as_char().to_string(), None),
+            TokenTree::Literal(l) => feed(&l.to_string(), None),
         }
     }
 }

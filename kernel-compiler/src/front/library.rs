@@ -11,6 +11,7 @@ use crate::front::parse::constants::enumeration;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use proc_macro2::TokenStream;
 use quote::quote;
+use std::sync::Arc;
 use syn::parse::Parser;
 
 /// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
@@ -114,8 +115,28 @@ pub struct Libraries(Vec<Library>);
 
 struct Library {
     place: ModulePath,
-    /// As text, which threads may share.
-    items: String,
+    /// The whole file, which threads may share: its items keep their lines.
+    file: Arc<str>,
+    /// The modules of the file that it is in, by name; the last is its own.
+    path: Vec<String>,
+}
+
+impl Library {
+    fn items(&self) -> Vec<syn::Item> {
+        let mut list = syn::parse_file(&self.file).map(|f| f.items).unwrap_or_default();
+        let Some((own, outer)) = self.path.split_last() else { return vec![] };
+        let inner = |i: syn::Item, name: &str| match i {
+            syn::Item::Mod(m) if m.ident == *name => Some(m),
+            _ => None,
+        };
+        for name in outer {
+            let modules = list.into_iter().filter_map(|i| inner(i, name)?.content);
+            list = modules.flat_map(|(_, items)| items).collect();
+        }
+        let is_it = |m: &syn::ItemMod| m.attrs.iter().any(|a| last_segment_is(a.path(), LIBRARY));
+        let module = list.into_iter().filter_map(|i| inner(i, own)).find(is_it);
+        module.and_then(|m| items(&m, &Diagnostics::default()).ok()).unwrap_or_default()
+    }
 }
 
 impl Libraries {
@@ -124,19 +145,22 @@ impl Libraries {
         let Source { file, text } = source.into();
         // A look at the text spares most files the parser.
         if let Some(f) = text.contains(LIBRARY).then(|| syn::parse_file(text).ok()).flatten() {
-            self.add_items(&ModulePath::of(file), &f.items);
+            self.add_items(&ModulePath::of(file), &text.into(), &[], &f.items);
         }
     }
 
-    fn add_items(&mut self, place: &ModulePath, list: &[syn::Item]) {
+    fn add_items(&mut self, place: &ModulePath, file: &Arc<str>, outer: &[String], list: &[syn::Item]) {
         for i in list {
             let syn::Item::Mod(m) = i else { continue };
-            let place = place.within(&m.ident.to_string());
+            let name = m.ident.to_string();
+            let place = place.within(&name);
+            let path = [outer, &[name]].concat();
             if m.attrs.iter().any(|a| last_segment_is(a.path(), LIBRARY)) {
+                // A library with mistakes is none: its macro reports them.
                 let items = items(m, &Diagnostics::default());
-                self.0.extend(items.map(|items| Library { place, items: quote! { #(#items)* }.to_string() }));
+                self.0.extend(items.map(|_| Library { place, file: file.clone(), path }));
             } else if let Some((_, inner)) = &m.content {
-                self.add_items(&place, inner);
+                self.add_items(&place, file, &path, inner);
             }
         }
     }
@@ -145,7 +169,7 @@ impl Libraries {
     pub fn items(&self, uses: &Uses, at: &ModulePath) -> std::result::Result<Vec<syn::Item>, String> {
         let libraries =
             uses.libraries.iter().rev().map(|p| self.find(p, at)).collect::<std::result::Result<Vec<_>, _>>()?;
-        Ok(libraries.into_iter().flat_map(|l| syn::parse_file(&l.items).expect("these were items").items).collect())
+        Ok(libraries.into_iter().flat_map(Library::items).collect())
     }
 
     fn find(&self, path: &syn::Path, at: &ModulePath) -> std::result::Result<&Library, String> {
@@ -245,6 +269,18 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    /// Reports of the emulated SM name them.
+    #[test]
+    fn items_keep_their_lines() {
+        let nested = format!("mod tiles {{\n\n{LIBRARY}\n}}");
+        let found = libraries(&[("src/lib.rs", &nested)]);
+        let user = syn::parse_str::<syn::File>(USER).unwrap();
+        let syn::Item::Mod(m) = &user.items[0] else { unreachable!("a module") };
+        let items = found.items(&source::uses(m).unwrap(), &ModulePath::of("src/lib.rs".as_ref())).unwrap();
+        let lines: Vec<_> = items.iter().map(|i| syn::spanned::Spanned::span(i).start().line).collect();
+        assert_eq!(lines, [3, 3]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Finding kernels' functions: a single `#[tile_kernel]` function, a `#[tile_module]`, or all of a source file.
 
 use crate::diag::{Diagnostics, Reported, Result};
-use crate::front::ast::Scope;
-use crate::front::instance::{Kernel, fingerprint};
+use crate::front::ast::{self, Scope};
+use crate::front::instance::{Kernel, fingerprint, lines};
 use crate::front::library::Libraries;
 use crate::front::parse;
 use crate::front::source::{KERNEL, Source, default_facade, take_attribute, walk};
@@ -41,12 +41,15 @@ impl Found {
         // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off
         // before the macro is called.
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
-        let fingerprint = fingerprint(&[&self.attr, &bare.to_token_stream(), &self.context]);
+        let (bare, attr, context) = (bare.to_token_stream(), self.attr.clone(), self.context);
+        let tokens = [&attr, &bare, &context];
+        let (fingerprint, lines) = (fingerprint(&tokens), lines(&tokens));
         let kernels = parse::kernels(self.attr, self.item, self.scope?, self.facade, d)?;
-        Ok(kernels
-            .into_iter()
-            .map(|ast| Kernel { name: ast.name.to_string(), ast, fingerprint: fingerprint.clone() })
-            .collect())
+        let identified = |ast: ast::Kernel| {
+            let (fingerprint, lines) = (fingerprint.clone(), lines.clone());
+            Kernel { name: ast.name.to_string(), ast, fingerprint, lines }
+        };
+        Ok(kernels.into_iter().map(identified).collect())
     }
 }
 

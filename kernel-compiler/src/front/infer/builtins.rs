@@ -114,9 +114,12 @@ pub(super) fn quoted(usage: &str) -> String {
     format!("`{}`", usage.replace(" or ", "` or `"))
 }
 
+/// What may follow an access, and then what may follow a `dot`.
+pub const OPTIONS: [&str; 9] =
+    ["mask", "other", "streaming", "keep", "no_l1", "relaxed", "unchecked", "tf32", "tf32x3"];
+
 pub(super) fn is_option(name: &str) -> bool {
-    matches!(name, "mask" | "other" | "streaming" | "keep" | "no_l1" | "relaxed" | "unchecked")
-        || precision(name).is_some()
+    OPTIONS.contains(&name)
 }
 
 pub(super) fn is_access(name: &str) -> bool {

@@ -17,7 +17,7 @@ mod programs;
 mod range;
 mod reduce;
 
-pub use builtins::BUILTINS;
+pub use builtins::{BUILTINS, OPTIONS};
 
 use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message};

@@ -7,11 +7,11 @@ pub mod types;
 
 use crate::diag::{Diagnostics, Result, Span};
 use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Scope, TypeName};
-use crate::front::parse::attr::{Attr, Named};
+use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
 use crate::front::parse::types::{param_type, resolve, said, type_name, unknown_type};
 use crate::ir::ParamKind;
-pub use attr::facade_of;
+pub use attr::{Named, facade_of, kernels as named};
 use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;

@@ -1,0 +1,337 @@
+//! The host side of a kernel: the function that binds arguments to a call, the descriptor, the CPU meaning of every
+//! instance, and the lowered code of some of them for the emulated SM.
+//!
+//! The function of the call is always part of the expansion. The rest, [`ModuleCode`], is a file of the build script
+//! that the expansion includes, or part of the expansion where there is no such file.
+
+mod call;
+mod emulate;
+mod options;
+
+use super::numbers::{Use, share};
+use super::{config_id, cpu, entry_name, grid, types_id};
+use crate::diag::{Diagnostics, Result};
+use crate::driver;
+use crate::dtype::DType;
+use crate::front::ast::{self, ParamKind};
+use crate::front::instance::Kernel;
+use crate::ir::walk::dots;
+use crate::ir::{Func, Number, Op, Precision, Test};
+use call::{call, host_type};
+pub use call::{stub, stub_of_function};
+use emulate::{Version, emulated};
+pub use options::{Emulate, HostOptions};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use std::path::Path;
+
+/// The descriptors and functions in the module of a kernel. They name `__k`, `FILE` and `BUNDLE` of [`in_module`].
+pub struct ModuleCode {
+    items: TokenStream,
+    /// Of instances, as text: a file takes it as it is.
+    functions: Vec<String>,
+}
+
+impl ModuleCode {
+    fn into_tokens(self) -> TokenStream {
+        let (items, functions) = (self.items, self.functions.iter().map(|f| parse(f)));
+        quote! { #items #(#functions)* }
+    }
+
+    /// As a source file.
+    pub fn into_text(self) -> String {
+        let mut text = self.items.to_string() + "\n";
+        self.functions.iter().for_each(|f| text.push_str(f));
+        text
+    }
+}
+
+/// The expansion of a kernel, with all of its code.
+pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
+    Ok(in_module(k, options, code(k, options, d)?.into_tokens(), false))
+}
+
+/// The expansion of a kernel whose code the build script has written to a file.
+pub fn include(k: &Kernel, options: &HostOptions, file: &Path) -> TokenStream {
+    let file = file.to_string_lossy();
+    in_module(k, options, quote! { include!(#file); }, true)
+}
+
+/// The typed function, and the module with its code.
+fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: bool) -> TokenStream {
+    let (module, vis, facade, call) = (&k.ast.name, &k.ast.item.vis, &k.ast.facade, call(k));
+    let doc = format!("The instances of the tile kernel `{}`.", k.name);
+    let bundle = match &options.bundle {
+        Some(path) if !options.check_only => {
+            let path = path.to_string_lossy();
+            quote! { ::core::option::Option::Some(include_bytes!(#path)) }
+        }
+        _ => quote! { ::core::option::Option::None },
+    };
+    quote! {
+        #call
+        #[doc = #doc]
+        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic)]
+        #[allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, reason = "the kernel compiler vouches for it")]
+        #vis mod #module {
+            use #facade::__private as __k;
+            const FILE: &str = file!();
+            const BUNDLE: ::core::option::Option<&[u8]> = #bundle;
+            /// For tests: whether the build script has made the code.
+            #[doc(hidden)]
+            pub const IS_INCLUDED: bool = #is_included;
+            #code
+        }
+    }
+}
+
+/// The code of a kernel's module.
+pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<ModuleCode> {
+    let mut descs = vec![];
+    let mut code = Code::default();
+    let mut keys = vec![];
+    let mut funcs_of_types = vec![];
+    let mut instances = vec![];
+    for types in k.type_choices() {
+        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+        let configs = k.ast.configs.iter().zip(&funcs).enumerate();
+        instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
+        funcs_of_types.push((types, funcs));
+    }
+    let emulate = if options.without_code { Emulate::None } else { options.emulate };
+    let mut chosen = emulated(emulate, k, &instances).into_iter();
+    let mut instances = instances.into_iter();
+    for (t, (types, funcs)) in funcs_of_types.into_iter().enumerate() {
+        let mut configs = vec![];
+        let mut params = None;
+        let cpu = match options.check_only || options.without_code {
+            true => vec![],
+            false => funcs.iter().map(cpu::body).collect(),
+        };
+        let cpu = share(&cpu);
+        for (config, func) in k.ast.configs.iter().zip(&funcs) {
+            let (Some(emulated), Some((c, versions))) = (chosen.next(), instances.next()) else {
+                unreachable!("an instance for each choice of types and each configuration")
+            };
+            let meaning = match cpu.uses.get(c) {
+                Some(of) => code.on_cpu(&cpu.functions[of.function], of),
+                None => quote! { __k::CpuCode::NOT_COMPILED },
+            };
+            let versions = (versions, emulated);
+            configs.push(instance(k, func, &types, config, meaning, versions, (t, c), &mut code, d)?);
+            params.get_or_insert_with(|| param_descs(func));
+        }
+        let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, types_id(&types));
+        let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
+        let is_unsafe = k.ast.is_unsafe;
+        // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
+        // source. The language checks every access against the argument's bounds, except in a kernel that is an
+        // `unsafe fn`.
+        descs.push(quote! {
+            pub static #desc: __k::KernelDesc = unsafe {
+                __k::KernelDesc::new(__k::KernelParts {
+                    name: #name, file: FILE, line: #line, types: #id,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, tf32: #tf32,
+                    configs: &[#(#configs),*], bundle: BUNDLE,
+                })
+            };
+        });
+        keys.push((types, desc));
+    }
+    let implementations = implementations(&keys);
+    let all = keys.iter().map(|(_, d)| d);
+    let items = quote! {
+        /// A choice of type arguments that was built.
+        pub trait Types { const DESC: &'static __k::KernelDesc; }
+        #implementations
+        /// One descriptor for each choice of type arguments.
+        pub static DESCS: &[&__k::KernelDesc] = &[#(&#all),*];
+        #(#descs)*
+    };
+    Ok(ModuleCode { items, functions: code.functions })
+}
+
+/// What is compiled of a kernel for the host: every CPU function, and the code and facts of emulated instances.
+#[cfg(feature = "mutants")]
+pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
+    let (mut out, mut instances) = (vec![], vec![]);
+    for types in k.type_choices() {
+        for (c, config) in k.ast.configs.iter().enumerate() {
+            let func = driver::instance(k, &types, config, d)?;
+            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, config, d)?));
+            instances.push((c, Version::all(&func, config, &HostOptions::default())));
+        }
+    }
+    let chosen = emulated(Emulate::default(), k, &instances);
+    for ((_, versions), _) in instances.iter().zip(chosen).filter(|(_, emulated)| *emulated) {
+        out.extend(versions.iter().map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
+    }
+    Ok(out)
+}
+
+/// Whether a product of it is of operands that lose bits.
+fn in_tf32(f: &Func) -> bool {
+    dots(f, &f.body).any(|d| matches!(f.op(d), Op::Dot { precision: Precision::Tf32, .. }))
+}
+
+/// Functions of the kernel's module.
+#[derive(Default)]
+struct Code {
+    functions: Vec<String>,
+    /// Bodies that have a CPU function, by its number.
+    cpu: Vec<String>,
+}
+
+impl Code {
+    /// The CPU function of this body, with a configuration's numbers.
+    fn on_cpu(&mut self, body: &str, of: &Use) -> TokenStream {
+        let index = self.cpu.iter().position(|c| c == body).unwrap_or(self.cpu.len());
+        let (cpu_fn, cpu_body) = (format_ident!("cpu_{index}"), format_ident!("cpu_body_{index}"));
+        if index == self.cpu.len() {
+            self.cpu.push(body.to_string());
+            self.functions.push(format!(
+                "#[inline(always)]
+unsafe fn {cpu_body}(p: &__k::cpu::Program, a: &[u64]) {{
+    use __k::cpu as c;
+    {SCALARS}
+{body}}}
+unsafe fn {cpu_fn}(p: &__k::cpu::Program, a: &[u64]) {{ __k::cpu_dispatch!({cpu_body}, p, a) }}
+"
+            ));
+        }
+        let numbers = of.numbers.iter().map(|n| parse(&n.text()));
+        quote! { __k::CpuCode { run: #cpu_fn, numbers: &[#(#numbers as u64),*] } }
+    }
+}
+
+/// What functions name of the scalar operations.
+const SCALARS: &str = "use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};";
+
+fn parse(text: &str) -> TokenStream {
+    text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}"))
+}
+
+fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
+    let each = keys.iter().map(|(types, desc)| {
+        let types = types.iter().map(|(_, t)| host_type(*t, &quote! { __k }));
+        quote! { impl Types for (#(#types,)*) { const DESC: &'static __k::KernelDesc = &#desc; } }
+    });
+    quote! { #(#each)* }
+}
+
+fn param_descs(f: &Func) -> TokenStream {
+    let each = f.params.iter().map(|p| {
+        let (name, slot, dtype) = (&p.name, p.slot, format_ident!("{}", format!("{:?}", p.dtype)));
+        let kind = match p.kind {
+            ParamKind::Slice { mutable: false } => quote! { Slice },
+            ParamKind::Slice { mutable: true } => quote! { SliceMut },
+            ParamKind::View { rank, mutable: false } => quote! { View { rank: #rank } },
+            ParamKind::View { rank, mutable: true } => quote! { ViewMut { rank: #rank } },
+            ParamKind::Ptr { mutable: false } => quote! { Ptr },
+            ParamKind::Ptr { mutable: true } => quote! { PtrMut },
+            ParamKind::Scalar => quote! { Scalar },
+        };
+        quote! { __k::ParamDesc { name: #name, kind: __k::ParamKind::#kind, dtype: __k::DType::#dtype, slot: #slot } }
+    });
+    quote! { #(#each),* }
+}
+
+fn number(n: &Number) -> TokenStream {
+    let (times, slots) = (n.times, &n.slots);
+    quote! { __k::Number { times: #times, slots: &[#(#slots),*] } }
+}
+
+/// The configuration's descriptor; its functions go to `code`.
+fn instance(
+    k: &Kernel,
+    func: &Func,
+    types: &[(String, DType)],
+    config: &ast::Config,
+    cpu: TokenStream,
+    (versions, emulated): (Vec<Version>, bool),
+    (t, c): (usize, usize),
+    code: &mut Code,
+    d: &Diagnostics,
+) -> Result<TokenStream> {
+    let grid_fn = format_ident!("grid_{t}_{c}");
+    let extents = grid::body(&k.ast, config, d)?;
+    code.functions.push(format!("fn {grid_fn}(g: &__k::GridCtx) -> [u64; 3] {{ {extents} }}\n"));
+    let requires = match grid::condition(&k.ast, config, d)? {
+        Some((holds, text)) => {
+            let name = format_ident!("requires_{t}_{c}");
+            code.functions.push(format!("fn {name}(g: &__k::GridCtx) -> bool {{ {holds} }}\n"));
+            quote! { ::core::option::Option::Some(__k::Condition { holds: #name, text: #text }) }
+        }
+        None => quote! { ::core::option::Option::None },
+    };
+    let mut variants = vec![];
+    for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
+        let entry = entry_name(&k.name, types, config, variant);
+        let guards = lowered.guards.iter().map(|r| {
+            let of = number(&r.of);
+            let test = match r.test {
+                Test::Multiple(by) => quote! { Multiple(#by) },
+                Test::Equal(to) => quote! { Equal(#to) },
+                Test::Within(lo, hi) => quote! { Within(#lo, #hi) },
+                Test::AtMost(slot) => quote! { AtMost(#slot) },
+            };
+            quote! { __k::Guard { of: #of, test: __k::Test::#test } }
+        });
+        let emulation = if emulated {
+            let name = format_ident!("lowered_{t}_{c}_{i}");
+            let count: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+            let words: String = (0..count)
+                .map(|i| format!("    let a{i}: u64 = a[{i}];\n"))
+                .chain((0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = a[{}];\n", count + m)))
+                .collect();
+            let (body, threads, bytes) = (lowered.text(), lowered.threads, lowered.shared_bytes as u32);
+            let ctas = config.ctas;
+            // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
+            let registers = match variant.only() {
+                Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
+                None => 0,
+            };
+            let pdl = match &func.pdl {
+                Some(params) => {
+                    let params = params.iter().map(|&p| p as u8);
+                    quote! { ::core::option::Option::Some(&[#(#params),*]) }
+                }
+                None => quote! { ::core::option::Option::None },
+            };
+            code.functions.push(format!(
+                "unsafe fn {name}(a: &[u64]) {{
+    use __k::device as d;
+    {SCALARS}
+{words}    let tid: u32 = d::thread();
+{body}}}
+"
+            ));
+            quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, pdl: #pdl }) }
+        } else {
+            quote! { ::core::option::Option::None }
+        };
+        let only = match variant.only() {
+            Some(target) => quote! { ::core::option::Option::Some(#target) },
+            None => quote! { ::core::option::Option::None },
+        };
+        let maps = lowered.maps.iter().map(|m| {
+            let (param, swizzle) = (m.param, m.swizzle as u32);
+            let dims = m.dims.iter().zip(&m.extents).map(|(d, &boxed)| {
+                let (extent, stride, boxed) = (number(&d.extent), number(&d.stride), boxed as u32);
+                quote! { __k::MapDim { extent: #extent, stride: #stride, boxed: #boxed } }
+            });
+            quote! { __k::MapDesc { param: #param, dims: &[#(#dims),*], swizzle: #swizzle } }
+        });
+        let features = features.into_iter().collect::<Vec<_>>().join("\n");
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
+    }
+    let id = config_id(config);
+    let consts = config.consts.iter().map(|(n, v)| {
+        let v = v.number() as i64;
+        quote! { (#n, #v) }
+    });
+    let warps = config.warps;
+    Ok(quote! {
+        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, requires: #requires, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
+    })
+}

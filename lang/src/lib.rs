@@ -1,0 +1,66 @@
+//! The operations of the tile language as typed functions with documentation.
+//!
+//! An editor type-checks the body of a kernel over these: under rust-analyzer `#[tile_kernel]` expands to the user's own
+//! body, which sees this crate, so that hover, completion and go-to-definition work. A compiled program calls none of
+//! them: the kernel compiler knows the operations by their names.
+//!
+//! A tile's shape is no part of its type here. The documentation of an operation says which shapes it takes, and the
+//! kernel compiler checks them.
+//!
+//! Every operation may be written as a method of its first argument: `exp(x)` is `x.exp()`.
+#![warn(missing_docs)]
+
+mod atomics;
+mod debug;
+mod make;
+mod math;
+mod memory;
+mod product;
+mod programs;
+mod ranges;
+mod reduce;
+mod shape;
+mod value;
+
+pub use atomics::{
+    atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
+    atomic_xor,
+};
+pub use make::{arange, full, zeros};
+pub use math::{
+    Math, abs, bitcast, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
+    sigmoid, sin, sqrt, tanh, to, where_,
+};
+pub use memory::{Options, Pointer, Ptr, PtrMut, Stored, View, ViewMut, load, store};
+pub use product::dot;
+pub use programs::{cdiv, num_programs, program_id, swizzle2d};
+pub use ranges::{Schedule, Steps, range, static_range};
+pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
+pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
+pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
+pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Value};
+
+/// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
+pub mod overloads {
+    pub use crate::atomics::overloads::*;
+    pub use crate::memory::overloads::*;
+    pub use crate::ranges::overloads::*;
+    pub use crate::reduce::overloads::*;
+}
+
+/// What the expansion for an editor writes instead of an operator: `a < b` of tiles is a tile in a kernel.
+#[doc(hidden)]
+pub mod operators {
+    pub use crate::value::{cast, compare};
+}
+
+/// What the expression of a grid may call beside `cdiv`, `min` and `max`.
+pub mod grid {
+    pub use crate::programs::num_sms;
+}
+
+/// The result of an operation, which only a kernel has.
+#[track_caller]
+fn stub<T>() -> T {
+    panic!("an operation of the tile language: only a function under #[tile_kernel] can call it")
+}
