@@ -31,13 +31,12 @@ impl KernelCode {
     /// One of the kernels of this program.
     pub fn own(desc: &'static KernelDesc, config: &'static ConfigDesc) -> Result<KernelCode> {
         let file = Path::new(desc.file);
-        let name = file.file_name().and_then(|f| f.to_str()).unwrap_or(desc.file);
-        let found = tilewright_kernels::SOURCES.iter().find(|(n, _)| *n == name);
+        let found = tilewright_kernels::SOURCES.iter().find(|(name, _)| file.ends_with(name));
         let (_, text) = found.with_context(|| format!("no source for {} ({})", desc.name, desc.file))?;
         let mut libraries = Libraries::default();
         tilewright_kernels::SOURCES
             .iter()
-            .for_each(|(name, text)| libraries.add(Source { file: &Path::new(DIRS[0]).join(name), text }));
+            .for_each(|(name, text)| libraries.add(Source { file: Path::new(name), text }));
         let entry = |e: &'static str| Some((e.to_string(), Variant::of_entry(e)?));
         Ok(KernelCode {
             name: desc.name.into(),

@@ -12,7 +12,7 @@ use crate::compile::{Build, BuildError, Outcome, run};
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
-use crate::{files, host_code, ptxas, toolchain, units};
+use crate::{files, host_code, ptxas, registry, toolchain, units};
 
 /// Compiles the kernels of the crate whose build script calls it.
 pub fn compile() {
@@ -33,6 +33,9 @@ impl Settings {
         let cache = cache_for(&out);
         self.watch(&crate_dir, &cache);
         self.host_code(&crate_dir, &out.join("host"), &pool);
+        if let Err(e) = self.files(&crate_dir).and_then(|files| registry::write(&crate_dir, &files, &out)) {
+            println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
+        }
         let outcome = self.build(&crate_dir, &out, &cache, &pool);
         self.tell(outcome, &crate_dir, &out);
     }

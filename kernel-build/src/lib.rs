@@ -32,6 +32,8 @@ mod prebuilt;
 #[cfg(feature = "compile")]
 pub mod ptx;
 #[cfg(feature = "compile")]
+mod registry;
+#[cfg(feature = "compile")]
 mod report;
 #[cfg(feature = "compile")]
 mod rustc;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tilewright_compiler::remarks::Remark;
 use tilewright_compiler::{DeviceUnit, Libraries, Source};

@@ -37,6 +37,7 @@ pub use emit::host::{Emulate, HostOptions};
 pub use expand::{bundle_path, expand_kernel, expand_module, host_file_name, with_library};
 pub use front::infer::{BUILTINS, OPTIONS};
 pub use front::library::Libraries;
+pub use front::registry::expand as expand_kernels;
 pub use front::source::Source;
 pub use front::{infer, library, module, parse};
 pub use select::names;

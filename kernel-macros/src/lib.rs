@@ -29,6 +29,16 @@ pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand(attr.into(), item.into()).into()
 }
 
+/// Lists the kernels of a crate, in its `lib.rs`: a function `all`, with the descriptors of every kernel below `src`, and
+/// a constant `SOURCES`, with the files that they are in. The build script finds the kernels, but for those under a
+/// `cfg`. Modules with kernels have to be visible in `lib.rs`.
+///
+/// `kernels!(crate = path)` is for a crate that depends on this one by another name.
+#[proc_macro]
+pub fn kernels(input: TokenStream) -> TokenStream {
+    tilewright_compiler::expand_kernels(input.into()).into()
+}
+
 /// What a library hands its items to.
 #[doc(hidden)]
 #[proc_macro]

@@ -153,9 +153,9 @@ fn sources() -> impl Iterator<Item = &'static str> {
 /// The libraries of the kernels' package.
 fn libraries() -> tilewright_compiler::Libraries {
     let mut libraries = tilewright_compiler::Libraries::default();
-    SOURCES.iter().for_each(|(name, text)| {
-        libraries.add(tilewright_compiler::Source { file: &std::path::Path::new("src").join(name), text })
-    });
+    SOURCES
+        .iter()
+        .for_each(|(name, text)| libraries.add(tilewright_compiler::Source { file: std::path::Path::new(name), text }));
     libraries
 }
 

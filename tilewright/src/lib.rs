@@ -34,7 +34,7 @@ pub use tilewright_core as kernel;
 #[cfg(feature = "runtime")]
 pub use tilewright_core::{ConfigDesc, RawArg, bf16, f8e4m3, f8e5m2, f16};
 #[cfg(feature = "runtime")]
-pub use tilewright_macros::{tile_kernel, tile_library, tile_module};
+pub use tilewright_macros::{kernels, tile_kernel, tile_library, tile_module};
 #[cfg(feature = "runtime")]
 pub use tilewright_runtime::*;
 

@@ -8,5 +8,6 @@ pub mod library;
 pub mod module;
 pub mod parse;
 pub mod print;
+pub mod registry;
 pub mod source;
 pub mod suggest;
