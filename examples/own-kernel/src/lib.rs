@@ -4,6 +4,10 @@
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Error, Runtime};
 
+// ANCHOR: kernels
+tilewright::kernels!();
+// ANCHOR_END: kernels
+
 // ANCHOR: rms_norm
 /// One program normalises one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
 #[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]

@@ -42,6 +42,15 @@ fn on_the_gpu() {
     }
 }
 
+/// The build script lists the kernels and their sources.
+#[test]
+fn kernels_are_listed() {
+    let names: Vec<&str> = own_kernel::all().iter().map(|d| d.name).collect();
+    assert_eq!(names, ["rms_norm"]);
+    let [(file, text)] = own_kernel::SOURCES else { panic!("one file has kernels") };
+    assert!(*file == "src/lib.rs" && text.contains("fn rms_norm"), "{file}");
+}
+
 /// A build with a device toolchain embeds the compiled kernel.
 #[test]
 fn compiled_for_the_gpu() {
