@@ -15,6 +15,7 @@ def load(path):
     LIB.last_error.restype = ctypes.c_char_p
 
 
+# ANCHOR: call
 def call(function, tensors, *numbers):
     """One of the library's functions on torch's stream, or its message as an error. What a pointer does not tell is checked here."""
     if not all(t.is_cuda and t.dtype == torch.float16 and t.device == tensors[0].device for t in tensors):
@@ -32,6 +33,7 @@ def matmul(a, b, c):
     if b.shape[0] != k or c.shape != (m, n) or not c.is_contiguous():
         raise ValueError(f"{[*a.shape]} times {[*b.shape]} to {[*c.shape]}, which has to be contiguous")
     call(LIB.matmul, (a, b, c), m, n, k, *a.stride(), *b.stride())
+# ANCHOR_END: call
 
 
 def attention(q, k, v, o, scale):

@@ -2,6 +2,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: invert_bytes
 /// A byte at a time, three of the four of a pixel.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(image.len() / 4, BLOCK)])]
 pub fn invert_bytes<const BLOCK: usize>(image: &mut [u8]) {
@@ -10,17 +11,21 @@ pub fn invert_bytes<const BLOCK: usize>(image: &mut [u8]) {
     store(image, i * 4 + 1, 255 - load(image, i * 4 + 1));
     store(image, i * 4 + 2, 255 - load(image, i * 4 + 2));
 }
+// ANCHOR_END: invert_bytes
 
-/// A pixel at a time: 255 - v is v ^ 255. The four words of a vector load are the compiler's to find: neighbours lie in one
-/// thread where the array is aligned, with or without a rest.
+// ANCHOR: invert_words
+/// A pixel at a time: 255 - v is v ^ 255. The compiler makes loads and stores of four words, for an aligned array of any
+/// length.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(image.len(), BLOCK)])]
 pub fn invert_words<const BLOCK: usize>(image: &mut [u32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     store(image, i, load(image, i) ^ 0x00FF_FFFF);
 }
+// ANCHOR_END: invert_words
 
-/// Programs that stay: the pixels of the next round are asked for before those of this one are stored, and nothing is kept in
-/// the caches, as nobody reads it again.
+// ANCHOR: invert_persistent
+/// A persistent grid: the pixels of the next iteration are loaded before those of this one are stored. The evict-first hints
+/// leave the L2 cache to others, since no program reads a pixel twice.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [min(cdiv(image.len(), BLOCK), num_sms() * 8)])]
 pub fn invert_persistent<const BLOCK: usize>(image: &mut [u32]) {
     let stride = num_programs(0) * BLOCK;
@@ -33,3 +38,4 @@ pub fn invert_persistent<const BLOCK: usize>(image: &mut [u32]) {
         i += stride;
     }
 }
+// ANCHOR_END: invert_persistent

@@ -5,6 +5,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: convolution_plain
 /// One tap at a time: the same tap for all of a tile.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(output.len(), BLOCK)])]
 pub fn convolution_plain<const BLOCK: usize>(input: &[f32], kernel: &[f32], output: &mut [f32]) {
@@ -15,7 +16,9 @@ pub fn convolution_plain<const BLOCK: usize>(input: &[f32], kernel: &[f32], outp
     }
     store(output, idx, temp);
 }
+// ANCHOR_END: convolution_plain
 
+// ANCHOR: convolution_by_fours
 /// Four taps at a time, and those that are left one by one.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(output.len(), BLOCK)])]
 pub fn convolution_by_fours<const BLOCK: usize>(input: &[f32], kernel: &[f32], output: &mut [f32]) {
@@ -32,3 +35,4 @@ pub fn convolution_by_fours<const BLOCK: usize>(input: &[f32], kernel: &[f32], o
     }
     store(output, idx, temp);
 }
+// ANCHOR_END: convolution_by_fours

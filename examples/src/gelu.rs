@@ -2,6 +2,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: gelu_plain
 /// The formula as it is usually first written. For |x| above 7 or so the exponential overflows and the quotient is
 /// NaN (infinity by infinity); `tilewright_kernels::gelu` shows the form that holds everywhere.
 ///
@@ -19,3 +20,4 @@ pub unsafe fn gelu_plain<const BLOCK_SIZE: usize>(x: *const f32, y: *mut f32, nu
     let tanh_a = (e - 1.0) / (e + 1.0);
     store(y.add(offsets), 0.5 * v * (1.0 + tanh_a)).mask(mask);
 }
+// ANCHOR_END: gelu_plain

@@ -5,6 +5,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: matmul_rank_1
 /// A column of A times a row of B, k times: no products of tiles. A program's rows of A are read once for every tile of
 /// columns.
 ///
@@ -46,7 +47,9 @@ pub unsafe fn matmul_rank_1<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize
     let c_mask = (offs_m.expand(1) < m) & (offs_n.expand(0) < n);
     store(c_ptrs, accumulator).mask(c_mask);
 }
+// ANCHOR_END: matmul_rank_1
 
+// ANCHOR: matmul_blocked
 /// The same by tiles: `dot` multiplies a tile of A and one of B, so that an element that was loaded is used many times.
 ///
 /// # Safety
@@ -92,7 +95,9 @@ pub unsafe fn matmul_blocked<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
     let c_mask = (offs_m.expand(1) < m) & (offs_n.expand(0) < n);
     store(c_ptrs, accumulator).mask(c_mask);
 }
+// ANCHOR_END: matmul_blocked
 
+// ANCHOR: matmul_grouped
 /// Programs that run at the same time share rows of A and columns of B in the L2 cache: tiles are taken in groups of rows.
 ///
 /// # Safety
@@ -152,7 +157,9 @@ pub unsafe fn matmul_grouped<
     let c_mask = (offs_m.expand(1) < m) & (offs_n.expand(0) < n);
     store(c_ptrs, accumulator).mask(c_mask);
 }
+// ANCHOR_END: matmul_grouped
 
+// ANCHOR: matmul_persistent
 /// As many programs as the device has multiprocessors, each with every num_programs-th tile of C. Rows and columns beyond the
 /// matrix are replaced by the first: what is computed for them is not stored.
 ///
@@ -209,7 +216,9 @@ pub unsafe fn matmul_persistent<
         store(c_ptrs, accumulator).mask(c_mask);
     }
 }
+// ANCHOR_END: matmul_persistent
 
+// ANCHOR: matmul_views
 /// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32: what warpgroups multiply.
 /// Where addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is for, and the hardware
 /// copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the second.
@@ -238,3 +247,4 @@ pub fn matmul_views<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usize, const 
     }
     c.store([offs_am, offs_bn], accumulator.to::<f16>());
 }
+// ANCHOR_END: matmul_views

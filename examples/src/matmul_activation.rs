@@ -4,6 +4,7 @@
 
 use tilewright::{tile_kernel, tile_module};
 
+// ANCHOR: matmul_relu
 /// With a ReLU. All of every tile is there, so that nothing is masked.
 ///
 /// # Safety
@@ -47,9 +48,11 @@ pub unsafe fn matmul_relu<const BLOCK_M: usize, const BLOCK_N: usize, const BLOC
     let c_ptrs = c.add(offs_m.expand(1) * stride_cm + offs_n.expand(0) * stride_cn);
     store(c_ptrs, accumulator.to::<f16>());
 }
+// ANCHOR_END: matmul_relu
 
 pub use activated::matmul_leaky_relu;
 
+// ANCHOR: activated
 #[tile_module]
 mod activated {
     fn leaky_relu(x: Tile<f32>) -> Tile<f32> {
@@ -111,3 +114,4 @@ mod activated {
         store(c_ptrs, c_tile).mask(c_mask);
     }
 }
+// ANCHOR_END: activated

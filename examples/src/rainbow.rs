@@ -4,6 +4,7 @@ use tilewright::tile_module;
 
 pub use fnv1a::rainbow_table;
 
+// ANCHOR: fnv1a
 #[tile_module]
 mod fnv1a {
     const OFFSET_BASIS: u32 = 2_166_136_261;
@@ -28,3 +29,4 @@ mod fnv1a {
         store(output, idx, temp);
     }
 }
+// ANCHOR_END: fnv1a

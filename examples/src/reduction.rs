@@ -5,6 +5,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: sum_atomic
 /// `output[0] += sum of x`.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn sum_atomic<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
@@ -13,8 +14,10 @@ pub fn sum_atomic<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
     let partial = sum(load(x, i));
     atomic_add(output, 0, partial).relaxed();
 }
+// ANCHOR_END: sum_atomic
 
-/// The same with programs that stay: one atomic for many blocks.
+// ANCHOR: sum_persistent
+/// The same with a persistent grid: one atomic for many blocks.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [min(cdiv(x.len(), BLOCK), num_sms() * 8)])]
 pub fn sum_persistent<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
     let mut acc = zeros::<f32>([BLOCK]);
@@ -23,7 +26,9 @@ pub fn sum_persistent<const BLOCK: usize>(x: &[f32], output: &mut [f32]) {
     }
     atomic_add(output, 0, sum(acc)).relaxed();
 }
+// ANCHOR_END: sum_persistent
 
+// ANCHOR: count_atomic
 /// `output[0] += number of elements equal to k`. Integers add up to the same in any order.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn count_atomic<const BLOCK: usize>(x: &[i32], output: &mut [i32], k: i32) {
@@ -31,7 +36,9 @@ pub fn count_atomic<const BLOCK: usize>(x: &[i32], output: &mut [i32], k: i32) {
     let equal = (load(x, i) == k) & (i < x.len());
     atomic_add(output, 0, sum(equal.to::<i32>())).relaxed();
 }
+// ANCHOR_END: count_atomic
 
+// ANCHOR: count_2d_rows
 /// The same of a matrix, a row a thread and an atomic for every column: the slow way, for the sake of the comparison. Neighbouring threads
 /// read a row's length apart. What a matrix without gaps holds is an array, and `count_atomic` counts it.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(n, BLOCK)])]
@@ -42,3 +49,4 @@ pub fn count_2d_rows<const BLOCK: usize>(x: &[i32], output: &mut [i32], n: usize
         atomic_add(output, 0, sum(equal.to::<i32>())).relaxed();
     }
 }
+// ANCHOR_END: count_2d_rows

@@ -5,7 +5,8 @@
 
 use tilewright::tile_kernel;
 
-/// In place: whoever has an element has the one that it changes places with, so that no program sees what another has stored.
+// ANCHOR: reverse_pairs
+/// In place: one program has both elements of a pair, so that no program loads what another stores.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len() / 2, BLOCK)])]
 pub fn reverse_pairs<const BLOCK: usize>(x: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
@@ -17,8 +18,10 @@ pub fn reverse_pairs<const BLOCK: usize>(x: &mut [f32]) {
     store(x, i, tb).mask(mask);
     store(x, other, ta).mask(mask);
 }
+// ANCHOR_END: reverse_pairs
 
-/// Into another array, where programs cannot meet: a block is read in one piece and stored backwards.
+// ANCHOR: reverse_copy
+/// Into another array: a block is loaded in one piece and stored backwards.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn reverse_copy<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
@@ -26,3 +29,4 @@ pub fn reverse_copy<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
     // Beyond the array i wraps around: past the end of y, where a store is dropped.
     store(y, x.len() - 1 - i, copy_of_input);
 }
+// ANCHOR_END: reverse_copy

@@ -2,6 +2,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: softmax_row_naive
 /// One program a row. The tile is at least as wide as a row; what lies beyond the row is -inf, which changes neither
 /// the maximum nor the sum.
 ///
@@ -29,7 +30,9 @@ pub unsafe fn softmax_row_naive<const BLOCK_SIZE: usize>(
     let output_row_start = output.add(row_idx * output_row_stride);
     store(output_row_start.add(col_offsets), softmax).mask(mask);
 }
+// ANCHOR_END: softmax_row_naive
 
+// ANCHOR: softmax_row_persistent
 /// A fixed number of programs, each with every num_programs-th row.
 ///
 /// # Safety
@@ -56,3 +59,4 @@ pub unsafe fn softmax_row_persistent<const BLOCK_SIZE: usize>(
         store(output_row.add(col_offsets), softmax).mask(mask);
     }
 }
+// ANCHOR_END: softmax_row_persistent

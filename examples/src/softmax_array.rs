@@ -5,6 +5,7 @@ use tilewright::tile_kernel;
 
 // ---- 1. Five launches: partial results, combined by one program -------------------------------------------------
 
+// ANCHOR: partial_max
 /// The maximum of each block.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn partial_max<const BLOCK: usize>(x: &[f32], partial: &mut [f32]) {
@@ -12,7 +13,9 @@ pub fn partial_max<const BLOCK: usize>(x: &[f32], partial: &mut [f32]) {
     let v = load(x, pid * BLOCK + arange(BLOCK)).other(f32::NEG_INFINITY);
     store(partial, pid, max(v));
 }
+// ANCHOR_END: partial_max
 
+// ANCHOR: combine_max
 /// The maximum of the maxima, by one program.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [1])]
 pub fn combine_max<const BLOCK: usize>(partial: &[f32], global_max: &mut [f32]) {
@@ -22,7 +25,9 @@ pub fn combine_max<const BLOCK: usize>(partial: &[f32], global_max: &mut [f32]) 
     }
     store(global_max, 0, max(m));
 }
+// ANCHOR_END: combine_max
 
+// ANCHOR: partial_exp_sum
 /// Each block's sum of exponentials.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn partial_exp_sum<const BLOCK: usize>(x: &[f32], global_max: &[f32], partial: &mut [f32]) {
@@ -30,7 +35,9 @@ pub fn partial_exp_sum<const BLOCK: usize>(x: &[f32], global_max: &[f32], partia
     let v = load(x, pid * BLOCK + arange(BLOCK)).other(f32::NEG_INFINITY);
     store(partial, pid, sum(exp(v - load(global_max, 0))));
 }
+// ANCHOR_END: partial_exp_sum
 
+// ANCHOR: combine_sum
 /// The sum of the sums, by one program.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [1])]
 pub fn combine_sum<const BLOCK: usize>(partial: &[f32], global_sum: &mut [f32]) {
@@ -40,7 +47,9 @@ pub fn combine_sum<const BLOCK: usize>(partial: &[f32], global_sum: &mut [f32]) 
     }
     store(global_sum, 0, sum(s));
 }
+// ANCHOR_END: combine_sum
 
+// ANCHOR: normalize
 /// The result.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn normalize<const BLOCK: usize>(x: &[f32], global_max: &[f32], global_sum: &[f32], y: &mut [f32]) {
@@ -48,9 +57,11 @@ pub fn normalize<const BLOCK: usize>(x: &[f32], global_max: &[f32], global_sum: 
     let v = load(x, i);
     store(y, i, exp(v - load(global_max, 0)) / load(global_sum, 0));
 }
+// ANCHOR_END: normalize
 
 // ---- 2. One launch: every program finds the maximum and the sum of the whole array for itself --------------------
 
+// ANCHOR: softmax_alone
 /// Reads the array twice per program; good while there are few programs.
 #[tile_kernel(tune(BLOCK = [8192], warps = [16]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn softmax_alone<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
@@ -67,9 +78,11 @@ pub fn softmax_alone<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     store(y, i, exp(load(x, i) - m) / s);
 }
+// ANCHOR_END: softmax_alone
 
 // ---- 3. Three launches: maximum and sum by atomics, then `normalize` ---------------------------------------------
 
+// ANCHOR: atomic_max_bits
 /// `global_max[0] = max(global_max[0], x)`, kept as bits. No hardware has a maximum of floats in memory: compare and
 /// swap until nobody came between. A failed swap means that another program has succeeded, so this ends.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
@@ -86,10 +99,13 @@ pub fn atomic_max_bits<const BLOCK: usize>(x: &[f32], global_max: &mut [u32]) {
         seen = before;
     }
 }
+// ANCHOR_END: atomic_max_bits
 
+// ANCHOR: atomic_exp_sum
 /// `global_sum[0] += sum of exp(x - max)`.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn atomic_exp_sum<const BLOCK: usize>(x: &[f32], global_max: &[f32], global_sum: &mut [f32]) {
     let v = load(x, program_id(0) * BLOCK + arange(BLOCK)).other(f32::NEG_INFINITY);
     atomic_add(global_sum, 0, sum(exp(v - load(global_max, 0)))).relaxed();
 }
+// ANCHOR_END: atomic_exp_sum

@@ -2,6 +2,7 @@
 
 use tilewright::tile_kernel;
 
+// ANCHOR: transpose_naive
 /// Program (i, j) moves tile (i, j). `trans` swaps the tile's axes, so that the read runs along the input's rows and
 /// the write along the output's.
 ///
@@ -29,3 +30,4 @@ pub unsafe fn transpose_naive<const BLOCK_SIZE: usize>(
     let output_ptrs = output.add(offs_n.expand(1) * stride_or + offs_m.expand(0) * stride_oc);
     store(output_ptrs, transposed_block).mask(trans(mask));
 }
+// ANCHOR_END: transpose_naive

@@ -1,15 +1,17 @@
-//! One operation, four ways: what slices do for you, what they do under the hood, programs that stay, and programs that say what
-//! they do.
+//! One operation, four ways: with slices, with pointers and masks, with a persistent grid, and with prints and assertions.
 
 use tilewright::tile_kernel;
 
+// ANCHOR: vector_add_naive
 /// With slices there is no mask to write: a load past the end gives 0, a store past the end is dropped.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(c.len(), BLOCK)])]
 pub fn vector_add_naive<const BLOCK: usize>(a: &[f32], b: &[f32], c: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     store(c, i, load(a, i) + load(b, i));
 }
+// ANCHOR_END: vector_add_naive
 
+// ANCHOR: vector_add_masked
 /// With raw pointers only the mask protects what lies behind the arrays.
 ///
 /// # Safety
@@ -33,7 +35,9 @@ pub unsafe fn vector_add_masked<const BLOCK_SIZE: usize>(
     let sum = a + b;
     store(output.add(offsets), sum).mask(mask);
 }
+// ANCHOR_END: vector_add_masked
 
+// ANCHOR: vector_add_persistent
 /// A fixed number of programs, each with every num_programs-th block: the grid no longer depends on the length.
 ///
 /// # Safety
@@ -53,10 +57,12 @@ pub unsafe fn vector_add_persistent<const BLOCK_SIZE: usize>(
         store(output.add(offsets), a + b).mask(mask);
     }
 }
+// ANCHOR_END: vector_add_persistent
 
-/// Blocks so small that what is printed can be read: who does what. A print names its program; what is the same for the whole program is
-/// asserted, there or when the kernel is compiled. A print takes its arguments from local memory, which the build remarks upon: it is for
-/// the time of looking.
+// ANCHOR: vector_add_debug
+/// With prints and assertions, in blocks that are small enough to read. A print names its program. Assertions are checked
+/// when the kernel runs, or when it is compiled. A print takes its arguments from local memory, which the build remarks on:
+/// remove it after debugging.
 #[tile_kernel(tune(BLOCK_SIZE = [32]), grid = [cdiv(z.len(), BLOCK_SIZE)])]
 pub fn vector_add_debug<const BLOCK_SIZE: usize>(x: &[f32], y: &[f32], z: &mut [f32]) {
     static_assert!(BLOCK_SIZE >= 32, "a warp has 32 threads");
@@ -73,3 +79,4 @@ pub fn vector_add_debug<const BLOCK_SIZE: usize>(x: &[f32], y: &[f32], z: &mut [
         device_print!("idx", idx);
     }
 }
+// ANCHOR_END: vector_add_debug

@@ -8,22 +8,24 @@ use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::dtype::DType;
 use tilewright_conformance::OPERATIONS;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
 }
 
-fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// A fenced block: line, language, text.
-struct Block {
-    line: usize,
-    language: String,
-    text: String,
+pub(crate) struct Block {
+    pub line: usize,
+    /// The words behind the fence, as in `rust,ignore`.
+    pub info: String,
+    pub language: String,
+    pub text: String,
 }
 
-fn blocks(document: &str) -> Vec<Block> {
+pub(crate) fn blocks(document: &str) -> Vec<Block> {
     let mut out = vec![];
     let mut open: Option<Block> = None;
     for (i, line) in document.lines().enumerate() {
@@ -31,6 +33,7 @@ fn blocks(document: &str) -> Vec<Block> {
             (Some(info), None) => {
                 open = Some(Block {
                     line: i + 2,
+                    info: info.trim().into(),
                     language: info.split(',').next().unwrap_or("").trim().into(),
                     text: String::new(),
                 })
@@ -45,7 +48,7 @@ fn blocks(document: &str) -> Vec<Block> {
 }
 
 /// The pieces between backticks.
-fn code_spans(line: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn code_spans(line: &str) -> impl Iterator<Item = String> + '_ {
     line.split('`').skip(1).step_by(2).map(|s| s.replace("\\|", "|"))
 }
 
@@ -174,7 +177,8 @@ fn every_option_exists() {
 #[test]
 fn kernels_in_documents_compile() {
     let mut kernels = 0;
-    for path in ["README.md", "docs/language.md", "ARCHITECTURE.md"] {
+    let of_the_book = crate::book::pages();
+    for path in ["README.md", "ARCHITECTURE.md"].into_iter().chain(of_the_book.iter().map(String::as_str)) {
         for b in blocks(&read(path)).iter().filter(|b| b.language == "rust" && b.text.contains("#[tile_kernel")) {
             let wrong = mistakes(&b.text);
             assert!(wrong.is_empty(), "the block at {path}:{}: {wrong:#?}", b.line);
@@ -184,14 +188,13 @@ fn kernels_in_documents_compile() {
     assert!(kernels >= 2, "{kernels} blocks with kernels");
 }
 
-/// The commands of the README, without comments.
-fn commands() -> Vec<Vec<String>> {
-    let readme = read("README.md");
-    let fenced = blocks(&readme)
+/// The commands of a document, without comments.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    let fenced = blocks(document)
         .into_iter()
         .filter(|b| b.language == "sh")
         .flat_map(|b| b.text.lines().map(str::to_owned).collect::<Vec<_>>());
-    let inline = readme.lines().flat_map(code_spans).collect::<Vec<_>>();
+    let inline = document.lines().flat_map(code_spans).collect::<Vec<_>>();
     let lines = fenced.chain(inline).map(|l| l.split(" #").next().unwrap_or("").to_owned());
     lines
         .map(|l| l.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -201,10 +204,16 @@ fn commands() -> Vec<Vec<String>> {
 
 #[test]
 fn commands_of_the_readme_exist() {
-    let xtask = read("xtask/src/main.rs");
     assert!(read(".cargo/config.toml").contains("xtask ="));
+    let (of_xtask, of_tile) = commands_exist("README.md");
+    assert!(of_xtask >= 3 && of_tile >= 7, "{of_xtask} of xtask, {of_tile} of tile");
+}
+
+/// Checks the commands of a document. Returns how many of `cargo xtask` and of `tile` there are.
+pub(crate) fn commands_exist(path: &str) -> (usize, usize) {
+    let xtask = read("xtask/src/main.rs");
     let (mut of_xtask, mut of_tile) = (0, 0);
-    for c in commands() {
+    for c in commands(&read(path)) {
         let words: Vec<&str> = c.iter().map(String::as_str).collect();
         match &words[..] {
             ["cargo", "xtask", command, ..] => {
@@ -222,12 +231,17 @@ fn commands_of_the_readme_exist() {
                     "no package {package}"
                 );
             }
+            ["cargo", "run", "--release", "-p", package, "--example", name, ..] => {
+                let dir = package.strip_prefix("tilewright-").expect("a package of the workspace");
+                let example = [format!("{dir}/examples/{name}.rs"), format!("kernel-{dir}/examples/{name}.rs")];
+                assert!(example.iter().any(|e| root().join(e).exists()), "{path}: no example {name} in {package}");
+            }
             // The steps a reader knows from elsewhere.
-            ["cargo", "build"] => {}
-            other => panic!("README.md: is `{}` a command? This test does not know it", other.join(" ")),
+            ["cargo", "build" | "run" | "test", ..] | ["cargo", "new" | "install", _] => {}
+            other => panic!("{path}: is `{}` a command? This test does not know it", other.join(" ")),
         }
     }
-    assert!(of_xtask >= 3 && of_tile >= 7, "{of_xtask} of xtask, {of_tile} of tile");
+    (of_xtask, of_tile)
 }
 
 fn tile_command(command: &str, args: &[&str]) {
@@ -268,7 +282,7 @@ fn settings_of_the_readme_exist() {
     }
 }
 
-fn each_rust_file(dir: &Path, f: &mut impl FnMut(&str)) {
+pub(crate) fn each_rust_file(dir: &Path, f: &mut impl FnMut(&str)) {
     for e in fs::read_dir(dir).expect("a folder") {
         let path = e.expect("an entry").path();
         if path.is_dir() {
@@ -310,8 +324,11 @@ fn links_lead_somewhere() {
 /// Every document of the repository.
 fn documents() -> Vec<PathBuf> {
     let of = |folder: &str| fs::read_dir(root().join(folder)).expect("a folder").map(|e| e.expect("an entry").path());
-    let all = [".", "docs", "docs/lab", "host/defaults"].into_iter().flat_map(of);
-    all.filter(|p| p.extension().is_some_and(|e| e == "md")).collect()
+    let others = [".", "docs", "host/defaults"].into_iter().flat_map(of);
+    let others = others.filter(|p| p.extension().is_some_and(|e| e == "md"));
+    let of_the_book = crate::book::pages().into_iter().map(|p| root().join(p));
+    let all: BTreeSet<PathBuf> = others.chain(of_the_book).collect();
+    all.into_iter().collect()
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tilewright::{Call, Place, RawArg, f16};
 use tilewright::{Runtime, Stream};
 
+// ANCHOR: launch
 thread_local!(static LAST: RefCell<CString> = RefCell::default());
 
 /// Why the last call of this thread failed.
@@ -34,12 +35,14 @@ unsafe fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'s
         }
     }
 }
+// ANCHOR_END: launch
 
 /// With its extent, so that the autotuner can put back what it overwrites.
 fn array(ptr: *const f16, elements: u64, place: Place) -> RawArg<f16> {
     RawArg::within(ptr as u64, elements * size_of::<f16>() as u64, place)
 }
 
+// ANCHOR: matmul
 /// C = A B of f16, `m` by `k` and `k` by `n`, with any strides, in elements; C has no gaps.
 ///
 /// # Safety
@@ -71,6 +74,7 @@ pub unsafe extern "C" fn matmul(
     // SAFETY: the caller's contract.
     unsafe { launch(stream, call) }
 }
+// ANCHOR_END: matmul
 
 /// `softmax(scale Q Kᵀ) V` of `heads` heads of 64 or 128 dimensions, one after the other and without gaps.
 ///

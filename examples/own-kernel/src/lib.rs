@@ -4,6 +4,7 @@
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Error, Runtime};
 
+// ANCHOR: rms_norm
 /// One program normalises one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
 #[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]
 pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps: f32) {
@@ -28,3 +29,4 @@ pub fn normalise(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Er
     rt.launch(rms_norm(x.view([rows, columns])?, y.view_mut([rows, columns])?, 1e-6))?;
     y.to_vec()
 }
+// ANCHOR_END: rms_norm
