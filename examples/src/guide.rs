@@ -4,14 +4,12 @@ use tilewright::{tile_kernel, tile_library, tile_module};
 
 pub use rows::{leaky_rows, soft_rows};
 
-// ANCHOR: axpy
 /// `y = a x + y`.
 #[tile_kernel(tune(BLOCK = [1024, 2048], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
 pub fn axpy<const BLOCK: usize>(a: f32, x: &[f32], y: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
     store(y, i, a * load(x, i) + load(y, i));
 }
-// ANCHOR_END: axpy
 
 // ANCHOR: scale_rows
 /// Row `i` of `y` is row `i` of `x`, multiplied by `scale[i]` in f32.

@@ -22,7 +22,8 @@ fn vector_add() -> Result<(), Error> {
     let b = Buffer::from_slice(&rt, &[0.5f32, 0.5, 0.5])?;
     let mut c = Buffer::zeros(&rt, 3)?;
     rt.launch(vector_add_naive(&a, &b, &mut c))?;
-    // The same by pointers. SAFETY: three buffers of three elements.
+    // The same by pointers.
+    // SAFETY: three buffers of three elements.
     rt.launch(unsafe { vector_add_masked(a.raw(), b.raw(), c.raw(), 3) })?;
     // ANCHOR_END: vector_add
     assert_eq!(c.to_vec()?, [1.5, 2.5, 3.5]);

@@ -1,6 +1,6 @@
 //! The book, `docs/`: each page is in its contents, and no snippet is of code that nobody compiles.
 
-use crate::docs::{blocks, code_spans, commands_exist, each_rust_file, read, root};
+use crate::docs::{blocks, code_spans, commands_exist, each_rust_file, links, read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -149,12 +149,7 @@ fn each_file(folder: &Path, f: &mut impl FnMut(&Path)) {
 #[test]
 fn every_page_is_in_the_contents() {
     let contents = read("docs/SUMMARY.md");
-    let linked: Vec<String> = contents
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next())
-        .map(|target| normal(&Path::new("docs").join(target)))
-        .collect();
+    let linked: Vec<String> = links(&contents).iter().map(|target| normal(&Path::new("docs").join(target))).collect();
     let pages = pages();
     let missing: Vec<_> = pages.iter().filter(|p| !linked.contains(p)).collect();
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
@@ -227,6 +222,50 @@ fn excerpts_are_the_compilers_own() {
     assert!(excerpts >= 5, "{excerpts} excerpts");
 }
 
+/// What the page on the compiler quotes of remarks, the compiler says in one of its tests.
+#[test]
+fn quoted_remarks_exist() {
+    let mut remarks = String::new();
+    each_rust_file(&root().join("kernel-compiler/tests/remarks"), &mut |text| remarks.push_str(text));
+    let page = read("docs/performance/compiler.md");
+    let table = page.split_once("| remark | change |").expect("the table of remarks").1;
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|l| l.starts_with('|')).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for quoted in rows.iter().filter_map(|row| code_spans(row).next()) {
+        assert!(remarks.contains(&quoted), "no remark says `{quoted}`");
+    }
+}
+
+/// Names of the C library in the book's C are in its header.
+#[test]
+fn the_c_of_the_book_is_in_the_header() {
+    let header = read("capi/include/tile.h");
+    for page in pages() {
+        for b in blocks(&read(&page)).iter().filter(|b| b.language == "c") {
+            let words = b.text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            for name in words.filter(|w| ["solve_", "tile_", "TILE_"].iter().any(|p| w.starts_with(p))) {
+                assert!(header.contains(name), "{page}: tile.h has no {name}");
+            }
+        }
+    }
+}
+
+/// A rendered book has no page outside of `docs`.
+#[test]
+fn links_of_the_book_stay_in_it() {
+    let pages = pages();
+    for page in &pages {
+        for target in links(&read(page)) {
+            let file = target.split('#').next().expect("a path");
+            if target.contains("://") || file.is_empty() {
+                continue;
+            }
+            let to = normal(&Path::new(page).parent().expect("a folder").join(file));
+            assert!(pages.contains(&to), "{page} links to {target}, which is no page");
+        }
+    }
+}
+
 #[test]
 fn commands_of_the_book_exist() {
     let mut all = 0;
@@ -249,7 +288,8 @@ fn names_of_the_book_exist() {
     };
     let known = words(&code);
     let mut checked = 0;
-    for page in pages().iter().filter(|p| !p.starts_with("docs/lab/")) {
+    // The reference names what its own examples define.
+    for page in pages().iter().filter(|p| !p.starts_with("docs/lab/") && *p != "docs/language.md") {
         let mut code = false;
         for (i, line) in read(page).lines().enumerate() {
             code ^= line.starts_with("```");

@@ -1,4 +1,5 @@
-//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving, sanitizers.
+//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving, sanitizers,
+//! the book.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -79,6 +80,14 @@ pub fn address_sanitizer() -> Run {
         }
         None => skipped("gcc has no libasan: `apt-get install gcc libc6-dev libasan8` gives it"),
     }
+}
+
+/// The book's pages, to `target/book`. The tests of documents check its snippets; mdBook reads its contents and includes.
+pub fn book() -> Run {
+    if !command::exists("mdbook") {
+        return skipped("no mdbook on the PATH, so the book was not built: `cargo install mdbook` gives it");
+    }
+    command::program("mdbook").args(["build", "docs"]).dir(&command::root())
 }
 
 /// gcc's runtime of the sanitizer: a name without a folder is one that gcc does not find.

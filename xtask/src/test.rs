@@ -57,7 +57,7 @@ const FULL: [Step; 5] = [
     },
 ];
 
-const LONG: [Step; 8] = [
+const LONG: [Step; 9] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
     Step {
@@ -70,6 +70,7 @@ const LONG: [Step; 8] = [
     Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
     Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
+    Step { name: "book", what: "the book, docs", run: long::book },
 ];
 
 /// The packages below the operations.

@@ -5,6 +5,7 @@ use tilewright::tile_kernel;
 ///
 /// # Safety
 /// The matrices are `m` by `k`, `k` by `n` and `m` by `n`.
+// ANCHOR: attribute
 #[tile_kernel(
     tune(BLOCK_M = [128], BLOCK_N = [256], BLOCK_K = [64], GROUP = [8, 16], warps = [8], arch = [90]),
     tune(BLOCK_M = [128], BLOCK_N = [128], BLOCK_K = [64], GROUP = [8], warps = [4, 8], arch = [90]),
@@ -13,6 +14,7 @@ use tilewright::tile_kernel;
     tune(BLOCK_M = [64], BLOCK_N = [64], BLOCK_K = [32], GROUP = [8], warps = [4], stages = [3], arch = [80]),
     grid = [cdiv(m, BLOCK_M) * cdiv(n, BLOCK_N)],
 )]
+// ANCHOR_END: attribute
 pub unsafe fn matmul<const BLOCK_M: usize, const BLOCK_N: usize, const BLOCK_K: usize, const GROUP: usize>(
     a: *const f16,
     b: *const f16,
