@@ -1,5 +1,6 @@
 //! How the kernels of the book's tutorials, `docs/tutorials`, are launched. `teaching.rs` has their tests.
 
+use tilewright::kernel::emulator::Options;
 use tilewright::{Buffer, Error, Runtime, f16};
 use tilewright_examples::color_inversion::{invert_bytes, invert_persistent};
 use tilewright_examples::convolution::convolution_plain;
@@ -122,6 +123,21 @@ fn transpose() -> Result<(), Error> {
     rt.launch(unsafe { transpose_naive(x.raw(), y.raw(), m, n, n, 1, m, 1) })?;
     // ANCHOR_END: transpose
     assert_eq!(y.to_vec()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    Ok(())
+}
+
+/// As the page on transposes says.
+#[test]
+fn transpose_has_no_bank_conflicts() -> Result<(), Error> {
+    let rt = Runtime::emulator_with(Options { forbid_bank_conflicts: true, ..Default::default() });
+    // Rows of 64 and of 63 elements: with vectors, and element by element.
+    for n in [64, 63] {
+        let x = Buffer::from_slice(&rt, &vec![1.0f32; 64 * n])?;
+        let y = Buffer::<f32>::zeros(&rt, 64 * n)?;
+        // SAFETY: a matrix of 64 by n and one of n by 64, both row-major.
+        rt.launch(unsafe { transpose_naive(x.raw(), y.raw(), 64, n, n, 1, 64, 1) })?;
+        assert_eq!(y.to_vec()?, vec![1.0; 64 * n]);
+    }
     Ok(())
 }
 
