@@ -63,16 +63,9 @@ pub mod products {
             }
         } else {
             for k in range(from, to, BK) {
-                if MATH == Math::Tf32 && !TB {
-                    // The transposed product is computed. Its left operand is copied first.
-                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
-                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
-                    acc = dot(x, y, acc).tf32();
-                } else {
-                    let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
-                    let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
-                    acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
-                }
+                let x = operand::<T, TA, BM, BK, EVICT_FIRST_A>(a, r, k);
+                let y = operand::<U, TB, BK, BN, EVICT_FIRST_B>(b, k, s);
+                acc = if MATH == Math::Tf32 { dot(x, y, acc).tf32() } else { dot(x, y, acc) };
             }
         }
         acc

@@ -1,51 +1,13 @@
 //! Launching on the emulated SM.
 
-use crate::device::Device;
+use crate::emulator_options::Options;
 use crate::error::{Error, Result};
-use crate::runtime::{Backend, Runtime};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
 use std::cell::RefCell;
 use std::io::Write;
-pub(crate) use tilewright_core::emulator::Options;
 use tilewright_core::emulator::{self, Kind, Program, Region, Shape, TensorMap};
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
-
-impl Runtime {
-    /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
-    /// defects. Slow; for tests.
-    pub fn emulator(seed: u64) -> Runtime {
-        Self::emulator_with(Options { seed, ..Default::default() })
-    }
-
-    /// As [`Runtime::emulator`], with a choice of the defects that are looked for.
-    pub fn emulator_with(options: Options) -> Runtime {
-        let options = Options { num_sms: options.num_sms.max(1), ..options };
-        // Runs do not depend on the machine.
-        let device = Device { num_sms: options.num_sms, ..Device::host("emulator") };
-        Self::build(device, Backend::Emulator(options))
-    }
-}
-
-/// The runtime of `SEED` or `SEED:MULTIPROCESSORS`; of nothing that of seed 0.
-pub(crate) fn runtime(of: &str, unknown: impl Fn() -> Error) -> Result<Runtime> {
-    let mut options = Options::default();
-    let (seed, num_sms) = of.split_once(':').map_or((of, None), |(seed, n)| (seed, Some(n)));
-    if !of.is_empty() {
-        options.seed = seed.parse().map_err(|_| unknown())?;
-    }
-    if let Some(n) = num_sms {
-        options.num_sms = n.parse().ok().filter(|n| *n > 0).ok_or_else(unknown)?;
-    }
-    Ok(Runtime::emulator_with(options))
-}
-
-/// The name of which [`runtime`] makes the same.
-pub(crate) fn name(options: &Options) -> String {
-    let all = Options::default().num_sms == options.num_sms;
-    let sms = if all { String::new() } else { format!(":{}", options.num_sms) };
-    format!("emulator:{}{sms}", options.seed)
-}
 
 thread_local! {
     /// The variants that this thread has launched, while somebody asks.

@@ -21,6 +21,7 @@ mod device;
 pub mod dlpack;
 #[cfg_attr(not(feature = "emulator"), path = "no_emulator.rs")]
 mod emulate;
+mod emulator_options;
 mod error;
 mod event;
 mod foreign;

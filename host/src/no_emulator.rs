@@ -1,19 +1,9 @@
 //! In the place of `emulate`, in builds without the feature `emulator`: there are no options, so nothing is launched.
 
-use crate::error::{Error, Result};
-use crate::runtime::Runtime;
+use crate::emulator_options::Options;
+use crate::error::Result;
 use crate::stream::Stream;
 use tilewright_core::{Call, ConfigDesc, KernelDesc, VariantDesc};
-
-pub(crate) enum Options {}
-
-pub(crate) fn runtime(_: &str, _: impl Fn() -> Error) -> Result<Runtime> {
-    Err(Error::NoEmulator)
-}
-
-pub(crate) fn name(options: &Options) -> String {
-    match *options {}
-}
 
 pub(crate) fn check_grid(_: &KernelDesc, _: &ConfigDesc, _: [u64; 3], options: &Options) -> Result<()> {
     match *options {}

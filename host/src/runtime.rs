@@ -5,7 +5,7 @@ use crate::cuda::api::{Api, code};
 use crate::cuda::sys::CUcontext;
 use crate::cuda::{Cuda, module};
 use crate::device::Device;
-use crate::emulate;
+use crate::emulator_options::{self, Options};
 use crate::error::{Error, Result};
 use crate::plan::Plans;
 use crate::stream::Stream;
@@ -30,7 +30,7 @@ pub(crate) struct Inner {
 pub(crate) enum Backend {
     Cpu,
     #[cfg_attr(not(feature = "emulator"), allow(dead_code))]
-    Emulator(emulate::Options),
+    Emulator(Options),
     Cuda(Arc<Cuda>),
 }
 
@@ -108,9 +108,26 @@ impl Runtime {
             ("cpu", "") => Ok(Self::cpu()),
             ("cuda", "") => Self::cuda(0),
             ("cuda", n) => Self::cuda(n.parse().map_err(|_| unknown())?),
-            ("emulator", of) => emulate::runtime(of, unknown),
+            #[cfg(feature = "emulator")]
+            ("emulator", of) => emulator_options::parse(of).map(Self::emulator_with).ok_or_else(unknown),
+            #[cfg(not(feature = "emulator"))]
+            ("emulator", _) => Err(Error::NoEmulator),
             _ => Err(unknown()),
         }
+    }
+
+    /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
+    /// defects. Slow; for tests.
+    #[cfg(feature = "emulator")]
+    pub fn emulator(seed: u64) -> Runtime {
+        Self::emulator_with(Options { seed, ..Default::default() })
+    }
+
+    /// As [`Runtime::emulator`], with a choice of the defects that are looked for.
+    #[cfg(feature = "emulator")]
+    pub fn emulator_with(options: Options) -> Runtime {
+        let options = Options { num_sms: options.num_sms.max(1), ..options };
+        Self::build(emulator_options::device(&options), Backend::Emulator(options))
     }
 
     /// A CUDA device, in its primary context. Errors: [`Error::NoCuda`], [`Error::NoDevice`], [`Error::DriverTooOld`],
@@ -183,7 +200,7 @@ impl Runtime {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
             Backend::Cpu => "cpu".into(),
-            Backend::Emulator(options) => emulate::name(options),
+            Backend::Emulator(options) => emulator_options::name(options),
         }
     }
 

@@ -12,3 +12,12 @@ pub fn rust_type(t: DType) -> &'static str {
         t => t.name(),
     }
 }
+
+/// A dtype in a message about a kernel: `usize` and `u64` are one dtype, and so are `isize` and `i64`.
+pub fn in_message(t: DType) -> &'static str {
+    match t {
+        DType::U64 => "usize/u64",
+        DType::I64 => "isize/i64",
+        t => t.name(),
+    }
+}

@@ -4,6 +4,7 @@ mod capi;
 mod capi_model;
 mod conflicts;
 mod conformance;
+mod dependencies;
 mod docs;
 mod ptx;
 mod routes;

@@ -21,9 +21,12 @@
 //! script is `fn main() { tilewright::build::compile() }`.
 //!
 //! # Features
-//! - `runtime` (default): everything but the two below.
-//! - `ops`: the operations of this project, `tilewright::ops`.
-//! - `build`: [`build`], for build scripts.
+//! - `cuda` (default): launches on the GPU. It implies `runtime`: buffers, streams, launches and the attributes of
+//!   kernels.
+//! - `cudarc`: streams and slices of cudarc as arguments.
+//! - `emulator`: `Runtime::emulator`, which runs the GPU code of kernels on the host and reports races.
+//! - `ops`: the operations, `tilewright::ops`.
+//! - `build`: `tilewright::build`, for build scripts.
 
 /// What kernels are made of: descriptors, bundles, scalar operations.
 #[cfg(feature = "runtime")]

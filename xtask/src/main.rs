@@ -5,6 +5,7 @@ mod debian;
 mod long;
 mod mutate;
 mod nvidia;
+mod packages;
 mod setup;
 mod test;
 
@@ -21,6 +22,7 @@ cargo xtask bless         write recorded results of tests anew: file tests, hash
                           C library; --compiler: those of the compiler alone
 cargo xtask mutate [NAME] plant defects in the compiler and the device library, one at a time, all or the named ones, and run
                           the tests of the language: each must be caught, without a GPU; --list: the defects
+cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -51,6 +53,7 @@ fn run() -> Result<ExitCode> {
         Some("test") => test::all(&rest),
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
+        Some("packages") => packages::run(),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -31,7 +31,7 @@ const FORMAT: Step =
 
 const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: language }];
 
-const FULL: [Step; 3] = [
+const FULL: [Step; 5] = [
     FORMAT,
     Step {
         name: "workspace",
@@ -42,6 +42,18 @@ const FULL: [Step; 3] = [
         name: "clippy",
         what: "no warnings from clippy",
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    },
+    Step {
+        name: "doc",
+        what: "no warnings from rustdoc",
+        run: || {
+            command::cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings")
+        },
+    },
+    Step {
+        name: "packages",
+        what: "a crate that uses the packages",
+        run: || command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "packages"]),
     },
 ];
 

@@ -232,28 +232,26 @@ impl Codegen<'_> {
             return;
         }
         if let StmtKind::Let(v) = &s.kind
-            && let Some(&(operand_group, buffer)) = p.loads.get(v)
+            && let Some(&(operand_group, _)) = p.loads.get(v)
         {
-            return self.copy(*v, p, operand_group, buffer);
+            p.copies.get(v).into_iter().flatten().for_each(|&buffer| self.copy(p, operand_group, buffer));
+            return;
         }
         self.plain(s);
     }
 
-    fn copy(&mut self, v: Value, p: &Pipeline, operand_group: usize, buffer: usize) {
-        let (f, site) = (self.f, self.site(self.f.values[v.0 as usize].span));
-        let Op::Load { block_pointer: Some(BlockPointer { at, .. }), hint, .. } = f.op(v) else {
+    fn copy(&mut self, p: &Pipeline, operand_group: usize, buffer: usize) {
+        let c = &p.operand_groups[operand_group];
+        let (b, circular_buffer) = (&c.buffers[buffer], c.circular_buffer);
+        let (f, site) = (self.f, self.site(self.f.values[b.load.0 as usize].span));
+        let Op::Load { block_pointer: Some(BlockPointer { at, .. }), hint, .. } = f.op(b.load) else {
             unreachable!("a block pointer")
         };
-        let (c, b, circular_buffer) = (
-            &p.operand_groups[operand_group],
-            &p.operand_groups[operand_group].buffers[buffer],
-            p.operand_groups[operand_group].circular_buffer,
-        );
         let (stage, phase) = (
             Name::CircularBuffer(BufferPart::Stage, circular_buffer),
             Name::CircularBuffer(BufferPart::Phase, circular_buffer),
         );
-        if buffer == 0 {
+        if c.order.first() == Some(&buffer) {
             let bytes: usize = c.buffers.iter().map(|b| b.tile.bytes()).sum();
             let bytes = bytes - if planted!("mbarrier-expects-a-tile-less") { c.buffers[0].tile.bytes() } else { 0 };
             let other_phase = phase ^ if planted!("mbarrier-wrong-phase") { 0 } else { 1 };
@@ -263,7 +261,7 @@ impl Codegen<'_> {
                 call!(Device::MbarrierExpect; mbarrier(BufferPart::Full, circular_buffer, stage), bytes, site).into(),
             ]);
         }
-        let step = b.tile.row_bytes / f.ty(v).dtype.size();
+        let step = b.tile.row_bytes / f.ty(b.load).dtype.size();
         let (ctas, rank) = (f.ctas as usize, || call!(Device::ClusterRank;));
         let boxes = if b.multicast == Some(Multicast::Boxes) { b.tile.count / ctas } else { b.tile.count };
         for i in 0..boxes {
@@ -294,7 +292,7 @@ impl Codegen<'_> {
                 None => call!(Device::CopyBox; [hint, Generic::Inferred]; dst, map, at, full, site),
             });
         }
-        if buffer + 1 == c.buffers.len() {
+        if c.order.last() == Some(&buffer) {
             self.advance(circular_buffer);
         }
     }

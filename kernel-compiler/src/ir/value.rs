@@ -1,6 +1,6 @@
 //! Names of values and variables, and their types.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use std::fmt;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,7 +46,8 @@ impl Type {
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.is_scalar() { write!(f, "{}", self.dtype) } else { write!(f, "{}{:?}", self.dtype, self.shape) }
+        f.write_str(in_message(self.dtype))?;
+        if self.is_scalar() { Ok(()) } else { write!(f, "{:?}", self.shape) }
     }
 }
 

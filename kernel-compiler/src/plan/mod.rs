@@ -1,6 +1,7 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub mod copy_order;
 pub mod cp_async_pipeline;
 pub mod deferred_wait;
 pub mod epilogue;

@@ -15,7 +15,7 @@ use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
     Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_batch,
 };
-use crate::plan::{deferred_wait, operands, wgmma_waits, written_operand};
+use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
 
 /// As many as the launcher has room for.
@@ -86,6 +86,7 @@ fn planned(
     fused.iter().for_each(|x| b.epilogue(f, x));
     b.slice(f)?;
     let mut p = b.p;
+    copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
     p.deferred_waits = deferred_wait::find(f, &p);
     p.waits = wgmma_waits::plan(f, &p, &p.release);

@@ -46,6 +46,8 @@ pub struct WrittenOperand {
 #[derive(Clone, Debug, Default)]
 pub struct OperandGroup {
     pub buffers: Vec<Buffer>,
+    /// The buffers in the order in which they are copied.
+    pub order: Vec<usize>,
     /// Threads take elements from it, beside the products.
     pub by_threads: bool,
     /// The products for which threads fetch it word by word.
@@ -155,6 +157,8 @@ pub struct Pipeline {
     pub dots: HashMap<Value, Product>,
     /// Operand group and buffer of a load.
     pub loads: HashMap<Value, (usize, usize)>,
+    /// Buffers of its operand group that the producer copies at the place of a load.
+    pub copies: HashMap<Value, Vec<usize>>,
     /// Right operands that are computed.
     pub written: Vec<WrittenOperand>,
     /// Those of them that are written to shared memory before a statement.
@@ -231,6 +235,9 @@ impl fmt::Display for Pipeline {
                     "  {:?} by map{} at {}: {:?}, multicast {:?}",
                     b.load, b.map, b.offset, b.tile, b.multicast
                 )?;
+            }
+            if !g.order.is_sorted() {
+                writeln!(f, "  copied in the order {:?}", g.order)?;
             }
             writeln!(
                 f,

@@ -98,11 +98,12 @@ impl<'a> Visit<'a> for Uses<'_> {
 }
 
 impl Sources {
-    /// Reads the library in a crate's folder.
+    /// Reads the library in a crate's folder, or its program where it has no library.
     pub fn read(folder: &Path) -> Sources {
         let root = folder.join("src");
         let mut out = Sources { root: root.clone(), modules: BTreeMap::new() };
-        let file = root.join("lib.rs");
+        let library = root.join("lib.rs");
+        let file = if library.exists() { library } else { root.join("main.rs") };
         out.file(&file, &root, vec![]);
         out
     }

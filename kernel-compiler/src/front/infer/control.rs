@@ -1,7 +1,7 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
 use crate::diag::{Reported, Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
 use crate::front::infer::{Binding, Infer, Range, Val};
@@ -345,7 +345,7 @@ impl Infer<'_> {
         });
         let dtype = dtype.unwrap_or(DType::U64);
         if !dtype.is_int() {
-            return self.error(span, format!("a range is of integers, found {dtype}"));
+            return self.error(span, format!("a range is of integers, found {}", in_message(dtype)));
         }
         if let Val::Int(step, _) = r.step
             && step < 1

@@ -1,7 +1,7 @@
 //! `dot`: products of tiles.
 
 use crate::diag::{Reported, Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Op, Precision, Type, Value, matrices};
@@ -24,8 +24,8 @@ impl Infer<'_> {
             return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; broadcast one to a batch with `.expand(0)` and `.broadcast(..)`"));
         }
         if ta.dtype != tb.dtype {
-            return self
-                .error(at_b, format!("the operands of `dot` have one dtype, found {} and {}", ta.dtype, tb.dtype));
+            let (a, b) = (in_message(ta.dtype), in_message(tb.dtype));
+            return self.error(at_b, format!("the operands of `dot` have one dtype, found {a} and {b}"));
         }
         let dtype = match ta.dtype {
             DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,

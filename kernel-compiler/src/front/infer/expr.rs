@@ -1,7 +1,7 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
 use crate::diag::{Reported, Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
@@ -320,7 +320,7 @@ impl Infer<'_> {
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => "integers or bool",
                 _ => "numbers",
             };
-            return self.error(span, format!("{what} takes {need}, found {dtype}"));
+            return self.error(span, format!("{what} takes {need}, found {}", in_message(dtype)));
         }
         let contracted = match op {
             BinaryOp::Add | BinaryOp::Sub if matches!(dtype, DType::F32 | DType::F64) => {

@@ -1,7 +1,7 @@
 //! Loads, stores, atomics, views and pointers.
 
 use crate::diag::{Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::{Call, Options, usage};
 use crate::front::infer::{Infer, Val};
@@ -156,13 +156,8 @@ impl Infer<'_> {
         if ok {
             Ok(())
         } else {
-            self.error(
-                span,
-                format!(
-                    "`{name}` works on {}, found {dtype}",
-                    if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" }
-                ),
-            )
+            let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" };
+            self.error(span, format!("`{name}` works on {allowed}, found {}", in_message(dtype)))
         }
     }
 

@@ -20,7 +20,7 @@ mod reduce;
 pub use builtins::{BUILTINS, OPTIONS};
 
 use crate::diag::{Diagnostics, Reported, Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
@@ -263,13 +263,14 @@ impl<'a> Infer<'a> {
 
     /// A literal or constant as a value of the given dtype.
     fn constant(&mut self, v: &Val, dtype: DType, span: Span) -> Result<Value> {
+        let wanted = in_message(dtype);
         let op = match v {
             Val::Int(n, t) if t.is_none() || *t == Some(dtype) => {
                 if dtype.is_float() {
-                    return self.error(span, format!("expected {dtype}, found the integer {n}: write `{n}.0`"));
+                    return self.error(span, format!("expected {wanted}, found the integer {n}: write `{n}.0`"));
                 }
                 if !dtype.holds(*n) {
-                    return self.error(span, format!("{n} does not fit in {dtype}"));
+                    return self.error(span, format!("{n} does not fit in {wanted}"));
                 }
                 Op::Int(*n)
             }
@@ -278,7 +279,7 @@ impl<'a> Infer<'a> {
                     return self.error(
                         span,
                         format!(
-                            "expected {dtype}, found the float {x}: write an integer, or convert with `as {}`",
+                            "expected {wanted}, found the float {x}: write an integer, or convert with `as {}`",
                             dtype.in_source()
                         ),
                     );
@@ -293,7 +294,7 @@ impl<'a> Infer<'a> {
                 let found = self.describe(v);
                 return self.error(
                     span,
-                    format!("expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`", dtype.in_source()),
+                    format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", dtype.in_source()),
                 );
             }
         };
@@ -302,7 +303,10 @@ impl<'a> Infer<'a> {
 
     /// Of a literal: what is computed or converted overflows as at run time.
     fn fits(&self, x: f64, dtype: DType, span: Span) -> Result<()> {
-        if dtype.reaches(x) { Ok(()) } else { self.error(span, format!("{x:e} does not fit in {dtype}")) }
+        if dtype.reaches(x) {
+            return Ok(());
+        }
+        self.error(span, format!("{x:e} does not fit in {}", in_message(dtype)))
     }
 
     /// A number known at compile time that has the dtype or takes it, which stays one.
@@ -341,10 +345,11 @@ impl<'a> Infer<'a> {
                     if self.retype(x, dtype) {
                         return Err(Reported);
                     }
+                    let wanted = in_message(dtype);
                     return self.error(
                         span,
                         format!(
-                            "expected {dtype}, found {found}: convert with `.to::<{}>()` or `as`",
+                            "expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`",
                             dtype.in_source()
                         ),
                     );

@@ -1,7 +1,7 @@
 //! The built-in operations: one arm per name. A new operation starts here.
 
 use crate::diag::{Result, Span};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_message};
 use crate::front::ast::{Expr, Generic};
 use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
 use crate::front::infer::{Infer, Val};
@@ -100,7 +100,7 @@ impl Infer<'_> {
                 let dtype = self.ty(a).dtype;
                 self.computes(a, "`fma`", c.span)?;
                 if !dtype.is_float() {
-                    return self.error(c.span, format!("`fma` takes floats, found {dtype}"));
+                    return self.error(c.span, format!("`fma` takes floats, found {}", in_message(dtype)));
                 }
                 let x = self.run_as(x, dtype, c.args[2].span)?;
                 self.fma(a, b, x, c.span).map(Val::Run)
@@ -215,7 +215,7 @@ impl Infer<'_> {
         let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), "`cdiv`")?;
         let dtype = self.ty(a).dtype;
         if !dtype.is_int() {
-            return self.error(c.span, format!("`cdiv` takes integers, found {dtype}"));
+            return self.error(c.span, format!("`cdiv` takes integers, found {}", in_message(dtype)));
         }
         // a / b + (a % b != 0): cannot overflow, unlike (a + b - 1) / b.
         let q = self.binary(Binary::Div, a, b, c.span)?;

@@ -1,0 +1,110 @@
+//! The crates that a user's program gets with ours: their licences, their oldest compilers, and no crate twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+use spdx::{Expression, ParseMode};
+
+/// What may be linked into a program under MIT or Apache-2.0.
+const LICENCES: [&str; 9] =
+    ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "Unicode-3.0"];
+
+/// Crates of another licence, and why they do no harm.
+const OTHER_LICENCES: [(&str, &str); 1] = [("cbindgen", "A test writes the C header with it. No program contains it.")];
+
+/// Crates that a user's program gets in several versions, and why that cannot be helped.
+const TWICE: [(&str, &str); 1] =
+    [("syn", "Derives of serde and thiserror take version 3. A derive that half depends on takes version 2, as ours.")];
+
+/// The workspace as cargo sees it, for Linux, with these arguments.
+fn metadata(args: &[&str]) -> Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]).args(args);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let out = command.output().expect("cargo runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).expect("cargo prints JSON")
+}
+
+fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
+    of[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
+}
+
+fn text<'a>(of: &'a Value, key: &str) -> &'a str {
+    of[key].as_str().unwrap_or_default()
+}
+
+/// Packages by their ids.
+fn packages(metadata: &Value) -> BTreeMap<&str, &Value> {
+    list(metadata, "packages").iter().map(|p| (text(p, "id"), p)).collect()
+}
+
+/// The packages that a program gets with `root`: all that it depends on, and that its build depends on.
+fn with<'a>(metadata: &'a Value, root: &str) -> BTreeSet<&'a str> {
+    let nodes: BTreeMap<&str, &Value> =
+        list(&metadata["resolve"], "nodes").iter().map(|n| (text(n, "id"), n)).collect();
+    let packages = packages(metadata);
+    let mut todo: Vec<&str> = nodes.keys().copied().filter(|id| text(packages[id], "name") == root).collect();
+    let mut found = BTreeSet::new();
+    while let Some(id) = todo.pop() {
+        if found.insert(id) {
+            let used = |d: &&Value| list(d, "dep_kinds").iter().any(|k| text(k, "kind") != "dev");
+            todo.extend(list(nodes[id], "deps").iter().filter(used).map(|d| text(d, "pkg")));
+        }
+    }
+    assert!(!found.is_empty(), "there is no package {root}");
+    found
+}
+
+#[test]
+fn licences_go_with_ours() {
+    let metadata = metadata(&["--all-features"]);
+    let mut wrong = vec![];
+    for p in list(&metadata, "packages").iter().filter(|p| !p["source"].is_null()) {
+        let (name, licence) = (text(p, "name"), text(p, "license"));
+        let parsed = Expression::parse_mode(licence, ParseMode::LAX);
+        let allowed =
+            parsed.is_ok_and(|e| e.evaluate(|r| r.license.id().is_some_and(|id| LICENCES.contains(&id.name))));
+        if allowed == OTHER_LICENCES.iter().any(|(n, _)| *n == name) {
+            wrong.push(format!("{name}: `{licence}`"));
+        }
+    }
+    assert!(wrong.is_empty(), "licences that do not go with ours, or need no exception:\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn a_program_gets_each_crate_once() {
+    let metadata = metadata(&["--manifest-path", "tilewright/Cargo.toml", "--features", "ops,build,cudarc,emulator"]);
+    let packages = packages(&metadata);
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for id in with(&metadata, "tilewright") {
+        versions.entry(text(packages[id], "name")).or_default().insert(text(packages[id], "version"));
+    }
+    let twice: Vec<_> = versions.iter().filter(|(_, v)| v.len() > 1).map(|(n, _)| *n).collect();
+    assert_eq!(twice, TWICE.map(|(n, _)| n), "crates in several versions: {versions:?}");
+}
+
+/// The oldest compiler is the same for all of our packages. What they depend on needs no newer one.
+#[test]
+fn packages_can_be_published() {
+    let metadata = metadata(&["--all-features"]);
+    let version = |p: &Value| -> Vec<u32> {
+        text(p, "rust_version").split('.').map(|n| n.parse().expect("a version is made of numbers")).collect()
+    };
+    let (own, others): (Vec<&Value>, Vec<&Value>) =
+        list(&metadata, "packages").iter().partition(|p| p["source"].is_null());
+    let published: Vec<&Value> = own.into_iter().filter(|p| p["publish"].is_null()).collect();
+    let facade = published.iter().find(|p| text(p, "name") == "tilewright").expect("the facade is published");
+    let stated = version(facade);
+    for p in &published {
+        assert_eq!(version(p), stated, "{}", text(p, "name"));
+        for field in ["license", "description"] {
+            assert!(!text(p, field).is_empty(), "{} has no {field}", text(p, "name"));
+        }
+    }
+    for p in others.into_iter().filter(|p| !text(p, "rust_version").is_empty()) {
+        assert!(version(p) <= stated, "{} needs Rust {}", text(p, "name"), text(p, "rust_version"));
+    }
+}

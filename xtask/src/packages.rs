@@ -1,0 +1,103 @@
+//! The packages as a user gets them: packed, unpacked elsewhere, and used by a crate that has nothing else of this
+//! repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::command;
+
+/// The features that candle asks cudarc for. Features are unified over a program, so that ours must go with them.
+const FEATURES_OF_CANDLE: [&str; 10] = [
+    "std",
+    "cublas",
+    "cublaslt",
+    "curand",
+    "driver",
+    "nvrtc",
+    "f16",
+    "f8",
+    "cuda-version-from-build-system",
+    "dynamic-linking",
+];
+
+/// Packs the packages, and builds and runs the first kernel of the README with them.
+pub fn run() -> Result<ExitCode> {
+    let root = command::root();
+    let out = root.join("target/package");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let packed = command::cargo().args(["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    ensure!(packed.succeeds()?, "cargo package failed");
+    let consumer = root.join("target/package/consumer");
+    write_consumer(&root, &consumer, &unpack(&out)?)?;
+    // Features and profiles are those of the workspace, so that libraries of others are not built again.
+    let cargo = |args: &[&str]| {
+        let cargo = command::cargo().dir(&consumer).args(args).env("CARGO_TARGET_DIR", root.join("target"));
+        cargo.env("TILE_TARGETS", "sm_80").env("TILE_BACKEND", "cpu").succeeds()
+    };
+    ensure!(cargo(&["run", "--quiet"])?, "the first kernel of the README does not run with the packages");
+    println!("the first kernel of the README runs with the packages");
+    let beside = cargo(&["check", "--quiet", "--features", "beside-candle"])?;
+    ensure!(beside, "the runtime does not compile beside cudarc with the features that candle asks for");
+    println!("the runtime compiles beside cudarc with the features that candle asks for");
+    fs::remove_dir_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Unpacks all packages that `cargo package` left in a folder. Returns their folders.
+fn unpack(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = vec![];
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|e| e == "crate") {
+            let tar = command::program("tar").dir(folder).args(["xzf"]).args([&file]);
+            ensure!(tar.succeeds()?, "tar does not unpack {}", file.display());
+            folders.push(file.with_extension(""));
+        }
+    }
+    ensure!(!folders.is_empty(), "cargo package left nothing in {}", folder.display());
+    folders.sort();
+    Ok(folders)
+}
+
+/// The crate of the README's first kernel, with our packages in the place of the paths to a clone.
+fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<()> {
+    let readme = fs::read_to_string(root.join("README.md"))?;
+    let manifest = block_after(&readme, "`Cargo.toml`")?;
+    let in_clone = "path = \"../tilewright/tilewright\"";
+    ensure!(manifest.contains(in_clone), "the README's Cargo.toml names no path to a clone");
+    let mut manifest = manifest.replace(in_clone, &format!("version = \"{}\"", env!("CARGO_PKG_VERSION")));
+    let features = FEATURES_OF_CANDLE.map(|f| format!("\"{f}\"")).join(", ");
+    manifest = manifest.replace(
+        "\n[build-dependencies]",
+        &format!("cudarc = {{ version = \"*\", optional = true, default-features = false, features = [{features}] }}\n\n[build-dependencies]"),
+    );
+    manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n\n[workspace]\n\n[patch.crates-io]\n";
+    for p in packages {
+        let folder = p.file_name().and_then(|n| n.to_str()).context("the name of a package")?;
+        let name = folder.rsplit_once('-').context("a package is called after its version")?.0;
+        manifest += &format!("{name} = {{ path = \"../{folder}\" }}\n");
+    }
+    let workspace = fs::read_to_string(root.join("Cargo.toml"))?;
+    let profiles = workspace.find("[profile.dev]").context("the profiles of the workspace")?;
+    manifest += &format!("\n{}", &workspace[profiles..]);
+    fs::create_dir_all(consumer.join("src"))?;
+    fs::write(consumer.join("Cargo.toml"), manifest)?;
+    fs::write(consumer.join("build.rs"), block_after(&readme, "`build.rs`")?)?;
+    fs::write(consumer.join("src/main.rs"), block_after(&readme, "`src/main.rs`")?)?;
+    fs::copy(root.join("Cargo.lock"), consumer.join("Cargo.lock"))?;
+    Ok(())
+}
+
+/// The block of code of a document that follows a line with these words.
+fn block_after<'a>(text: &'a str, words: &str) -> Result<&'a str> {
+    let at = text.find(words).with_context(|| format!("the README has no {words}"))?;
+    let start = text[at..].find("```").with_context(|| format!("no code after {words}"))? + at;
+    let first = text[start..].find('\n').context("a line")? + start + 1;
+    let end = text[first..].find("```").context("the end of the code")? + first;
+    Ok(&text[first..end])
+}
