@@ -11,7 +11,7 @@ mod signature;
 use crate::front::parse;
 use crate::front::source::{KERNEL, Uses, default_facade, facade, take_attribute};
 use body::Rewriter;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use signature::{bounded, launchers};
 use syn::parse::{ParseStream, Parser};
@@ -132,17 +132,6 @@ fn kernel_of(attr: TokenStream, f: Function, module: Option<(&syn::Path, &TokenS
             #sig { #grid #body }
         };
     }
-}
-
-/// The brackets after `name =` in an attribute.
-fn list_of(attr: &TokenStream, name: &str) -> Option<TokenStream> {
-    let tokens: Vec<TokenTree> = attr.clone().into_iter().collect();
-    tokens.windows(3).find_map(|w| match w {
-        [TokenTree::Ident(n), TokenTree::Punct(p), TokenTree::Group(g)] if n == name && p.as_char() == '=' => {
-            Some(g.to_token_stream())
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]

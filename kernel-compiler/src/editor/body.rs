@@ -1,8 +1,7 @@
 //! A kernel's body as Rust: operations that take several numbers of arguments, comparisons and conversions of tiles are
 //! calls of functions with a type. All of the user's tokens stay where they are.
 
-use super::list_of;
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::visit_mut::{VisitMut, visit_expr_mut};
 
@@ -131,4 +130,15 @@ fn is_access(name: &syn::Ident) -> bool {
 fn is_comparison(op: &syn::BinOp) -> bool {
     use syn::BinOp::{Eq, Ge, Gt, Le, Lt, Ne};
     matches!(op, Eq(_) | Ne(_) | Lt(_) | Le(_) | Gt(_) | Ge(_))
+}
+
+/// The brackets after `name =` in an attribute.
+fn list_of(attr: &TokenStream, name: &str) -> Option<TokenStream> {
+    let tokens: Vec<TokenTree> = attr.clone().into_iter().collect();
+    tokens.windows(3).find_map(|w| match w {
+        [TokenTree::Ident(n), TokenTree::Punct(p), TokenTree::Group(g)] if n == name && p.as_char() == '=' => {
+            Some(g.to_token_stream())
+        }
+        _ => None,
+    })
 }
