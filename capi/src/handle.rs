@@ -33,6 +33,12 @@ struct Settings {
 #[allow(non_camel_case_types)] // The name in C.
 pub type tile_handle_t = *mut tile_handle;
 
+// Any thread may use a handle, and another one may free it.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<tile_handle>();
+};
+
 impl tile_handle {
     /// The runtime, the stream, and whether calls prepare.
     pub(crate) fn parts(&self) -> (Runtime, Stream, bool) {
