@@ -1,6 +1,7 @@
 //! Attention.
 
-use crate::backend;
+use crate::at::At;
+use crate::codes::{TILE_DTYPE_BF16, TILE_DTYPE_F16};
 use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
@@ -28,30 +29,44 @@ pub unsafe extern "C" fn tile_attention(
     scale: c_float,
     causal: c_int,
 ) -> c_int {
-    enter(|| {
-        let causal = flag("causal", causal)?;
-        let (q_dims, k_dims) = (
-            [long("heads", heads)?, long("queries", queries)?, long("d", d)?],
-            [long("shared", shared)?, long("keys", keys)?, long("d", d)?],
-        );
-        // SAFETY: the caller's contract.
-        unsafe {
-            match dtype {
-                1 => typed::<f16>([q, k, v], o, q_dims, k_dims, scale, causal),
-                2 => typed::<bf16>([q, k, v], o, q_dims, k_dims, scale, causal),
-                other => Err(Failure::argument(format!("dtype is {other}: 1 is f16, 2 bf16"))),
-            }
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { attention(At::Thread, dtype, [q, k, v], o, [heads, shared, queries, keys, d], scale, causal) })
+}
+
+/// # Safety
+/// As of [`tile_attention`].
+pub(crate) unsafe fn attention(
+    at: At<'_>,
+    dtype: c_int,
+    inputs: [*const c_void; 3],
+    o: *mut c_void,
+    [heads, shared, queries, keys, d]: [c_longlong; 5],
+    scale: f32,
+    causal: c_int,
+) -> Result<()> {
+    let causal = flag("causal", causal)?;
+    let (q_dims, k_dims) = (
+        [long("heads", heads)?, long("queries", queries)?, long("d", d)?],
+        [long("shared", shared)?, long("keys", keys)?, long("d", d)?],
+    );
+    // SAFETY: the caller's contract.
+    unsafe {
+        match dtype {
+            TILE_DTYPE_F16 => typed::<f16>(at, inputs, o, q_dims, k_dims, scale, causal),
+            TILE_DTYPE_BF16 => typed::<bf16>(at, inputs, o, q_dims, k_dims, scale, causal),
+            other => Err(Failure::argument(format!("dtype is {other}: 1 is f16, 2 bf16"))),
         }
-    })
+    }
 }
 
 /// # Safety
 /// The pointers address as many elements as the extents say.
 unsafe fn typed<T: Attend>(
+    at: At<'_>,
     [q, k, v]: [*const c_void; 3],
     o: *mut c_void,
-    q_dims: [u64; 3],
-    k_dims: [u64; 3],
+    q_dims: [usize; 3],
+    k_dims: [usize; 3],
     scale: f32,
     causal: bool,
 ) -> Result<()> {
@@ -69,14 +84,9 @@ unsafe fn typed<T: Attend>(
     for input in [&q, &k, &v] {
         o.apart(input)?;
     }
-    backend::with(n, |on, place| {
-        let (q, o) = (q.input(place).view(q_dims), o.output(place).view(q_dims));
-        match (q, k.input(place).view(k_dims), v.input(place).view(k_dims), o) {
-            (Some(q), Some(k), Some(v), Some(o)) => ops::attention::<T>(on, q, k, v, o, scale, causal),
-            _ => Err(tilewright_runtime::Error::Shape {
-                what: "attention",
-                why: "an array is not as long as its heads".into(),
-            }),
-        }
+    at.run(n, |on, place| {
+        let (q, o) = (q.input(place).view(q_dims)?, o.output(place).view(q_dims)?);
+        let (k, v) = (k.input(place).view(k_dims)?, v.input(place).view(k_dims)?);
+        ops::attention::<T>(on, q, k, v, o, scale, causal)
     })
 }

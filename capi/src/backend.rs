@@ -4,7 +4,6 @@ use crate::guard::Result;
 use core::ffi::c_void;
 use std::cell::{Cell, RefCell};
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_runtime::ops::On;
 use tilewright_runtime::{Place, Runtime, Stream};
 
 thread_local! {
@@ -42,23 +41,23 @@ fn named() -> tilewright_runtime::Result<Option<&'static Runtime>> {
     made.as_ref().map(Option::as_ref).map_err(Clone::clone)
 }
 
-/// Runs an operation that touches `elements` elements in the caller's context and stream; none is a success.
-/// Overlaps have been looked at: an output may be an input.
-pub(crate) fn with(elements: u64, run: impl FnOnce(&On, Place) -> tilewright_runtime::Result<()>) -> Result<()> {
-    if elements == 0 {
-        return Ok(());
+/// The backend that `TILE_BACKEND` names, or the caller's CUDA context.
+pub(crate) fn runtime() -> tilewright_runtime::Result<Runtime> {
+    match named()? {
+        Some(rt) => Ok(rt.clone()),
+        None => Runtime::current(),
     }
-    let rt = match named()? {
-        Some(rt) => rt.clone(),
-        None => Runtime::current()?,
-    };
-    let place = rt.device().place;
+}
+
+/// The caller's runtime, the stream of the calling thread in it, and whether the thread's calls prepare.
+pub(crate) fn of_thread() -> Result<(Runtime, Stream, bool)> {
+    let rt = runtime()?;
     let raw = STREAM.get();
-    let stream = match raw.is_null() || place == Place::Host {
+    let stream = match raw.is_null() || rt.device().place == Place::Host {
         true => rt.stream().clone(),
         false => foreign(&rt, raw)?,
     };
-    Ok(run(&On::new(&rt).stream(&stream).in_place().preparing(PREPARING.get()), place)?)
+    Ok((rt, stream, PREPARING.get()))
 }
 
 /// The thread's stream in this runtime; made once.

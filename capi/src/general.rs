@@ -1,27 +1,28 @@
 //! The general operations, and what they share with the challenge ones.
 
-use crate::backend;
-use crate::guard::{Failure, Result, enter};
+use crate::at::At;
+use crate::guard::{Result, enter};
 use crate::memory::{Array, area, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use tilewright_core::{bf16, f16};
 use tilewright_runtime::ops::{self, Float};
 
 /// The slope of the leaky ReLU.
-const SLOPE: f32 = 0.01;
+pub(crate) const SLOPE: f32 = 0.01;
 
-macro_rules! by_dtype { ($dtype:expr, $f:ident($($ptr:ident),*; $n:expr)) => {{
-    let n = $n;
+/// Calls a function of this file for the element type of a dtype.
+macro_rules! by_dtype { ($at:expr, $dtype:expr, $f:ident($($ptr:ident),*; $n:ident)) => {{
+    let n = $crate::memory::long(stringify!($n), $n)?;
     // SAFETY: the contract of the C function around it: the pointers address `n` elements of the dtype.
     unsafe {
         match $dtype {
-            0 => $f::<f32>($($ptr.cast()),*, n),
-            1 => $f::<f16>($($ptr.cast()),*, n),
-            2 => $f::<bf16>($($ptr.cast()),*, n),
-            other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
+            $crate::TILE_DTYPE_F32 => $crate::general::$f::<f32>($at, $($ptr.cast()),*, n),
+            $crate::TILE_DTYPE_F16 => $crate::general::$f::<tilewright_core::f16>($at, $($ptr.cast()),*, n),
+            $crate::TILE_DTYPE_BF16 => $crate::general::$f::<tilewright_core::bf16>($at, $($ptr.cast()),*, n),
+            other => Err($crate::guard::Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
         }
     }
 }} }
+pub(crate) use by_dtype;
 
 /// c = a + b, for dtype 0 (f32), 1 (f16), 2 (bf16). c may be a or b.
 ///
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn tile_vector_add(
     c: *mut c_void,
     N: c_longlong,
 ) -> c_int {
-    enter(|| by_dtype!(dtype, add(a, b, c; long("N", N)?)))
+    enter(|| by_dtype!(At::Thread, dtype, add(a, b, c; N)))
 }
 
 /// y = max(x, 0), for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn tile_vector_add(
 /// The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_relu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
-    enter(|| by_dtype!(dtype, relu(x, y; long("N", N)?)))
+    enter(|| by_dtype!(At::Thread, dtype, relu(x, y; N)))
 }
 
 /// y = x, or 0.01 x where x is negative, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn tile_relu(dtype: c_int, x: *const c_void, y: *mut c_voi
 /// The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_leaky_relu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
-    enter(|| by_dtype!(dtype, leaky_relu(x, y; long("N", N)?)))
+    enter(|| by_dtype!(At::Thread, dtype, leaky_relu(x, y; N)))
 }
 
 /// GeLU in its tanh form, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be x.
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn tile_leaky_relu(dtype: c_int, x: *const c_void, y: *mut
 /// The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_gelu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
-    enter(|| by_dtype!(dtype, gelu(x, y; long("N", N)?)))
+    enter(|| by_dtype!(At::Thread, dtype, gelu(x, y; N)))
 }
 
 /// Softmax of every row of a rows x cols matrix.
@@ -76,32 +77,44 @@ pub unsafe extern "C" fn tile_softmax_rows(
     rows: c_longlong,
     cols: c_longlong,
 ) -> c_int {
-    enter(|| {
-        let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
-        let n = area(rows, cols)?;
-        // SAFETY: the caller's contract.
-        let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
-        y.apart(&x)?;
-        backend::with(n, |on, place| ops::softmax_rows(on, x.input(place), y.output(place), rows, cols))
-    })
+    // SAFETY: the caller's contract.
+    enter(|| unsafe { softmax_rows(At::Thread, x, y, rows, cols) })
+}
+
+/// # Safety
+/// As of [`tile_softmax_rows`].
+pub(crate) unsafe fn softmax_rows(
+    at: At<'_>,
+    x: *const c_float,
+    y: *mut c_float,
+    rows: c_longlong,
+    cols: c_longlong,
+) -> Result<()> {
+    let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
+    let n = area(rows, cols)?;
+    // SAFETY: the caller's contract.
+    let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
+    y.apart(&x)?;
+    at.run(n, |on, place| ops::softmax_rows(on, x.input(place), y.output(place), rows, cols))
 }
 
 /// # Safety
 /// The pointers address `n` elements each.
-pub(crate) unsafe fn add<T: Float>(a: *const T, b: *const T, c: *mut T, n: u64) -> Result<()> {
+pub(crate) unsafe fn add<T: Float>(at: At<'_>, a: *const T, b: *const T, c: *mut T, n: usize) -> Result<()> {
     // SAFETY: the caller's contract.
     let (a, b, c) = unsafe { (Array::new("a", a, n)?, Array::new("b", b, n)?, Array::new("c", c.cast_const(), n)?) };
     c.apart_or_same(&a)?;
     c.apart_or_same(&b)?;
-    backend::with(n, |on, place| ops::vector_add(on, a.input(place), b.input(place), c.output(place)))
+    at.run(n, |on, place| ops::vector_add(on, a.input(place), b.input(place), c.output(place)))
 }
 
 /// # Safety
 /// The pointers address `n` elements each.
 unsafe fn unary<T: Float>(
+    at: At<'_>,
     x: *const T,
     y: *mut T,
-    n: u64,
+    n: usize,
     run: impl FnOnce(
         &ops::On,
         tilewright_core::SliceArg<T>,
@@ -111,26 +124,26 @@ unsafe fn unary<T: Float>(
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
     y.apart_or_same(&x)?;
-    backend::with(n, |on, place| run(on, x.input(place), y.output(place)))
+    at.run(n, |on, place| run(on, x.input(place), y.output(place)))
 }
 
 /// # Safety
 /// The pointers address `n` elements each.
-pub(crate) unsafe fn relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+pub(crate) unsafe fn relu<T: Float>(at: At<'_>, x: *const T, y: *mut T, n: usize) -> Result<()> {
     // SAFETY: the caller's contract.
-    unsafe { unary(x, y, n, |on, x, y| ops::relu(on, x, y)) }
+    unsafe { unary(at, x, y, n, |on, x, y| ops::relu(on, x, y)) }
 }
 
 /// # Safety
 /// The pointers address `n` elements each.
-pub(crate) unsafe fn leaky_relu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+pub(crate) unsafe fn leaky_relu<T: Float>(at: At<'_>, x: *const T, y: *mut T, n: usize) -> Result<()> {
     // SAFETY: the caller's contract.
-    unsafe { unary(x, y, n, |on, x, y| ops::leaky_relu(on, x, y, SLOPE)) }
+    unsafe { unary(at, x, y, n, |on, x, y| ops::leaky_relu(on, x, y, SLOPE)) }
 }
 
 /// # Safety
 /// The pointers address `n` elements each.
-pub(crate) unsafe fn gelu<T: Float>(x: *const T, y: *mut T, n: u64) -> Result<()> {
+pub(crate) unsafe fn gelu<T: Float>(at: At<'_>, x: *const T, y: *mut T, n: usize) -> Result<()> {
     // SAFETY: the caller's contract.
-    unsafe { unary(x, y, n, |on, x, y| ops::gelu(on, x, y)) }
+    unsafe { unary(at, x, y, n, |on, x, y| ops::gelu(on, x, y)) }
 }

@@ -43,6 +43,11 @@ pub extern "C" fn tile_last_error() -> *const c_char {
     LAST.try_with(|m| m.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
+/// The same message.
+pub(crate) fn last() -> CString {
+    LAST.try_with(|m| m.borrow().clone()).unwrap_or_default()
+}
+
 /// Runs a call's body, on a stack that has room for it.
 pub(crate) fn enter(body: impl FnOnce() -> Result<()>) -> c_int {
     stack::with_room(|| guarded(body)).unwrap_or_else(|message| remember(TILE_ERROR_MEMORY, message))

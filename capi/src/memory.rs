@@ -5,16 +5,16 @@ use core::ffi::{c_int, c_longlong};
 use tilewright_core::{Element, Place, SliceArg, SliceMutArg};
 
 /// A size that must not be negative.
-pub(crate) fn size(name: &str, n: impl Into<i64>) -> Result<u64> {
+pub(crate) fn size(name: &str, n: impl Into<i64>) -> Result<usize> {
     let n = n.into();
-    u64::try_from(n).map_err(|_| Failure::argument(format!("{name} is {n}: a size cannot be negative")))
+    usize::try_from(n).map_err(|_| Failure::argument(format!("{name} is {n}: a size cannot be negative")))
 }
 
-pub(crate) fn long(name: &str, n: c_longlong) -> Result<u64> {
+pub(crate) fn long(name: &str, n: c_longlong) -> Result<usize> {
     size(name, n)
 }
 
-pub(crate) fn int(name: &str, n: c_int) -> Result<u64> {
+pub(crate) fn int(name: &str, n: c_int) -> Result<usize> {
     size(name, n)
 }
 
@@ -28,19 +28,19 @@ pub(crate) fn flag(name: &str, v: c_int) -> Result<bool> {
 }
 
 /// The product of two sizes.
-pub(crate) fn area(rows: u64, cols: u64) -> Result<u64> {
+pub(crate) fn area(rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols)
         .ok_or_else(|| Failure::argument(format!("{rows} x {cols} elements are more than 64 bits count")))
 }
 
 /// The product of extents; without one of them there is nothing, however large the others are.
-pub(crate) fn volume(extents: &[u64]) -> Result<u64> {
+pub(crate) fn volume(extents: &[usize]) -> Result<usize> {
     if extents.contains(&0) { Ok(0) } else { extents.iter().try_fold(1, |n, &e| area(n, e)) }
 }
 
 /// How many elements of an operand are looked at. Without results nothing is computed: then none is, whatever the
 /// operand's extents and pointer are.
-pub(crate) fn operand(extents: &[u64], results: u64) -> Result<u64> {
+pub(crate) fn operand(extents: &[usize], results: usize) -> Result<usize> {
     if results == 0 { Ok(0) } else { volume(extents) }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn operand(extents: &[u64], results: u64) -> Result<u64> {
 pub(crate) struct Array<'a, T> {
     name: &'a str,
     ptr: *const T,
-    len: u64,
+    len: usize,
 }
 
 impl<'a, T: Element> Array<'a, T> {
@@ -59,12 +59,12 @@ impl<'a, T: Element> Array<'a, T> {
     /// The pointer is an argument of the C function that is called. It addresses `len` elements on the device of the call,
     /// which live and are the caller's until the operation is done, for this library to read, and to write where
     /// [`Array::output`] is asked for.
-    pub unsafe fn new(name: &'a str, ptr: *const T, len: u64) -> Result<Self> {
+    pub unsafe fn new(name: &'a str, ptr: *const T, len: usize) -> Result<Self> {
         let a = Array { name, ptr, len };
         if len == 0 {
             return Ok(a);
         }
-        let bytes = len.checked_mul(size_of::<T>() as u64).filter(|b| *b <= isize::MAX as u64);
+        let bytes = len.checked_mul(size_of::<T>()).filter(|b| *b <= isize::MAX as usize);
         let Some(bytes) = bytes else {
             return Err(Failure::argument(format!(
                 "{name}: {len} elements of {} bytes are more than can be addressed",
@@ -79,7 +79,7 @@ impl<'a, T: Element> Array<'a, T> {
                 format!("{name} is at {ptr:p}, which is not a multiple of its element size, {} bytes", size_of::<T>());
             return Err(Failure::argument(why));
         }
-        if (ptr as u64).checked_add(bytes).is_none() {
+        if (ptr as usize).checked_add(bytes).is_none() {
             return Err(Failure::argument(format!(
                 "{name}: {len} elements at {ptr:p} reach past the end of the address space"
             )));
@@ -87,8 +87,8 @@ impl<'a, T: Element> Array<'a, T> {
         Ok(a)
     }
 
-    fn range(&self) -> (u64, u64) {
-        (self.ptr as u64, self.ptr as u64 + self.len * size_of::<T>() as u64)
+    fn range(&self) -> (usize, usize) {
+        (self.ptr as usize, self.ptr as usize + self.len * size_of::<T>())
     }
 
     /// At the place of the call, as [`backend::with`](crate::backend::with) gives it.

@@ -346,7 +346,7 @@ fn products_of_views() {
             let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
             for config in [None, Some(by_maps), Some(by_threads)] {
                 let mut out = Buffer::<f16>::zeros(rt, m * (n + gap)).unwrap();
-                let z = out.as_slice_mut_arg().strided([m as u64, n as u64], [(n + gap) as u64, 1]).unwrap();
+                let z = out.as_slice_mut_arg().strided([m, n], [n + gap, 1]).unwrap();
                 let call = matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), z);
                 assert_eq!(by_maps.variant(call.slots(), |_| true), variant, "{m} {n} {k}");
                 let options = LaunchOptions { config: config.map(|c| c.id), ..Default::default() };

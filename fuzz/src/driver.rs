@@ -117,10 +117,9 @@ fn argument(a: &Array, mutable: bool) -> String {
         (Kind::Slice, true) => format!("(&mut {name}).as_slice_mut_arg()"),
         (Kind::Pointer, _) => format!("{name}.raw()"),
         (Kind::View { dims, strides }, _) => {
-            let sized = |of: &[String]| of.iter().map(|d| format!("({d}) as u64")).collect::<Vec<_>>().join(", ");
             let slice =
                 if mutable { format!("(&mut {name}).as_slice_mut_arg()") } else { format!("(&{name}).as_slice_arg()") };
-            format!("{slice}.strided([{}], [{}]).expect(\"it fits\")", sized(dims), sized(strides))
+            format!("{slice}.strided([{}], [{}]).expect(\"it fits\")", dims.join(", "), strides.join(", "))
         }
     }
 }

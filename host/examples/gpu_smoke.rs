@@ -6,7 +6,7 @@ pub mod hand_made;
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
-use tilewright_runtime::ops::{self, On};
+use tilewright_runtime::ops::{Matmul, On};
 use tilewright_runtime::{
     Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Pdl, Place, Runtime, Source, Stream,
 };
@@ -144,7 +144,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
         step("a tensor map");
         let boxes = add_boxes();
         let (rows, cols, pitch) = (101, 75, 80);
-        let view = || bx.slice(..)?.strided([rows as u64, cols as u64], [pitch as u64, 1]).ok_or(Error::StreamMismatch);
+        let view = || Ok::<_, Error>(bx.slice(..)?.strided([rows, cols], [pitch, 1])?);
         let want: Vec<f32> = (0..rows * cols).map(|i| x[i / cols * pitch + i % cols] + 1.0).collect();
         let mut packed = rt.zeros::<f32>(rows * cols)?;
         rt.launch(boxes::call(boxes, view()?, &mut packed))?;
@@ -161,7 +161,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
         // SAFETY: the buffers live, and all work on them is on this stream.
         unsafe { graph.replay(&s)? };
         assert_eq!(packed.to_vec_on(&s)?, want);
-        let odd = bx.slice(..)?.strided([8, 8], [81, 1]).ok_or(Error::StreamMismatch)?;
+        let odd = bx.slice(..)?.strided([8, 8], [81, 1])?;
         let e = rt.launch(boxes::call(boxes, odd, &mut packed)).unwrap_err();
         println!("   {e}");
         assert!(matches!(e, Error::CannotLaunch { .. }));
@@ -278,14 +278,7 @@ fn products(rt: &Runtime, s: &Stream) -> tilewright_runtime::Result<()> {
         let (a, b) = (Buffer::from_slice(rt, &numbers(m * k))?, Buffer::from_slice(rt, &numbers(k * n))?);
         let (mut c, mut d) = (rt.zeros::<f32>(m * n)?, rt.zeros::<f32>(m * n)?);
         let multiply = |on: &On, c: &mut Buffer<f32>| {
-            ops::matmul(
-                on,
-                a.view([m, k])?,
-                b.view([k, n])?,
-                c.view_mut([m, n])?,
-                ops::Transpose::NONE,
-                ops::Precision::F32,
-            )
+            Matmul::new(a.view([m, k])?, b.view([k, n])?, c.view_mut([m, n])?).launch(on)
         };
         multiply(&On::new(rt).stream(s), &mut c)?;
         let graph = s.capture(|s| multiply(&On::new(rt).stream(s), &mut d))?;

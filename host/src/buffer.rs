@@ -40,7 +40,7 @@ impl<T: Element> Buffer<T> {
     pub fn zeros(rt: &Runtime, len: usize) -> Result<Self> {
         let buffer = Self::alloc(rt, len)?;
         if let (Some(cuda), true) = (&buffer.memory.cuda, len > 0) {
-            cuda.fill_zero(buffer.memory.ptr, buffer.bytes(), DEFAULT_STREAM)?;
+            cuda.fill_zero(buffer.memory.ptr, buffer.bytes() as u64, DEFAULT_STREAM)?;
         }
         Ok(buffer)
     }
@@ -114,7 +114,7 @@ impl<T: Element> Buffer<T> {
             (Some(cuda), Some(other)) if !Arc::ptr_eq(cuda, other) => Err(Error::StreamMismatch),
             (Some(cuda), Some(_)) => {
                 cuda.join_streams()?;
-                cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes(), DEFAULT_STREAM)
+                cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes() as u64, DEFAULT_STREAM)
             }
             (None, None) => {
                 // SAFETY: two allocations of `len` elements.
@@ -133,7 +133,7 @@ impl<T: Element> Buffer<T> {
             _ if self.len == 0 => Ok(()),
             Some(cuda) => {
                 cuda.join_streams()?;
-                cuda.fill_zero(self.memory.ptr, self.bytes(), DEFAULT_STREAM)
+                cuda.fill_zero(self.memory.ptr, self.bytes() as u64, DEFAULT_STREAM)
             }
             None => {
                 // SAFETY: zero is a value of every element type.
@@ -147,14 +147,14 @@ impl<T: Element> Buffer<T> {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SliceArg<'_, T>> {
         let (start, len) = self.range(range)?;
         // SAFETY: within the buffer, which is borrowed.
-        Ok(unsafe { SliceArg::from_raw(self.at(start), len as u64, self.place()) })
+        Ok(unsafe { SliceArg::from_raw(self.at(start), len, self.place()) })
     }
 
     /// Part of the buffer, to write. Errors: [`Error::Shape`] where the range leaves it.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMutArg<'_, T>> {
         let (start, len) = self.range(range)?;
         // SAFETY: within the buffer, which is borrowed mutably.
-        Ok(unsafe { SliceMutArg::from_raw(self.at(start), len as u64, self.place()) })
+        Ok(unsafe { SliceMutArg::from_raw(self.at(start), len, self.place()) })
     }
 
     /// Two parts that may be written at the same time. Errors: [`Error::Shape`] where `mid` is past the end.
@@ -163,21 +163,20 @@ impl<T: Element> Buffer<T> {
         // SAFETY: disjoint parts of a buffer that is borrowed mutably.
         unsafe {
             Ok((
-                SliceMutArg::from_raw(self.at(0), mid as u64, self.place()),
-                SliceMutArg::from_raw(self.at(mid), tail as u64, self.place()),
+                SliceMutArg::from_raw(self.at(0), mid, self.place()),
+                SliceMutArg::from_raw(self.at(mid), tail, self.place()),
             ))
         }
     }
 
-    /// The buffer as a row-major tensor. Errors: [`Error::Shape`] unless the extents multiply to the length.
+    /// The buffer as a row-major tensor. Errors: [`Error::View`] unless the extents multiply to the length.
     pub fn view<const R: usize>(&self, dims: [usize; R]) -> Result<ViewArg<'_, T, R>> {
-        self.slice(..)?.view(dims.map(|d| d as u64)).ok_or_else(|| self.not_a_view(&dims))
+        Ok(self.slice(..)?.view(dims)?)
     }
 
     /// The buffer as a row-major tensor, to write. Errors: as [`Buffer::view`].
     pub fn view_mut<const R: usize>(&mut self, dims: [usize; R]) -> Result<ViewMutArg<'_, T, R>> {
-        let error = self.not_a_view(&dims);
-        self.slice_mut(..)?.view(dims.map(|d| d as u64)).ok_or(error)
+        Ok(self.slice_mut(..)?.view(dims)?)
     }
 
     /// The elements in host memory; `None` on a GPU.
@@ -223,13 +222,6 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    fn not_a_view(&self, dims: &[usize]) -> Error {
-        Error::Shape {
-            what: "Buffer::view",
-            why: format!("{dims:?} does not multiply to the {} elements of the buffer", self.len),
-        }
-    }
-
     fn same_len(&self, what: &'static str, other: usize) -> Result<()> {
         if self.len == other {
             return Ok(());
@@ -241,7 +233,7 @@ impl<T: Element> Buffer<T> {
         let mut v = Vec::new();
         v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory {
             place: Place::Host,
-            bytes: self.bytes(),
+            bytes: self.bytes() as u64,
             free: None,
         })?;
         self.read(&mut v.spare_capacity_mut()[..self.len], stream)?;
@@ -289,8 +281,8 @@ impl<T> Buffer<T> {
     }
 
     /// Size in bytes.
-    pub fn bytes(&self) -> u64 {
-        (self.len * size_of::<T>()) as u64
+    pub fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
     }
 
     pub fn place(&self) -> Place {
@@ -307,14 +299,14 @@ impl<T> core::fmt::Debug for Buffer<T> {
 impl<'a, T: Element> AsSlice<'a, T> for &'a Buffer<T> {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
         // SAFETY: the whole buffer, borrowed.
-        unsafe { SliceArg::from_raw(self.memory.ptr, self.len as u64, self.place()) }
+        unsafe { SliceArg::from_raw(self.memory.ptr, self.len, self.place()) }
     }
 }
 
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Buffer<T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
         // SAFETY: the whole buffer, borrowed mutably.
-        unsafe { SliceMutArg::from_raw(self.memory.ptr, self.len as u64, self.place()) }
+        unsafe { SliceMutArg::from_raw(self.memory.ptr, self.len, self.place()) }
     }
 }
 
@@ -332,7 +324,7 @@ fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
 pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
     match len.checked_mul(size_of::<T>()) {
         Some(b) if b <= isize::MAX as usize - ALIGN => Ok(b as u64),
-        _ => Err(Error::TooLarge { len: len as u64, size: size_of::<T>() }),
+        _ => Err(Error::TooLarge { len, size: size_of::<T>() }),
     }
 }
 

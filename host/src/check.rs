@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_defect_has_its_error() {
-        let at = |x: u64, n: u64, y: u64, m: u64, place| copy_call(x, n, y, m, place);
+        let at = |x: u64, n: usize, y: u64, m: usize, place| copy_call(x, n, y, m, place);
         let host = Place::Host;
         assert!(call(host, &at(64, 4, 80, 4, host), false).is_ok());
         assert!(matches!(

@@ -282,7 +282,7 @@ pub struct Tunable<'a> {
     /// Changes when a candidate's code does: results of another version are not used.
     pub version: &'a str,
     /// Sizes, at most 40; rounded as extents of views are.
-    pub sizes: &'a [u64],
+    pub sizes: &'a [usize],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
 }
@@ -321,7 +321,7 @@ impl Runtime {
     ) -> Result<usize> {
         let mut buckets: Buckets = [0; MAX_SLOTS];
         for (b, &s) in buckets.iter_mut().zip(op.sizes) {
-            *b = key::extent_bucket(s);
+            *b = key::extent_bucket(s as u64);
         }
         let fast = (op.name, op.types, buckets);
         if let Some(i) = self.0.plans.choice(&fast) {

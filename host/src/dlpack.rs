@@ -65,8 +65,8 @@ pub struct DlpackTensor {
     addr: u64,
     place: Place,
     dtype: DType,
-    dims: Vec<u64>,
-    strides: Vec<u64>,
+    dims: Vec<usize>,
+    strides: Vec<usize>,
     read_only: bool,
     _owner: Held,
 }
@@ -163,10 +163,10 @@ impl DlpackTensor {
         }
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
-        let numbers = |p: *const i64| -> Result<Vec<u64>> {
+        let numbers = |p: *const i64| -> Result<Vec<usize>> {
             // SAFETY: called with the shape and the strides, where these are not null.
             let all = if rank == 0 { &[][..] } else { unsafe { core::slice::from_raw_parts(p, rank) } };
-            all.iter().map(|&v| u64::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
+            all.iter().map(|&v| usize::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
         };
         if rank > 0 && t.shape.is_null() {
             return Err(foreign("it has no shape"));
@@ -180,10 +180,10 @@ impl DlpackTensor {
             .checked_add(t.byte_offset)
             .ok_or_else(|| foreign("its byte offset reaches past the end of the address space"))?;
         let len = span(&dims, &strides)?;
-        check_address(addr, len, dtype.size() as u64)?;
+        check_address(addr, len, dtype.size())?;
         if len > 0 {
             rt.check_reachable(addr)?;
-            rt.check_reachable(addr + len * dtype.size() as u64 - 1)?;
+            rt.check_reachable(addr + (len * dtype.size()) as u64 - 1)?;
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
         Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
@@ -198,12 +198,12 @@ impl DlpackTensor {
     }
 
     /// Extents.
-    pub fn dims(&self) -> &[u64] {
+    pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
     /// Steps between neighbours along each axis, in elements.
-    pub fn strides(&self) -> &[u64] {
+    pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
@@ -234,7 +234,7 @@ impl DlpackTensor {
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract.
         let all = unsafe { SliceArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
-        all.strided(dims, strides).ok_or_else(|| foreign("its strides overflow"))
+        Ok(all.strided(dims, strides)?)
     }
 
     /// As [`DlpackTensor::view`], to write. Errors: also where the tensor is read-only.
@@ -243,7 +243,7 @@ impl DlpackTensor {
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
         let all = unsafe { SliceMutArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
-        all.strided(dims, strides).ok_or_else(|| foreign("its strides overflow"))
+        Ok(all.strided(dims, strides)?)
     }
 
     fn typed<T: Element>(&self) -> Result<()> {
@@ -253,7 +253,7 @@ impl DlpackTensor {
         Err(foreign(format!("its elements are {}, not {}", self.dtype.name(), T::DTYPE.name())))
     }
 
-    fn shape<const R: usize>(&self) -> Result<([u64; R], [u64; R])> {
+    fn shape<const R: usize>(&self) -> Result<([usize; R], [usize; R])> {
         match (self.dims[..].try_into(), self.strides[..].try_into()) {
             (Ok(d), Ok(s)) => Ok((d, s)),
             _ => Err(foreign(format!("its rank is {}, not {R}", self.dims.len()))),
@@ -292,19 +292,19 @@ fn dtype(t: DLDataType) -> Result<DType> {
     })
 }
 
-fn row_major(dims: &[u64]) -> Result<Vec<u64>> {
-    let mut strides = vec![1u64; dims.len()];
+fn row_major(dims: &[usize]) -> Result<Vec<usize>> {
+    let mut strides = vec![1usize; dims.len()];
     for i in (0..dims.len().saturating_sub(1)).rev() {
         strides[i] = strides[i + 1].checked_mul(dims[i + 1]).ok_or_else(|| foreign("its extents overflow"))?;
     }
     Ok(strides)
 }
 
-fn span(dims: &[u64], strides: &[u64]) -> Result<u64> {
+fn span(dims: &[usize], strides: &[usize]) -> Result<usize> {
     if dims.contains(&0) {
         return Ok(0);
     }
-    let mut last = 0u64;
+    let mut last = 0usize;
     for (d, s) in dims.iter().zip(strides) {
         last =
             (d - 1).checked_mul(*s).and_then(|x| x.checked_add(last)).ok_or_else(|| foreign("its extents overflow"))?;

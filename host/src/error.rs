@@ -1,6 +1,6 @@
 //! One error type for everything the host does. Each message says what to do about it.
 
-use tilewright_core::{BindError, Place};
+use tilewright_core::{BindError, Place, ViewError};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -53,6 +53,9 @@ pub enum Error {
     #[error(transparent)]
     Arguments(#[from] BindError),
 
+    #[error(transparent)]
+    View(#[from] ViewError),
+
     #[error("{what}: shapes do not agree: {why}")]
     Shape { what: &'static str, why: String },
 
@@ -93,7 +96,7 @@ pub enum Error {
     OutOfMemory { place: Place, bytes: u64, free: Option<u64> },
 
     #[error("{len} elements of {size} bytes are more than an address space holds: use a smaller length")]
-    TooLarge { len: u64, size: usize },
+    TooLarge { len: usize, size: usize },
 
     #[error("{kernel}: {message}")]
     Assert { kernel: &'static str, message: String },

@@ -36,7 +36,7 @@ impl<'a, T: Element> Foreign<'a, T> {
     /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.
     pub unsafe fn from_raw(rt: &Runtime, addr: *const T, len: usize) -> Result<Self> {
         let addr = addr as u64;
-        check_address(addr, len as u64, size_of::<T>() as u64)?;
+        check_address(addr, len, size_of::<T>())?;
         if len > 0 {
             rt.check_reachable(addr)?;
             rt.check_reachable(addr + (len * size_of::<T>()) as u64 - 1)?;
@@ -85,7 +85,7 @@ impl<'a, T: Element> ForeignMut<'a, T> {
 impl<'b, T: Element> AsSlice<'b, T> for &'b Foreign<'_, T> {
     fn as_slice_arg(self) -> SliceArg<'b, T> {
         // SAFETY: the constructor's contract.
-        unsafe { SliceArg::from_raw(self.addr, self.len as u64, self.place) }
+        unsafe { SliceArg::from_raw(self.addr, self.len, self.place) }
     }
 }
 
@@ -98,16 +98,16 @@ impl<'b, T: Element> AsSlice<'b, T> for &'b ForeignMut<'_, T> {
 impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ForeignMut<'_, T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'b, T> {
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
-        unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len as u64, self.0.place) }
+        unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len, self.0.place) }
     }
 }
 
-pub(crate) fn check_address(addr: u64, len: u64, size: u64) -> Result<()> {
+pub(crate) fn check_address(addr: u64, len: usize, size: usize) -> Result<()> {
     let why = if len > 0 && addr == 0 {
         "it is a null pointer with a positive length".into()
-    } else if !addr.is_multiple_of(size) {
+    } else if !addr.is_multiple_of(size as u64) {
         format!("its address is not a multiple of its element size, {size} bytes")
-    } else if len.checked_mul(size).and_then(|b| b.checked_add(addr)).is_none() {
+    } else if len.checked_mul(size).and_then(|b| addr.checked_add(b as u64)).is_none() {
         format!("{len} elements of {size} bytes are more than an address space holds")
     } else {
         return Ok(());

@@ -71,4 +71,6 @@ pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
 #[cfg(feature = "warnings")]
 pub use warnings::warnings_to_stderr;
 
-pub use tilewright_core::{self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place};
+pub use tilewright_core::{
+    self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place, ViewError,
+};

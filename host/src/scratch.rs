@@ -95,14 +95,14 @@ impl<T> Scratch<T> {
 
     /// For a raw-pointer parameter.
     pub fn raw(&self) -> RawArg<T> {
-        RawArg::within(self.ptr, (self.len * size_of::<T>()) as u64, self.place)
+        RawArg::within(self.ptr, self.len * size_of::<T>(), self.place)
     }
 }
 
 impl<'a, T: Element> AsSlice<'a, T> for &'a Scratch<T> {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
         // SAFETY: leased, and borrowed for 'a. The block stays allocated until the streams that use it are done.
-        unsafe { SliceArg::from_raw(self.ptr, self.len as u64, self.place) }
+        unsafe { SliceArg::from_raw(self.ptr, self.len, self.place) }
     }
 }
 
@@ -110,7 +110,7 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
         // SAFETY: leased to this value alone, and borrowed mutably for 'a. The block stays allocated until the streams that
         // use it are done.
-        unsafe { SliceMutArg::from_raw(self.ptr, self.len as u64, self.place) }
+        unsafe { SliceMutArg::from_raw(self.ptr, self.len, self.place) }
     }
 }
 

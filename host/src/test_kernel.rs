@@ -113,7 +113,7 @@ pub(crate) static UPWARDS: KernelDesc =
     };
 
 /// Any addresses.
-pub(crate) fn copy_call(x: u64, n: u64, y: u64, m: u64, place: Place) -> Call<'static> {
+pub(crate) fn copy_call(x: u64, n: usize, y: u64, m: usize, place: Place) -> Call<'static> {
     // SAFETY: never launched unless the addresses are good.
     unsafe {
         Call::new(&COPY)

@@ -210,7 +210,7 @@ fn buffers() {
     assert!(b.slice(4..7).is_err());
     assert!(b.slice(..=usize::MAX).is_err());
     assert_eq!(b.view([2, 3]).unwrap().dims(), [2, 3]);
-    assert!(matches!(b.view([2, 2]), Err(Error::Shape { .. })));
+    assert!(matches!(b.view([2, 2]), Err(Error::View(_))));
     let (head, tail) = b.split_at_mut(2).unwrap();
     assert_eq!((head.len(), tail.len()), (2, 4));
     assert!(b.copy_from(&[1, 2]).is_err());
@@ -455,7 +455,7 @@ fn operations_of_several_launches_choose_a_candidate() {
     let rt = cpu();
     let mut y = rt.zeros::<i32>(1).unwrap();
     let at = y.addr() as *mut i32;
-    let op = |sizes: &'static [u64]| Tunable {
+    let op = |sizes: &'static [usize]| Tunable {
         name: "test_op",
         types: "",
         version: "1",
@@ -538,9 +538,9 @@ fn hostile_dlpack_tensors_are_imported_within_their_memory_or_refused() {
         for mut t in both.into_iter().flatten() {
             // The bytes that the tensor itself claims, from its extents and strides: no view reaches beyond them.
             let (dims, strides) = (t.dims().to_vec(), t.strides().to_vec());
-            let last = dims.iter().zip(&strides).map(|(&d, &s)| u128::from(d).saturating_sub(1) * u128::from(s));
+            let last = dims.iter().zip(&strides).map(|(&d, &s)| (d as u128).saturating_sub(1) * s as u128);
             let span = if dims.contains(&0) { 0 } else { last.sum::<u128>() + 1 };
-            let within = |len: u64| assert!(u128::from(len) <= span, "{len} elements of {span}");
+            let within = |len: usize| assert!(len as u128 <= span, "{len} elements of {span}");
             let _ = t.slice::<f32>().map(|s| within(s.len()));
             let _ = t.slice_mut::<f32>().map(|s| within(s.len()));
             let _ = t.slice::<u8>().map(|s| within(s.len()));

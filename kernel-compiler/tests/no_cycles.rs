@@ -103,7 +103,7 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         of: "host",
-        files: &["ops/matmul.rs", "ops/repack.rs", "ops/route.rs", "ops/split.rs", "ops/stream_k.rs", "ops/wide.rs"],
+        files: &["ops/multiply.rs", "ops/repack.rs", "ops/route.rs", "ops/split.rs", "ops/stream_k.rs", "ops/wide.rs"],
         reason: "The choice of a way for a product and the ways take types of each other.",
     },
     Circle {

@@ -19,11 +19,43 @@ pub enum Place {
     Unknown,
 }
 
+/// Why an array is no tensor of the extents and strides that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// The extents of a row-major tensor do not multiply to the length of the array.
+    #[error(
+        "a row-major view has {} elements and its array {len}: pass extents that multiply to the length",
+        number(*elements)
+    )]
+    Length {
+        /// The product of the extents; `None` where it overflows.
+        elements: Option<usize>,
+        /// Elements of the array.
+        len: usize,
+    },
+    /// The last element of a strided tensor is beyond the end of the array.
+    #[error(
+        "a strided view spans {} elements and its array has {len}: pass smaller extents or strides",
+        number(*span)
+    )]
+    OutOfBounds {
+        /// Elements from the first to one past the last; `None` where the number overflows.
+        span: Option<usize>,
+        /// Elements of the array.
+        len: usize,
+    },
+}
+
+fn number(n: Option<usize>) -> String {
+    n.map_or_else(|| "more than 2^64".into(), |n| n.to_string())
+}
+
 /// A borrowed contiguous array, wherever it lives.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceArg<'a, T> {
     ptr: u64,
-    len: u64,
+    len: usize,
     place: Place,
     borrow: PhantomData<&'a [T]>,
 }
@@ -35,11 +67,11 @@ pub struct SliceMutArg<'a, T>(pub(crate) SliceArg<'a, T>);
 impl<'a, T: Element> SliceArg<'a, T> {
     /// # Safety
     /// `ptr` addresses `len` initialised elements at `place` that outlive `'a`.
-    pub unsafe fn from_raw(ptr: u64, len: u64, place: Place) -> Self {
+    pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
         SliceArg { ptr, len, place, borrow: PhantomData }
     }
 
-    pub fn len(&self) -> u64 {
+    pub fn len(&self) -> usize {
         self.len
     }
 
@@ -55,33 +87,49 @@ impl<'a, T: Element> SliceArg<'a, T> {
         self.ptr
     }
 
-    /// As a row-major tensor of these extents; `None` unless they multiply to the length, without overflow.
-    pub fn view<const R: usize>(self, dims: [u64; R]) -> Option<ViewArg<'a, T, R>> {
-        let (mut strides, mut elements) = ([1; R], 1u64);
+    /// As a row-major tensor of these extents.
+    ///
+    /// # Errors
+    /// [`ViewError::Length`] unless the extents multiply to the length, without overflow.
+    pub fn view<const R: usize>(self, dims: [usize; R]) -> Result<ViewArg<'a, T, R>, ViewError> {
+        let (mut strides, mut elements) = ([1; R], Some(1usize));
         for d in (0..R).rev() {
-            strides[d] = elements;
-            elements = elements.checked_mul(dims[d])?;
+            // Extents that overflow are refused below, whatever their strides are.
+            strides[d] = elements.unwrap_or(0);
+            elements = elements.and_then(|n| n.checked_mul(dims[d]));
         }
-        let v = ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData };
-        (elements == self.len).then_some(v)
+        if elements != Some(self.len) {
+            return Err(ViewError::Length { elements, len: self.len });
+        }
+        Ok(ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData })
     }
 
-    /// As a tensor of these extents and strides (in elements); `None` where that would leave the array.
-    pub fn strided<const R: usize>(self, dims: [u64; R], strides: [u64; R]) -> Option<ViewArg<'a, T, R>> {
+    /// As a tensor of these extents and strides, in elements.
+    ///
+    /// # Errors
+    /// [`ViewError::OutOfBounds`] where an element would be beyond the end of the array.
+    pub fn strided<const R: usize>(
+        self,
+        dims: [usize; R],
+        strides: [usize; R],
+    ) -> Result<ViewArg<'a, T, R>, ViewError> {
         let v = ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData };
-        (v.checked_span()? <= self.len).then_some(v)
+        match v.checked_span() {
+            Some(span) if span <= self.len => Ok(v),
+            span => Err(ViewError::OutOfBounds { span, len: self.len }),
+        }
     }
 }
 
 impl<'a, T: Element> SliceMutArg<'a, T> {
     /// # Safety
     /// As [`SliceArg::from_raw`], and nothing else uses the memory during `'a`.
-    pub unsafe fn from_raw(ptr: u64, len: u64, place: Place) -> Self {
+    pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
         // SAFETY: the caller's.
         SliceMutArg(unsafe { SliceArg::from_raw(ptr, len, place) })
     }
 
-    pub fn len(&self) -> u64 {
+    pub fn len(&self) -> usize {
         self.0.len
     }
 
@@ -97,11 +145,17 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
         self.0.ptr
     }
 
-    pub fn view<const R: usize>(self, dims: [u64; R]) -> Option<ViewMutArg<'a, T, R>> {
+    /// As of [`SliceArg`].
+    pub fn view<const R: usize>(self, dims: [usize; R]) -> Result<ViewMutArg<'a, T, R>, ViewError> {
         self.0.view(dims).map(ViewMutArg)
     }
 
-    pub fn strided<const R: usize>(self, dims: [u64; R], strides: [u64; R]) -> Option<ViewMutArg<'a, T, R>> {
+    /// As of [`SliceArg`].
+    pub fn strided<const R: usize>(
+        self,
+        dims: [usize; R],
+        strides: [usize; R],
+    ) -> Result<ViewMutArg<'a, T, R>, ViewError> {
         self.0.strided(dims, strides).map(ViewMutArg)
     }
 }
@@ -110,8 +164,8 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub struct ViewArg<'a, T, const R: usize> {
     ptr: u64,
-    dims: [u64; R],
-    strides: [u64; R],
+    dims: [usize; R],
+    strides: [usize; R],
     place: Place,
     borrow: PhantomData<&'a [T]>,
 }
@@ -121,11 +175,11 @@ pub struct ViewArg<'a, T, const R: usize> {
 pub struct ViewMutArg<'a, T, const R: usize>(pub(crate) ViewArg<'a, T, R>);
 
 impl<T, const R: usize> ViewArg<'_, T, R> {
-    fn checked_span(&self) -> Option<u64> {
+    fn checked_span(&self) -> Option<usize> {
         if self.dims.contains(&0) {
             return Some(0);
         }
-        let mut last = 0u64;
+        let mut last = 0usize;
         for d in 0..R {
             last = last.checked_add((self.dims[d] - 1).checked_mul(self.strides[d])?)?;
         }
@@ -133,16 +187,16 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
     }
 
     /// Elements from the first to one past the last.
-    pub fn span(&self) -> u64 {
-        self.checked_span().unwrap_or(u64::MAX)
+    pub fn span(&self) -> usize {
+        self.checked_span().unwrap_or(usize::MAX)
     }
 
-    pub fn dims(&self) -> [u64; R] {
+    pub fn dims(&self) -> [usize; R] {
         self.dims
     }
 
     /// In elements.
-    pub fn strides(&self) -> [u64; R] {
+    pub fn strides(&self) -> [usize; R] {
         self.strides
     }
 
@@ -180,15 +234,15 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
 impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
     /// The same elements as an array, if they lie row-major without gaps.
     pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
-        let len = self.dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
+        let len = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
         let array = SliceArg { ptr: self.ptr, len, place: self.place, borrow: PhantomData };
-        (array.view(self.dims)?.strides == self.strides).then_some(array)
+        (array.view(self.dims).ok()?.strides == self.strides).then_some(array)
     }
 }
 
 impl<T> ViewArg<'_, T, 2> {
     /// The first `extent` elements along an axis; all of them if there are no more.
-    pub fn narrowed(mut self, axis: usize, extent: u64) -> Self {
+    pub fn narrowed(mut self, axis: usize, extent: usize) -> Self {
         self.dims[axis] = self.dims[axis].min(extent);
         self
     }
@@ -203,7 +257,7 @@ impl<T> ViewArg<'_, T, 2> {
     /// begin whole cache lines apart, else they are neighbours.
     pub fn regular(self) -> Self {
         let apart =
-            |len: u64, stride: u64| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
+            |len: usize, stride: usize| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
         let ([rows, cols], [mut r, mut c]) = (self.dims, self.strides);
         if cols == 1 {
             c = apart(rows, r);
@@ -229,7 +283,7 @@ impl<T> ViewMutArg<'_, T, 2> {
 
 impl<T> ViewArg<'_, T, 3> {
     /// As many matrices, of which each is `n` of these under each other, if they lie so; their number is a multiple of `n`.
-    pub fn stacked(self, n: u64) -> Option<Self> {
+    pub fn stacked(self, n: usize) -> Option<Self> {
         let ([matrices, rows, cols], [m, r, c]) = (self.dims, self.strides);
         // No stride leads away from a single row.
         let r = if rows == 1 { m } else { r };
@@ -244,7 +298,7 @@ impl<T> ViewArg<'_, T, 3> {
 
 impl<T> ViewMutArg<'_, T, 3> {
     /// As of [`ViewArg`].
-    pub fn stacked(self, n: u64) -> Option<Self> {
+    pub fn stacked(self, n: usize) -> Option<Self> {
         self.0.stacked(n).map(ViewMutArg)
     }
 }
@@ -255,7 +309,7 @@ impl<T> ViewMutArg<'_, T, 3> {
 pub struct RawArg<T> {
     addr: u64,
     place: Place,
-    extent: Option<u64>,
+    extent: Option<usize>,
     element: PhantomData<*const T>,
 }
 
@@ -267,14 +321,14 @@ impl<T> RawArg<T> {
 
     /// The same of so many bytes from there on, all of which are the call's to read, and to write if the kernel does: the autotuner saves them and
     /// puts them back, and the emulated SM reports what is accessed beyond them.
-    pub fn within(addr: u64, bytes: u64, place: Place) -> Self {
+    pub fn within(addr: u64, bytes: usize, place: Place) -> Self {
         RawArg { extent: Some(bytes), ..RawArg::new(addr, place) }
     }
 
     /// So many elements further on; the address wraps, as [`pointer::wrapping_add`](primitive@pointer) does.
-    pub fn offset(self, elements: u64) -> Self {
-        let size = size_of::<T>() as u64;
-        let addr = self.addr.wrapping_add(elements.wrapping_mul(size));
+    pub fn offset(self, elements: usize) -> Self {
+        let size = size_of::<T>();
+        let addr = self.addr.wrapping_add(elements.wrapping_mul(size) as u64);
         RawArg { addr, extent: self.extent.map(|e| e.saturating_sub(elements.saturating_mul(size))), ..self }
     }
 
@@ -287,7 +341,7 @@ impl<T> RawArg<T> {
     }
 
     /// Bytes from there on that are the call's, where that is known.
-    pub fn extent(&self) -> Option<u64> {
+    pub fn extent(&self) -> Option<usize> {
         self.extent
     }
 }
@@ -376,7 +430,7 @@ impl<'a, T, const R: usize> AsViewMut<'a, T, R> for ViewMutArg<'a, T, R> {
 }
 impl<'a, T: Element> AsSlice<'a, T> for &'a [T] {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
-        SliceArg { ptr: self.as_ptr() as u64, len: self.len() as u64, place: Place::Host, borrow: PhantomData }
+        SliceArg { ptr: self.as_ptr() as u64, len: self.len(), place: Place::Host, borrow: PhantomData }
     }
 }
 impl<'a, T: Element> AsSlice<'a, T> for &'a Vec<T> {
@@ -404,7 +458,7 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut [T] {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
         SliceMutArg(SliceArg {
             ptr: self.as_mut_ptr() as u64,
-            len: self.len() as u64,
+            len: self.len(),
             place: Place::Host,
             borrow: PhantomData,
         })

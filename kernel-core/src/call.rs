@@ -188,9 +188,9 @@ impl<'a> Call<'a> {
     #[inline]
     fn any_slice<T: Element>(mut self, a: SliceArg<'a, T>, kind: ParamKind) -> Self {
         if self.takes::<T>(kind) {
-            self.buffer(a.place(), a.addr(), a.len().saturating_mul(size_of::<T>() as u64), None, kind.is_mut());
+            self.buffer(a.place(), a.addr(), a.len().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
             self.push(a.addr());
-            self.push(a.len());
+            self.push(a.len() as u64);
             self.params_bound += 1;
         }
         self
@@ -209,10 +209,10 @@ impl<'a> Call<'a> {
     #[inline]
     fn any_view<T: Element, const R: usize>(mut self, a: ViewArg<'a, T, R>, kind: ParamKind) -> Self {
         if self.takes::<T>(kind) {
-            self.buffer(a.place(), a.addr(), a.span().saturating_mul(size_of::<T>() as u64), None, kind.is_mut());
+            self.buffer(a.place(), a.addr(), a.span().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
             self.push(a.addr());
-            a.dims().iter().for_each(|&d| self.push(d));
-            a.strides().iter().for_each(|&s| self.push(s));
+            a.dims().iter().for_each(|&d| self.push(d as u64));
+            a.strides().iter().for_each(|&s| self.push(s as u64));
             self.params_bound += 1;
         }
         self
@@ -222,7 +222,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn raw<T: Element>(mut self, a: RawArg<T>, mutable: bool) -> Self {
         if self.takes::<T>(if mutable { ParamKind::PtrMut } else { ParamKind::Ptr }) {
-            self.buffer(a.place(), a.addr(), 0, a.extent(), mutable);
+            self.buffer(a.place(), a.addr(), 0, a.extent().map(|n| n as u64), mutable);
             self.push(a.addr());
             self.params_bound += 1;
         }

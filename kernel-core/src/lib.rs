@@ -32,7 +32,8 @@ pub mod emulator;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use args::{
-    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg,
+    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewError,
+    ViewMutArg,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use call::{BindError, BufferUse, Call};

@@ -2,7 +2,7 @@
 
 use super::{driver, over};
 use tilewright_model_driver::Model;
-use tilewright_runtime::ops::{self, On, Precision, Transpose};
+use tilewright_runtime::ops::{self, Matmul, On};
 use tilewright_runtime::{Autotune, Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
@@ -11,7 +11,7 @@ const SIDE: usize = 96;
 
 fn product(on: &On, x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     let (a, c) = (x.view([SIDE, SIDE])?, y.view_mut([SIDE, SIDE])?);
-    ops::matmul(on, a, a, c, Transpose::NONE, Precision::F32)
+    Matmul::new(a, a, c).launch(on)
 }
 
 const OPERATIONS: [(&str, Operation); 3] =

@@ -130,7 +130,7 @@ fn a_tensor_map_is_compared_with_its_array() {
     let data: Vec<f32> = (0..rows * pitch).map(|i| i as f32).collect();
     let x = rt.from_slice(&data).unwrap();
     let mut y = rt.zeros::<f32>(rows * cols).unwrap();
-    let view = || x.slice(..).unwrap().strided([rows as u64, cols as u64], [pitch as u64, 1]).unwrap();
+    let view = || x.slice(..).unwrap().strided([rows, cols], [pitch, 1]).unwrap();
     rt.launch(hand_made::boxes::call(boxes, view(), &mut y)).unwrap();
     let want: Vec<f32> = (0..rows * cols).map(|i| data[i / cols * pitch + i % cols] + 1.0).collect();
     assert_eq!(y.to_vec().unwrap(), want);

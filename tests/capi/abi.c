@@ -2,6 +2,7 @@
  * results of every function, and limits of the process. Usage: abi MODE, see `main`. Exit status 0 when all holds. */
 #define _GNU_SOURCE /* pthread attributes and limits, beside C99 */
 #include "tile.h"
+#include "tile_challenges.h"
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -55,6 +56,15 @@ static void errors(void) {
     FAILS(tile_batched_matmul(2, h, h, NULL, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "c is a null");
     FAILS(tile_matmul(1, 0, 0, 0, NULL, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "a is a null");
     FAILS(tile_matmul(0, 0, 0, 0, NULL, NULL, NULL, 2, 2, 0), TILE_ERROR_ARGUMENT, "c is a null");
+
+    /* Handles that are none. */
+    FAILS(tile_create(NULL), TILE_ERROR_ARGUMENT, "handle is a null");
+    FAILS(tile_handle_relu(NULL, TILE_DTYPE_F32, x, y, 4), TILE_ERROR_ARGUMENT, "handle is a null");
+    FAILS(tile_handle_set_stream(NULL, NULL), TILE_ERROR_ARGUMENT, "handle is a null");
+    CHECK(strcmp(tile_handle_last_error(NULL), "") == 0);
+    CHECK(tile_destroy(NULL) == TILE_OK);
+    CHECK(tile_abi_version() == TILE_ABI_VERSION);
+    CHECK(strchr(tile_version(), '.') != NULL);
 
     /* Negative sizes. */
     FAILS(solve_relu(x, y, -1), TILE_ERROR_ARGUMENT, "N is -1");
@@ -171,6 +181,9 @@ static void no_device(void) {
     static float x[8], y[8] = {1, 2, 3};
     FAILS(solve_relu(x, y, 8), TILE_ERROR_NO_DEVICE, "CUDA");
     FAILS(solve_reduction(x, y, 8), TILE_ERROR_NO_DEVICE, "CUDA");
+    tile_handle_t handle = (tile_handle_t)x;
+    FAILS(tile_create(&handle), TILE_ERROR_NO_DEVICE, "CUDA");
+    CHECK(handle == NULL);
     CHECK(y[0] == 1 && y[1] == 2 && y[2] == 3);
 }
 
@@ -184,6 +197,16 @@ static void results(void) {
 
     CHECK(solve_vector_add(a, b, c, N) == TILE_OK);
     for (int k = 0; k < N; k++) CHECK(c[k] == a[k] + b[k]);
+    tile_handle_t handle;
+    CHECK(tile_create(&handle) == TILE_OK);
+    CHECK(tile_handle_vector_add(handle, TILE_DTYPE_F32, a, a, c, N) == TILE_OK);
+    for (int k = 0; k < N; k++) CHECK(c[k] == a[k] + a[k]);
+    CHECK(tile_handle_matmul(handle, TILE_DTYPE_F32, TILE_PRECISION_F32, 0, 1, a, b, c, 1, 1, 3) == TILE_OK);
+    CHECK(c[0] == a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
+    CHECK(strcmp(tile_handle_last_error(handle), "") == 0);
+    CHECK(tile_handle_gelu(handle, TILE_DTYPE_I8, a, c, N) == TILE_ERROR_ARGUMENT);
+    CHECK(strstr(tile_handle_last_error(handle), "dtype is 3") != NULL);
+    CHECK(tile_destroy(handle) == TILE_OK);
     CHECK(solve_relu(a, c, N) == TILE_OK);
     for (int k = 0; k < N; k++) CHECK(c[k] == (a[k] < 0 ? 0 : a[k]));
     memcpy(c, a, sizeof c);

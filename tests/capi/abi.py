@@ -37,7 +37,18 @@ SIGNATURES = {
     "tile_attention": [I, P, P, P, P, L, L, L, L, L, F, I],
     "tile_set_stream": [P],
     "tile_prepare": [I],
+    "tile_create": [P],
+    "tile_destroy": [P],
+    "tile_handle_set_stream": [P, P],
+    "tile_handle_prepare": [P, I],
 }
+# The general operations with a handle: the same arguments, behind it.
+HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "softmax_rows", "matmul", "matmul_relu", "matmul_leaky_relu",
+           "batched_matmul", "attention"]
+for operation in HANDLED:
+    SIGNATURES["tile_handle_" + operation] = [P] + SIGNATURES["tile_" + operation]
+lib.tile_version.restype = lib.tile_handle_last_error.restype = ctypes.c_char_p
+lib.tile_handle_last_error.argtypes = [P]
 for name, args in SIGNATURES.items():
     f = getattr(lib, name)
     f.restype, f.argtypes = I, args
@@ -46,7 +57,7 @@ for name, args in SIGNATURES.items():
 big = {I: 2**31 - 1, L: 2**63 - 1, Z: 2**64 - 1, P: None, F: float("inf")}
 low = {I: -(2**31), L: -(2**63), Z: 1, P: None, F: float("nan")}
 for name, args in SIGNATURES.items():
-    if name == "tile_set_stream":
+    if name in ("tile_set_stream", "tile_destroy"):
         continue
     for values in (big, low):
         f = getattr(lib, name)
@@ -86,7 +97,12 @@ EMPTY = {
 # Those of no elements are 0, where there is a place for it.
 SUMS = {"solve_reduction": [P, P, 0], "solve_count_array_element": [P, P, 0, 5], "solve_count_2d_array_element": [P, P, 0, 3, 5],
         "solve_fp16_dot_product": [P, P, P, 0]}
-assert {*EMPTY, *SUMS, "tile_set_stream", "tile_prepare"} == {*SIGNATURES}, "a function is missing"
+SETTINGS = {"tile_set_stream", "tile_prepare", "tile_create", "tile_destroy", "tile_handle_set_stream", "tile_handle_prepare"}
+assert {*EMPTY, *SUMS, *SETTINGS} | {"tile_handle_" + operation for operation in HANDLED} == {*SIGNATURES}, "a function is missing"
+handle = P()
+assert lib.tile_create(ctypes.byref(handle)) == 0, lib.tile_last_error()
+for operation in HANDLED:
+    EMPTY["tile_handle_" + operation] = [handle] + EMPTY["tile_" + operation]
 HELD = b"\x4d" * 64
 for name, args in EMPTY.items():
     for zero in [i for i, a in enumerate(args) if a is Z]:
@@ -103,6 +119,21 @@ for name, args in SUMS.items():
         assert getattr(lib, name)(*[next(pointers) if a is P else a for a in args]) == 0, (name, null, lib.tile_last_error())
         size = 0 if null else 2 if "fp16" in name else 4
         assert memory[-1].raw == bytes(size) + HELD[size:] and all(m.raw == HELD for m in memory[:-1]), (name, null)
+
+# A handle has a message of its own, which a success keeps.
+assert lib.tile_abi_version() == 1 and lib.tile_version().count(b".") == 2
+assert lib.tile_handle_last_error(handle) == b"" and lib.tile_handle_last_error(None) == b""
+assert lib.tile_handle_relu(handle, 9, None, None, 4) == 1 and b"dtype is 9" in lib.tile_handle_last_error(handle)
+assert lib.tile_handle_relu(handle, 0, None, None, 0) == 0 and b"dtype is 9" in lib.tile_handle_last_error(handle)
+assert lib.tile_handle_prepare(handle, 2) == 1 and b"on is 2" in lib.tile_handle_last_error(handle)
+
+# A handle that prepares writes nothing, and does not change calls without it.
+before, after = (ctypes.c_float * 4)(-1, 2, -3, 4), (ctypes.c_float * 4)()
+assert lib.tile_handle_prepare(handle, 1) == 0 and lib.tile_handle_relu(handle, 0, before, after, 4) == 0 and list(after) == [0] * 4
+assert lib.tile_relu(0, before, after, 4) == 0 and list(after) == [0, 2, 0, 4]
+assert lib.tile_handle_prepare(handle, 0) == 0 and lib.tile_handle_set_stream(handle, None) == 0
+assert lib.tile_handle_gelu(handle, 0, before, after, 4) == 0 and abs(after[1] - 1.9546) < 1e-4
+assert lib.tile_destroy(handle) == 0 and lib.tile_destroy(None) == 0
 
 # Good codes, absurd sizes.
 for sizes in ((2**62, 2, 2), (2**31, 2**31, 1), (2, 2, -1)):

@@ -190,35 +190,91 @@ fn python_children_hang_after_a_fork() {
     succeeds("fork.py", out.expect("python3 is installed"));
 }
 
-/// `TILE_BLESS=1` rewrites the header.
+/// The headers, with their settings and the files that declare their functions, in the header's order.
+const HEADERS: [(&str, &str, &[&str]); 2] = [
+    (
+        "tile.h",
+        "cbindgen.toml",
+        &[
+            "codes.rs",
+            "version.rs",
+            "guard.rs",
+            "thread.rs",
+            "handle.rs",
+            "general.rs",
+            "matmul.rs",
+            "batched.rs",
+            "attention.rs",
+            "handle_operations.rs",
+        ],
+    ),
+    ("tile_challenges.h", "cbindgen-challenges.toml", &["challenges/mod.rs"]),
+];
+
+/// `TILE_BLESS=1` rewrites the headers.
 #[test]
-fn header_is_current() {
+fn headers_are_current() {
     let capi = root().join("capi");
-    let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("cbindgen.toml");
-    let mut text = Vec::new();
-    cbindgen::Builder::new().with_crate(&capi).with_config(config).generate().expect("the header").write(&mut text);
-    let (path, text) = (capi.join("include/tile.h"), String::from_utf8(text).expect("text"));
-    if std::env::var_os("TILE_BLESS").is_some() {
-        std::fs::write(&path, &text).expect("writes the header");
+    for (name, config, sources) in HEADERS {
+        let config = cbindgen::Config::from_file(capi.join(config)).expect(config);
+        let builder = cbindgen::Builder::new().with_config(config);
+        let builder = sources.iter().fold(builder, |b, file| b.with_src(capi.join("src").join(file)));
+        let mut text = Vec::new();
+        builder.generate().expect("the header").write(&mut text);
+        let (path, text) = (capi.join("include").join(name), String::from_utf8(text).expect("text"));
+        if std::env::var_os("TILE_BLESS").is_some() {
+            std::fs::write(&path, &text).expect("writes the header");
+        }
+        let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            checked_in == text,
+            "capi/include/{name} is not what capi/src says: TILE_BLESS=1 cargo test -p tilewright-tests --test operations header"
+        );
     }
-    let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        checked_in == text,
-        "capi/include/tile.h is not what capi/src says: TILE_BLESS=1 cargo test -p tilewright-tests --test operations header"
-    );
+}
+
+/// Every function that the library exports, by what its sources say, is in a header.
+#[test]
+fn headers_are_complete() {
+    fn exported(folder: &Path, out: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                exported(&path, out);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let functions = text.split("extern \"C\" fn ").skip(1).filter_map(|f| f.split_once('('));
+            out.extend(functions.map(|(name, _)| name.to_string()));
+        }
+    }
+    let (capi, mut names) = (root().join("capi"), Vec::new());
+    exported(&capi.join("src"), &mut names);
+    let text: String = HEADERS
+        .iter()
+        .map(|(name, ..)| std::fs::read_to_string(capi.join("include").join(name)).expect("a header"))
+        .collect();
+    names.retain(|name| !text.contains(&format!("{name}(")));
+    assert_eq!(names, [""; 0], "add their files to `HEADERS`");
 }
 
 #[test]
-fn header_stands_alone() {
+fn headers_stand_alone() {
     if !has_gcc() {
         return;
     }
-    let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("header.c");
-    std::fs::write(&source, "#include \"tile.h\"\nint main(void) { return TILE_OK; }\n").expect("writes");
-    let out = Command::new("gcc")
-        .args(["-std=c99", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", "-I"])
-        .arg(root().join("capi/include"))
-        .arg(&source)
-        .output();
-    succeeds("the header alone", out.expect("gcc is installed"));
+    for (name, ..) in HEADERS {
+        let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.c"));
+        let text = format!("#include \"{name}\"\nint main(void) {{ return TILE_OK; }}\n");
+        std::fs::write(&source, text).expect("writes");
+        for language in [["-std=c99", "-xc"], ["-std=c++11", "-xc++"]] {
+            let out = Command::new("gcc")
+                .args(language)
+                .args(["-pedantic", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+                .arg(root().join("capi/include"))
+                .arg(&source)
+                .output();
+            succeeds(&format!("{name} alone, {}", language[0]), out.expect("gcc is installed"));
+        }
+    }
 }

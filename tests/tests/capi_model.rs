@@ -74,6 +74,34 @@ const CALLS: [(&str, Call); 32] = [
     ("tile_attention", |x| unsafe { tile::tile_attention(2, x.a(), x.b(), x.b(), x.c(), 2, 1, 1, 96, 32, 0.25, 0) }),
 ];
 
+type HandleCall = unsafe fn(tile::tile_handle_t, Arrays) -> c_int;
+
+/// The calls with a handle, with the arguments of the calls above.
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one argument for all: the arrays are larger than any of these calls asks, and the handle lives"
+)]
+const HANDLE_CALLS: [(&str, HandleCall); 10] = [
+    ("tile_handle_batched_matmul", |h, x| unsafe {
+        tile::tile_handle_batched_matmul(h, 2, x.a(), x.b(), x.c(), 2, 24, 32, 40)
+    }),
+    ("tile_handle_vector_add", |h, x| unsafe { tile::tile_handle_vector_add(h, 1, x.a(), x.b(), x.c(), 1000) }),
+    ("tile_handle_relu", |h, x| unsafe { tile::tile_handle_relu(h, 2, x.a(), x.c(), 1000) }),
+    ("tile_handle_leaky_relu", |h, x| unsafe { tile::tile_handle_leaky_relu(h, 1, x.a(), x.c(), 1000) }),
+    ("tile_handle_gelu", |h, x| unsafe { tile::tile_handle_gelu(h, 1, x.a(), x.c(), 1000) }),
+    ("tile_handle_softmax_rows", |h, x| unsafe { tile::tile_handle_softmax_rows(h, x.a(), x.c(), 10, 100) }),
+    ("tile_handle_matmul", |h, x| unsafe { tile::tile_handle_matmul(h, 1, 0, 0, 0, x.a(), x.b(), x.c(), 33, 35, 37) }),
+    ("tile_handle_matmul_relu", |h, x| unsafe {
+        tile::tile_handle_matmul_relu(h, 0, 1, 0, 1, x.a(), x.b(), x.c(), 8, 48, 64)
+    }),
+    ("tile_handle_matmul_leaky_relu", |h, x| unsafe {
+        tile::tile_handle_matmul_leaky_relu(h, 2, 0, 0, 0, x.a(), x.b(), x.c(), 16, 48, 64)
+    }),
+    ("tile_handle_attention", |h, x| unsafe {
+        tile::tile_handle_attention(h, 1, x.a(), x.b(), x.b(), x.c(), 2, 1, 8, 8, 16, 0.25, 1)
+    }),
+];
+
 macro_rules! functions { ($($name:ident: $symbol:literal($($arg:ident: $t:ty),*);)*) => { $(
     /// # Safety
     /// As of the function of cuda.h.
@@ -191,12 +219,23 @@ fn message() -> String {
 
 #[test]
 fn every_function_of_the_header_is_called_over_the_model() {
-    let header = include_str!("../../capi/include/tile.h");
+    let header =
+        concat!(include_str!("../../capi/include/tile.h"), include_str!("../../capi/include/tile_challenges.h"));
     let declared = header.lines().filter_map(|l| l.strip_prefix("int ")?.split_once('(')).map(|(name, _)| name);
-    // Both choose how later calls run; the tests below call them.
-    let modes = ["tile_set_stream", "tile_prepare"];
-    let missing: Vec<_> = declared.filter(|d| !modes.contains(d) && CALLS.iter().all(|(name, _)| name != d)).collect();
-    assert_eq!(missing, [""; 0], "add a call to `CALLS`");
+    // They choose how later calls run, and the tests below call them, or they launch nothing.
+    let others = [
+        "tile_set_stream",
+        "tile_prepare",
+        "tile_create",
+        "tile_destroy",
+        "tile_handle_set_stream",
+        "tile_handle_prepare",
+        "tile_abi_version",
+    ];
+    let called = CALLS.iter().map(|(name, _)| *name).chain(HANDLE_CALLS.iter().map(|(name, _)| *name));
+    let called: Vec<_> = called.chain(others).collect();
+    let missing: Vec<_> = declared.filter(|d| !called.contains(d)).collect();
+    assert_eq!(missing, [""; 0], "add a call to `CALLS` or `HANDLE_CALLS`");
 }
 
 /// Runs the ignored tests below, each in a process that does not tune.
@@ -207,6 +246,7 @@ fn the_library_keeps_to_the_driver_over_the_model() {
         "calls_are_captured_in_every_mode",
         "prepared_calls_are_captured_first",
         "each_call_of_the_driver_fails_once",
+        "calls_with_a_handle_use_its_stream",
     ] {
         let out = std::process::Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", &format!("capi_model::{name}"), "--ignored"])
@@ -306,4 +346,35 @@ fn each_call_of_the_driver_fails_once() {
         }
     }
     assert!(failed.get() > 200, "{} calls failed", failed.get());
+}
+
+/// A handle's calls are ordered on its stream, whatever the thread has set, and give what calls without one give.
+#[test]
+#[ignore = "wants an environment of its own"]
+fn calls_with_a_handle_use_its_stream() {
+    let caller = Caller::new(7);
+    let wanted: Vec<_> = HANDLE_CALLS
+        .iter()
+        .map(|(name, _)| {
+            let plain = name.replace("handle_", "");
+            caller.run(CALLS.iter().find(|(name, _)| *name == plain).expect("a call without a handle").1).1
+        })
+        .collect();
+    let mut handle = core::ptr::null_mut();
+    // SAFETY: room for the handle, the caller's stream, and then the default stream for the thread.
+    unsafe {
+        assert_eq!(tile::tile_create(&mut handle), tile::TILE_OK, "{}", message());
+        assert_eq!(tile::tile_handle_set_stream(handle, caller.stream), tile::TILE_OK, "{}", message());
+        assert_eq!(tile::tile_set_stream(core::ptr::null_mut()), tile::TILE_OK);
+    }
+    for ((name, call), want) in HANDLE_CALLS.iter().zip(wanted) {
+        let arrays = caller.arrays();
+        // SAFETY: the arrays are large enough for the sizes of every call, and the handle lives.
+        assert_eq!(unsafe { call(handle, arrays) }, tile::TILE_OK, "{name}: {}", message());
+        assert!(caller.result(arrays) == want, "{name}: another result");
+        assert_eq!(caller.model.reports(), [""; 0], "{name}");
+    }
+    // SAFETY: its last use.
+    assert_eq!(unsafe { tile::tile_destroy(handle) }, tile::TILE_OK);
+    assert_eq!(caller.model.reports(), [""; 0]);
 }

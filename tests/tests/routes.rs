@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use tilewright_core::emulator::Options;
 use tilewright_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
-use tilewright_runtime::ops::{self, Launch, Multiply, Precision, Quantisation, Transpose};
+use tilewright_runtime::ops::{self, Launch, Matmul, Multiply, Precision, Quantisation, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
 /// As large a device as results are shipped for, which writes down what it is to launch.
@@ -55,7 +55,7 @@ unsafe impl Launch for Recorder {
 }
 
 /// A matrix of which nothing is read, at a place of its own; its rows are `gap` elements longer than they have to be.
-fn matrix<T: Element, const R: usize>(place: u64, dims: [u64; R], gap: u64) -> ViewArg<'static, T, R> {
+fn matrix<T: Element, const R: usize>(place: u64, dims: [usize; R], gap: usize) -> ViewArg<'static, T, R> {
     let mut strides = [1; R];
     for d in (0..R - 1).rev() {
         strides[d] = strides[d + 1] * dims[d + 1] + if d == R - 2 { gap } else { 0 };
@@ -65,7 +65,7 @@ fn matrix<T: Element, const R: usize>(place: u64, dims: [u64; R], gap: u64) -> V
     all.strided(dims, strides).expect("there is room")
 }
 
-fn matrix_mut<T: Element, const R: usize>(dims: [u64; R]) -> ViewMutArg<'static, T, R> {
+fn matrix_mut<T: Element, const R: usize>(dims: [usize; R]) -> ViewMutArg<'static, T, R> {
     let strides = matrix::<T, R>(3, dims, 0).strides();
     // SAFETY: nobody writes there.
     let all: SliceMutArg<'static, T> = unsafe { SliceMutArg::from_raw(3 << 40, 1 << 36, Place::Host) };
@@ -73,7 +73,7 @@ fn matrix_mut<T: Element, const R: usize>(dims: [u64; R]) -> ViewMutArg<'static,
 }
 
 /// Squares, few rows and columns, short and long depths, odd extents.
-const SHAPES: [[u64; 3]; 26] = [
+const SHAPES: [[usize; 3]; 26] = [
     [64, 64, 64],
     [100, 100, 100],
     [1024, 1024, 1024],
@@ -109,16 +109,16 @@ const ORDERS: [(&str, Transpose); 4] = [
     ("TT", Transpose { a: true, b: true }),
 ];
 
-fn flipped_if(flip: bool, [rows, cols]: [u64; 2]) -> [u64; 2] {
+fn flipped_if(flip: bool, [rows, cols]: [usize; 2]) -> [usize; 2] {
     if flip { [cols, rows] } else { [rows, cols] }
 }
 
-fn products<T: Multiply>(precision: Precision) -> String {
+fn products<T: Multiply>(with: fn(Matmul<T>) -> Matmul<T>) -> String {
     let (on, mut out) = (Recorder::new(), String::new());
     for [m, n, k] in SHAPES {
         for (order, t) in ORDERS {
             let (a, b) = (matrix::<T, 2>(1, flipped_if(t.a, [m, k]), 0), matrix::<T, 2>(2, flipped_if(t.b, [k, n]), 0));
-            ops::matmul::<T>(&on, a, b, matrix_mut([m, n]), t, precision).expect("nothing is launched");
+            with(Matmul::new(a, b, matrix_mut([m, n])).transpose(t)).launch(&on).expect("nothing is launched");
             writeln!(out, "{m}x{n}x{k} {order}: {}", on.taken()).expect("text");
         }
     }
@@ -131,12 +131,13 @@ fn agree(name: &str, found: String) {
 
 #[test]
 fn of_products() {
-    agree("routes_f16", products::<f16>(Precision::Default));
-    agree("routes_f32", products::<f32>(Precision::F32));
-    agree("routes_tf32", products::<f32>(Precision::Tf32));
-    agree("routes_i8", products::<i8>(Precision::Default));
-    agree("routes_f8", products::<f8e4m3>(Precision::Default));
-    assert_eq!(products::<bf16>(Precision::Default), products::<f16>(Precision::Default));
+    agree("routes_f16", products::<f16>(|p| p));
+    agree("routes_f32", products::<f32>(|p| p.precision(Precision::F32)));
+    agree("routes_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
+    agree("routes_i8", products::<i8>(|p| p));
+    agree("routes_f8", products::<f8e4m3>(|p| p));
+    assert_eq!(products::<bf16>(|p| p), products::<f16>(|p| p));
+    assert_eq!(products::<f32>(|p| p), products::<f32>(|p| p.precision(Precision::F32)));
 }
 
 #[test]
@@ -144,15 +145,8 @@ fn of_products_with_more_around_them() {
     let (on, mut out) = (Recorder::new(), String::new());
     for [m, n, k] in SHAPES {
         for beta in [0.0, 1.0] {
-            ops::gemm(
-                &on,
-                matrix::<f16, 2>(1, [m, k], 0),
-                matrix::<f16, 2>(2, [k, n], 0),
-                matrix_mut([m, n]),
-                2.0,
-                beta,
-            )
-            .expect("nothing is launched");
+            let (a, b) = (matrix::<f16, 2>(1, [m, k], 0), matrix::<f16, 2>(2, [k, n], 0));
+            Matmul::new(a, b, matrix_mut([m, n])).alpha(2.0).beta(beta).launch(&on).expect("nothing is launched");
             writeln!(out, "gemm {m}x{n}x{k} beta {beta}: {}", on.taken()).expect("text");
         }
         for (zero_a, zero_b) in [(0, 0), (3, 0), (0, 3)] {

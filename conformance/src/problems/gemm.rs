@@ -4,7 +4,7 @@ use super::matmul::{accumulation, int_products, judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use tilewright_core::{DType, bf16, f16};
-use tilewright_runtime::ops::{self, BatchMultiply, Quantisation};
+use tilewright_runtime::ops::{self, BatchMultiply, Matmul, Quantisation};
 
 struct Gemm {
     host: [Vec<f32>; 3],
@@ -35,7 +35,9 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
     Ok(Box::new(Prepared {
         work: Work { bytes: 2 * moved as u64, flops: 2 * (m * n * k) as u64 },
         state: Gemm { host, extents, a, b, c, alpha, beta },
-        launch: |s: &mut Gemm, on| ops::gemm(on, s.a.view()?, s.b.view()?, s.c.view_mut()?, s.alpha, s.beta),
+        launch: |s: &mut Gemm, on| {
+            Matmul::new(s.a.view()?, s.b.view()?, s.c.view_mut()?).alpha(s.alpha).beta(s.beta).launch(on)
+        },
         check: |s| {
             let [_, n, k] = s.extents;
             let all = s.c.read()?;
@@ -225,7 +227,7 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
                 ops::repack::<T>(on, s.x.view()?, s.turned.view_mut()?, true)
             },
             check: |s| {
-                let [rows, cols] = s.x.view()?.dims().map(|n| n as usize);
+                let [rows, cols] = s.x.view()?.dims();
                 let wanted = [&s.host[..], &reference::transpose(&s.host, rows, cols)].concat();
                 Ok(verdict::exact(&[s.y.read()?, s.turned.read()?].concat(), &wanted))
             },

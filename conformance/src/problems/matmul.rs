@@ -6,14 +6,7 @@ use super::*;
 use crate::verdict::Verdict;
 use tilewright_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::BackendKind;
-use tilewright_runtime::ops::{self, Launch, Multiply, On, Precision, Transpose};
-
-#[derive(Clone, Copy, PartialEq)]
-enum Activation {
-    None,
-    Relu,
-    LeakyRelu,
-}
+use tilewright_runtime::ops::{Epilogue, Launch, Matmul, Multiply, On, Precision, Transpose};
 
 struct Product<T: Multiply> {
     /// Both as they are multiplied.
@@ -33,10 +26,10 @@ struct Product<T: Multiply> {
 struct How {
     transpose: Transpose,
     precision: Precision,
-    activation: Activation,
+    epilogue: Epilogue,
 }
 
-const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Default, activation: Activation::None };
+const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Default, epilogue: Epilogue::None };
 
 /// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign in
 /// sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
@@ -99,9 +92,9 @@ where
         if T::DTYPE == DType::I8 {
             return Ok(self.exact(&found, &rows));
         }
-        let activated = |(w, magnitude): (f64, f64)| match self.how.activation {
-            Activation::Relu if w < 0.0 => (0.0, magnitude),
-            Activation::LeakyRelu if w < 0.0 => (SLOPE as f64 * w, magnitude),
+        let activated = |(w, magnitude): (f64, f64)| match self.how.epilogue {
+            Epilogue::Relu if w < 0.0 => (0.0, magnitude),
+            Epilogue::LeakyRelu(slope) if w < 0.0 => (slope as f64 * w, magnitude),
             _ => (w, magnitude),
         };
         let sums = reference::product(&self.host.0, &self.host.1, k, n, &rows);
@@ -148,10 +141,8 @@ where
         let ints = |v: &[f32]| v.iter().map(|&v| v as i32).collect::<Vec<_>>();
         let (a, b) = (ints(&self.host.0), ints(&self.host.1));
         let wanted = int_products(&a, &b, k, n, rows);
-        let wanted: Vec<f64> = wanted
-            .into_iter()
-            .map(|w| if self.how.activation == Activation::Relu { w.max(0) } else { w } as f64)
-            .collect();
+        let wanted: Vec<f64> =
+            wanted.into_iter().map(|w| if self.how.epilogue == Epilogue::Relu { w.max(0) } else { w } as f64).collect();
         verdict::exact(&found.iter().map(|v| v.value()).collect::<Vec<_>>(), &wanted)
     }
 }
@@ -197,17 +188,25 @@ where
     }))
 }
 
-fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &On) -> Result<()>
+fn matmul_of<'a, T: Multiply + Entry>(s: &'a mut Product<T>, on: &On) -> Result<Matmul<'a, T>>
 where
     T::Product: Entry,
 {
     s.truncated = truncates(on, s.how.transpose);
-    let (a, b, c, How { transpose, precision, activation }) = (s.a.view()?, s.b.view()?, s.c.view_mut()?, s.how);
-    match activation {
-        Activation::None => ops::matmul(on, a, b, c, transpose, precision),
-        Activation::Relu => ops::matmul_relu(on, a, b, c, transpose, precision),
-        Activation::LeakyRelu => ops::matmul_leaky_relu(on, a, b, c, transpose, precision, SLOPE),
-    }
+    let How { transpose, epilogue, .. } = s.how;
+    Ok(Matmul::new(s.a.view()?, s.b.view()?, s.c.view_mut()?).transpose(transpose).epilogue(epilogue))
+}
+
+fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &On) -> Result<()>
+where
+    T::Product: Entry,
+{
+    matmul_of(s, on)?.launch(on)
+}
+
+fn launch_f32(s: &mut Product<f32>, on: &On) -> Result<()> {
+    let precision = s.how.precision;
+    matmul_of(s, on)?.precision(precision).launch(on)
 }
 
 fn by_dtype(rt: &Runtime, s: &Setup, how: How) -> Boxed {
@@ -217,7 +216,7 @@ fn by_dtype(rt: &Runtime, s: &Setup, how: How) -> Boxed {
         DType::I8 => problem::<i8>(rt, s, how, launch),
         DType::F8E4M3 => problem::<f8e4m3>(rt, s, how, launch),
         DType::F8E5M2 => problem::<f8e5m2>(rt, s, how, launch),
-        _ => problem::<f32>(rt, s, how, launch),
+        _ => problem::<f32>(rt, s, how, launch_f32),
     }
 }
 
@@ -226,17 +225,18 @@ pub fn matmul<const A: bool, const B: bool>(rt: &Runtime, s: &Setup) -> Boxed {
 }
 
 pub fn tf32<const A: bool, const B: bool>(rt: &Runtime, s: &Setup) -> Boxed {
-    problem::<f32>(rt, s, How { transpose: Transpose { a: A, b: B }, precision: Precision::Tf32, ..PLAIN }, launch)
+    let how = How { transpose: Transpose { a: A, b: B }, precision: Precision::Tf32, ..PLAIN };
+    problem::<f32>(rt, s, how, launch_f32)
 }
 
 pub fn relu(rt: &Runtime, s: &Setup) -> Boxed {
-    by_dtype(rt, s, How { activation: Activation::Relu, ..PLAIN })
+    by_dtype(rt, s, How { epilogue: Epilogue::Relu, ..PLAIN })
 }
 
 pub fn leaky_relu(rt: &Runtime, s: &Setup) -> Boxed {
-    by_dtype(rt, s, How { activation: Activation::LeakyRelu, ..PLAIN })
+    by_dtype(rt, s, How { epilogue: Epilogue::LeakyRelu(SLOPE), ..PLAIN })
 }
 
 pub fn matrix_multiplication(rt: &Runtime, s: &Setup) -> Boxed {
-    problem::<f32>(rt, s, PLAIN, |s, on| ops::matrix_multiplication(on, s.a.view()?, s.b.view()?, s.c.view_mut()?))
+    problem::<f32>(rt, s, How { precision: Precision::F32, ..PLAIN }, launch_f32)
 }

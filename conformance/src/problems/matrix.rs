@@ -68,32 +68,32 @@ impl<T: Entry> Matrix<T> {
         Self::new(rt, s, &vec![s.unwritten(T::POISON); extents.iter().product()], extents)
     }
 
-    fn strides(&self) -> [u64; 3] {
-        [(self.rows * self.pitch) as u64, self.pitch as u64, 1]
+    fn strides(&self) -> [usize; 3] {
+        [self.rows * self.pitch, self.pitch, 1]
     }
 
-    fn extents(&self) -> [u64; 3] {
-        [self.batch, self.rows, self.cols].map(|n| n as u64)
+    fn extents(&self) -> [usize; 3] {
+        [self.batch, self.rows, self.cols]
     }
 
     /// The first of the batch.
     pub fn view(&self) -> Result<ViewArg<'_, T, 2>> {
         let ([_, r, c], [_, s, t]) = (self.extents(), self.strides());
-        self.data.get()?.strided([r, c], [s, t]).ok_or_else(broken)
+        Ok(self.data.get()?.strided([r, c], [s, t])?)
     }
 
     pub fn view_mut(&mut self) -> Result<ViewMutArg<'_, T, 2>> {
         let ([_, r, c], [_, s, t]) = (self.extents(), self.strides());
-        self.data.get_mut()?.strided([r, c], [s, t]).ok_or_else(broken)
+        Ok(self.data.get_mut()?.strided([r, c], [s, t])?)
     }
 
     pub fn batch(&self) -> Result<ViewArg<'_, T, 3>> {
-        self.data.get()?.strided(self.extents(), self.strides()).ok_or_else(broken)
+        Ok(self.data.get()?.strided(self.extents(), self.strides())?)
     }
 
     pub fn batch_mut(&mut self) -> Result<ViewMutArg<'_, T, 3>> {
         let (extents, strides) = (self.extents(), self.strides());
-        self.data.get_mut()?.strided(extents, strides).ok_or_else(broken)
+        Ok(self.data.get_mut()?.strided(extents, strides)?)
     }
 
     /// Row by row, without the gaps; an error where a gap was written.
@@ -112,10 +112,6 @@ impl<T: Entry> Matrix<T> {
         }
         Ok(out)
     }
-}
-
-fn broken() -> Error {
-    Error::Shape { what: "conformance", why: "a matrix that leaves its memory".into() }
 }
 
 /// Random elements of products.

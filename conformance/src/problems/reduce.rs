@@ -33,7 +33,7 @@ const WANTED: [i32; 2] = [42, 0];
 struct Count {
     host: Vec<i32>,
     k: i32,
-    view: Option<[u64; 4]>,
+    view: Option<[usize; 4]>,
     x: Guarded<i32>,
     y: Guarded<i32>,
 }
@@ -58,32 +58,32 @@ pub fn count_array_element(rt: &Runtime, s: &Setup) -> Boxed {
 
 /// Every other row's first `cols` elements of a matrix that is one column wider: strides of its own on both axes.
 pub fn count_2d_array_element(rt: &Runtime, s: &Setup) -> Boxed {
-    let (rows, cols) = (s.size[0], s.size[1]);
+    let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
     let pitch = if s.odd { 2 * cols + 1 } else { cols };
     let k = s.scalar("k", WANTED[(s.seed % 2) as usize])?;
-    let mut host = data::small_ints(&mut data::Rng::new(s.seed), (rows * pitch) as usize, 100);
+    let mut host = data::small_ints(&mut data::Rng::new(s.seed), rows * pitch, 100);
     if let Some(row) = s.given {
         // Beside the matrix everything is the number that is counted.
         host.fill(k);
-        let matrix = row.input::<i32>("x", (rows * cols) as usize)?;
-        for (to, from) in host.chunks_mut(pitch.max(1) as usize).zip(matrix.chunks(cols.max(1) as usize)) {
-            to[..cols as usize].copy_from_slice(from);
+        let matrix = row.input::<i32>("x", rows * cols)?;
+        for (to, from) in host.chunks_mut(pitch.max(1)).zip(matrix.chunks(cols.max(1))) {
+            to[..cols].copy_from_slice(from);
         }
     }
     let x = Guarded::new(rt, &host, k, s.odd)?;
     let y = Guarded::poisoned(rt, 1, -7, s.odd)?;
     Ok(Box::new(Prepared {
-        work: Work { bytes: 4 * rows * cols, flops: 0 },
+        work: Work { bytes: (4 * rows * cols) as u64, flops: 0 },
         state: Count { host, k, view: Some([rows, cols, pitch, 1]), x, y },
         launch: |s: &mut Count, on| {
             let [rows, cols, pitch, unit] = s.view.unwrap_or_default();
-            let Some(view) = s.x.get()?.strided([rows, cols], [pitch, unit]) else { return Ok(()) };
+            let view = s.x.get()?.strided([rows, cols], [pitch, unit])?;
             ops::count_2d_array_element(on, view, s.y.get_mut()?, s.k)
         },
         check: |s| {
             let [_, cols, pitch, _] = s.view.unwrap_or_default();
-            let rows = s.host.chunks(pitch.max(1) as usize);
-            let wanted = rows.flat_map(|r| &r[..cols as usize]).filter(|&&v| v == s.k).count() as i32;
+            let rows = s.host.chunks(pitch.max(1));
+            let wanted = rows.flat_map(|r| &r[..cols]).filter(|&&v| v == s.k).count() as i32;
             Ok(verdict::exact(&s.y.read()?, &[wanted]))
         },
         outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),

@@ -6,8 +6,8 @@ use tilewright_runtime::ops;
 struct InPlace<T> {
     wanted: Vec<T>,
     x: Guarded<T>,
-    width: u64,
-    height: u64,
+    width: usize,
+    height: usize,
 }
 
 pub fn reverse_array(rt: &Runtime, s: &Setup) -> Boxed {
@@ -25,15 +25,15 @@ pub fn reverse_array(rt: &Runtime, s: &Setup) -> Boxed {
 }
 
 pub fn color_inversion(rt: &Runtime, s: &Setup) -> Boxed {
-    let (width, height) = (s.size[0], s.size[1]);
-    let bytes = (4 * width * height) as usize;
+    let (width, height) = (s.size[0] as usize, s.size[1] as usize);
+    let bytes = 4 * width * height;
     let mut host = s.input("x", bytes, || data::bytes(&mut data::Rng::new(s.seed), bytes))?;
     let x = Guarded::new(rt, &host, 0xA5, s.odd)?;
     for pixel in host.chunks_exact_mut(4) {
         pixel[..3].iter_mut().for_each(|c| *c = 255 - *c);
     }
     Ok(Box::new(Prepared {
-        work: Work { bytes: 8 * width * height, flops: 0 },
+        work: Work { bytes: (8 * width * height) as u64, flops: 0 },
         state: InPlace { wanted: host, x, width, height },
         launch: |s: &mut InPlace<u8>, on| ops::color_inversion(on, s.x.get_mut()?, s.width, s.height),
         check: |s| Ok(verdict::exact(&s.x.read()?, &s.wanted)),
@@ -43,15 +43,15 @@ pub fn color_inversion(rt: &Runtime, s: &Setup) -> Boxed {
 
 struct Transpose {
     host: Vec<f32>,
-    rows: u64,
-    cols: u64,
+    rows: usize,
+    cols: usize,
     x: Guarded<f32>,
     y: Guarded<f32>,
 }
 
 pub fn matrix_transpose(rt: &Runtime, s: &Setup) -> Boxed {
-    let (rows, cols) = (s.size[0], s.size[1]);
-    let n = (rows * cols) as usize;
+    let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
+    let n = rows * cols;
     let host = s.input("x", n, || data::floats(&mut data::Rng::new(s.seed), n, -1.0, 1.0))?;
     let x = Guarded::new(rt, &host, f32::NAN, s.odd)?;
     let y = Guarded::new(rt, &vec![s.unwritten(f32::NAN); n], f32::NAN, s.odd)?;
@@ -60,7 +60,7 @@ pub fn matrix_transpose(rt: &Runtime, s: &Setup) -> Boxed {
         state: Transpose { host, rows, cols, x, y },
         launch: |s: &mut Transpose, on| ops::matrix_transpose(on, s.x.get()?, s.y.get_mut()?, s.rows, s.cols),
         check: |s| {
-            let wanted = reference::transpose(&s.host, s.rows as usize, s.cols as usize);
+            let wanted = reference::transpose(&s.host, s.rows, s.cols);
             Ok(verdict::exact(&s.y.read()?, &wanted))
         },
         outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),

@@ -6,14 +6,14 @@ use tilewright_runtime::ops;
 
 struct Softmax {
     host: Vec<f32>,
-    rows: u64,
-    cols: u64,
+    rows: usize,
+    cols: usize,
     x: Guarded<f32>,
     y: Guarded<f32>,
 }
 
-fn state(rt: &Runtime, s: &Setup, rows: u64, cols: u64) -> Result<(Work, Softmax)> {
-    let n = (rows * cols) as usize;
+fn state(rt: &Runtime, s: &Setup, rows: usize, cols: usize) -> Result<(Work, Softmax)> {
+    let n = rows * cols;
     let mut rng = data::Rng::new(s.seed);
     let mut host = s.input("x", n, || data::floats(&mut rng, n, -8.0, 8.0))?;
     if s.awkward {
@@ -30,7 +30,7 @@ fn state(rt: &Runtime, s: &Setup, rows: u64, cols: u64) -> Result<(Work, Softmax
 }
 
 fn check(s: &mut Softmax) -> Result<verdict::Verdict> {
-    let wanted: Vec<f64> = match s.cols as usize {
+    let wanted: Vec<f64> = match s.cols {
         0 => Vec::new(),
         cols => parallel_map(s.host.len() / cols, |i| reference::softmax(&s.host[i * cols..][..cols])).concat(),
     };
@@ -43,7 +43,7 @@ fn outputs(s: &Softmax) -> Result<Vec<Output>> {
 }
 
 pub fn softmax_1d(rt: &Runtime, s: &Setup) -> Boxed {
-    let (work, state) = state(rt, s, 1, s.size[0])?;
+    let (work, state) = state(rt, s, 1, s.size[0] as usize)?;
     Ok(Box::new(Prepared {
         work,
         state,
@@ -54,7 +54,7 @@ pub fn softmax_1d(rt: &Runtime, s: &Setup) -> Boxed {
 }
 
 pub fn softmax_rows(rt: &Runtime, s: &Setup) -> Boxed {
-    let (work, state) = state(rt, s, s.size[0], s.size[1])?;
+    let (work, state) = state(rt, s, s.size[0] as usize, s.size[1] as usize)?;
     let launch = |s: &mut Softmax, on: &ops::On| ops::softmax_rows(on, s.x.get()?, s.y.get_mut()?, s.rows, s.cols);
     Ok(Box::new(Prepared { work, state, launch, check, outputs }))
 }

@@ -38,8 +38,8 @@ unsafe fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'s
 // ANCHOR_END: launch
 
 /// With its extent, so that the autotuner can put back what it overwrites.
-fn array(ptr: *const f16, elements: u64, place: Place) -> RawArg<f16> {
-    RawArg::within(ptr as u64, elements * size_of::<f16>() as u64, place)
+fn array(ptr: *const f16, elements: usize, place: Place) -> RawArg<f16> {
+    RawArg::within(ptr as u64, elements * size_of::<f16>(), place)
 }
 
 // ANCHOR: matmul
@@ -52,16 +52,16 @@ pub unsafe extern "C" fn matmul(
     a: *const f16,
     b: *const f16,
     c: *mut f16,
-    m: u64,
-    n: u64,
-    k: u64,
-    stride_am: u64,
-    stride_ak: u64,
-    stride_bk: u64,
-    stride_bn: u64,
+    m: usize,
+    n: usize,
+    k: usize,
+    stride_am: usize,
+    stride_ak: usize,
+    stride_bk: usize,
+    stride_bn: usize,
     stream: *mut c_void,
 ) -> c_int {
-    let span = |rows: u64, columns: u64, down: u64, right: u64| {
+    let span = |rows: usize, columns: usize, down: usize, right: usize| {
         if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 }
     };
     let call = |place| {
@@ -87,10 +87,10 @@ pub unsafe extern "C" fn attention(
     v: *const f16,
     o: *mut f16,
     scale: f32,
-    heads: u64,
-    queries: u64,
-    keys: u64,
-    d: u64,
+    heads: usize,
+    queries: usize,
+    keys: usize,
+    d: usize,
     stream: *mut c_void,
 ) -> c_int {
     let call = |place| {

@@ -23,7 +23,7 @@ pub trait Attend: Element {
         inputs: Inputs<'a, Self>,
         room: (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, Self, 3>,
-        queries: u64,
+        queries: usize,
         scale: f32,
         causal: bool,
     ) -> Call<'a>;
@@ -43,7 +43,7 @@ macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
         [q, k, v]: Inputs<'a, $t>,
         (slots, tickets): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, $t, 3>,
-        queries: u64,
+        queries: usize,
         scale: f32,
         causal: bool,
     ) -> Call<'a> {
@@ -63,11 +63,11 @@ macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
 attend! { f16 bf16 }
 
 /// Elements that a head may have.
-const MOST: u64 = 128;
+const MOST: usize = 128;
 /// Queries of a program's block, at least: fewer of several heads that share keys go in one.
-const BLOCK: u64 = 64;
+const BLOCK: usize = 64;
 /// Keys of which no program has so few that it would be worth sharing them.
-const LEAST_KEYS: u64 = 512;
+const LEAST_KEYS: usize = 512;
 /// With less, keys that do not count would.
 const LEAST_SCALE: f32 = 1e-30;
 
@@ -85,7 +85,7 @@ const LEAST_SCALE: f32 = 1e-30;
 ///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
 /// batches are heads one after another. Errors: [`Error::Shape`]; [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no
-/// number; otherwise as [`matmul`](super::matmul).
+/// number; otherwise as [`Matmul`](super::Matmul).
 pub fn attention<'a, T: Attend>(
     on: &impl Launch,
     q: impl AsView<'a, T, 3>,
@@ -99,7 +99,7 @@ pub fn attention<'a, T: Attend>(
     let (q, k, v, o) = (q.as_view_arg(), k.as_view_arg(), v.as_view_arg(), o.as_view_mut_arg());
     let ([heads, queries, d], [shared, keys, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
     let error = |why: String| Err(Error::Shape { what: WHAT, why });
-    let text = |[h, n, d]: [u64; 3]| format!("{h} x {n} x {d}");
+    let text = |[h, n, d]: [usize; 3]| format!("{h} x {n} x {d}");
     if k.dims() != v.dims() {
         return error(format!("K is {} and V is {}: they must be equal", text(k.dims()), text(v.dims())));
     }
@@ -151,24 +151,24 @@ pub fn attention<'a, T: Attend>(
 
 #[derive(Clone, Copy)]
 struct Shape {
-    heads: u64,
-    shared: u64,
-    queries: u64,
-    keys: u64,
+    heads: usize,
+    shared: usize,
+    queries: usize,
+    keys: usize,
     wide: bool,
 }
 
 impl Shape {
     /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block has, or so few blocks that half
     /// of the device would have nothing to do.
-    fn is_few(self, num_sms: u64) -> bool {
+    fn is_few(self, num_sms: usize) -> bool {
         let (rows, room) = if self.wide { (128, num_sms) } else { (64, 2 * num_sms) };
         let blocks = self.heads.saturating_mul(self.queries.div_ceil(rows));
         self.queries <= BLOCK || (blocks <= room / 2 && self.keys >= LEAST_KEYS)
     }
 
     /// Heads that go under each other in blocks of queries.
-    fn stacked(self) -> u64 {
+    fn stacked(self) -> usize {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         assert!(of(8, 512, 16384, true) && of(16, 512, 4096, false));
         assert!(!of(32, 512, 16384, true) && !of(16, 1024, 4096, false), "half of the device has something to do");
         assert!(!of(8, 512, 511, true), "too few keys");
-        assert!(!of(u64::MAX, 65, 4096, true), "nothing overflows");
+        assert!(!of(usize::MAX, 65, 4096, true), "nothing overflows");
     }
 
     #[test]
@@ -202,15 +202,15 @@ mod tests {
     #[test]
     fn heads_need_not_follow_one_another() {
         let (rt, heads, shared, queries, keys, d) = (Runtime::cpu(), 4, 2, 3, 70, 16);
-        let made = |n: u64, seed: u64| -> Vec<f16> {
+        let made = |n: usize, seed: usize| -> Vec<f16> {
             (0..n).map(|i| f16::from_f32(((i * 7 + i / 5 + seed) % 9) as f32 / 4.0 - 1.0)).collect()
         };
         let [k, v] = [1, 2].map(|seed| Buffer::from_slice(&rt, &made(shared * keys * d, seed)).unwrap());
         let q = made(heads * queries * d, 3);
-        let attended = |head: u64, row: u64| -> Vec<f16> {
-            let mut apart = vec![f16::NAN; (heads * head) as usize];
-            let place = |e: u64| (e / (queries * d) * head + e / d % queries * row + e % d) as usize;
-            q.iter().enumerate().for_each(|(e, &x)| apart[place(e as u64)] = x);
+        let attended = |head: usize, row: usize| -> Vec<f16> {
+            let mut apart = vec![f16::NAN; heads * head];
+            let place = |e: usize| e / (queries * d) * head + e / d % queries * row + e % d;
+            q.iter().enumerate().for_each(|(e, &x)| apart[place(e)] = x);
             let (q, mut o) =
                 (Buffer::from_slice(&rt, &apart).unwrap(), Buffer::<f16>::zeros(&rt, apart.len()).unwrap());
             let (dims, strides) = ([heads, queries, d], [head, row, 1]);
@@ -232,10 +232,10 @@ mod tests {
     fn what_is_no_number_stays_none() {
         let (rt, keys, d) = (Runtime::cpu(), 1000, 128);
         let q = Buffer::from_slice(&rt, &[f16::ONE; 128]).unwrap();
-        let v = Buffer::from_slice(&rt, &vec![f16::ONE; (keys * d) as usize]).unwrap();
+        let v = Buffer::from_slice(&rt, &vec![f16::ONE; keys * d]).unwrap();
         // All keys of a program and more, or one.
-        for none in [600 * d as usize, 1] {
-            let mut k = vec![f16::ONE; (keys * d) as usize];
+        for none in [600 * d, 1] {
+            let mut k = vec![f16::ONE; keys * d];
             k[..none].fill(f16::NAN);
             let (k, mut o) = (Buffer::from_slice(&rt, &k).unwrap(), Buffer::<f16>::zeros(&rt, 128).unwrap());
             let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([1, keys, d]).unwrap());
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn matrices_under_each_other() {
         let data = [0f32; 600];
-        let of = |dims: [u64; 3], strides| {
+        let of = |dims: [usize; 3], strides| {
             data.as_slice().as_slice_arg().strided(dims, strides).unwrap().stacked(2).map(|v| (v.dims(), v.strides()))
         };
         assert_eq!(of([4, 3, 5], [15, 5, 1]), Some(([2, 6, 5], [30, 5, 1])));

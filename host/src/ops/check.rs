@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// All of these lengths are the same.
-pub(super) fn same_length(what: &'static str, lengths: &[(&str, u64)]) -> Result<()> {
+pub(super) fn same_length(what: &'static str, lengths: &[(&str, usize)]) -> Result<()> {
     if lengths.iter().all(|(_, n)| *n == lengths[0].1) {
         return Ok(());
     }
@@ -12,7 +12,7 @@ pub(super) fn same_length(what: &'static str, lengths: &[(&str, u64)]) -> Result
 }
 
 /// `name` has exactly this many elements.
-pub(super) fn length(what: &'static str, name: &str, found: u64, wanted: u64, because: &str) -> Result<()> {
+pub(super) fn length(what: &'static str, name: &str, found: usize, wanted: usize, because: &str) -> Result<()> {
     if found == wanted {
         return Ok(());
     }
@@ -20,7 +20,7 @@ pub(super) fn length(what: &'static str, name: &str, found: u64, wanted: u64, be
 }
 
 /// The product of two extents.
-pub(super) fn area(what: &'static str, rows: u64, cols: u64) -> Result<u64> {
+pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols)
         .ok_or_else(|| Error::Shape { what, why: format!("{rows} x {cols} elements are more than 64 bits count") })
 }

@@ -1,5 +1,6 @@
 //! Products with more around them: scaled, and in batches.
 
+use super::multiply::{Kernels, Typed, Views};
 use super::product::{Extents, Operand, Transpose, is_work};
 use super::repack::{Packed, memory_of, with_copies};
 use super::route::{self, LEAST, LEAST_OF_BATCHES, Least};
@@ -10,31 +11,18 @@ use crate::launch::LaunchOptions;
 use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
 use tilewright_kernels as k;
 
-/// `C = alpha A B + beta C` of f16, accumulated in f32 and rounded once. With a `beta` of 0 what is in `c` does not count,
-/// with a `k` of 0 `alpha` does not. As in torch, `c` is 0 where `alpha` and `beta` are 0. Otherwise `alpha` multiplies
-/// every sum, and a NaN in `a` or `b` makes a NaN in `c`.
-///
-/// In scratch memory there may be copies of operands and the sums of programs that share a tile, as for [`matmul`](super::matmul).
-///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: as [`matmul`](super::matmul).
-pub fn gemm<'a>(
+/// `C = alpha A B + beta C`, of checked matrices; see [`Matmul::alpha`](super::Matmul::alpha).
+pub(super) fn scaled(
     on: &impl Launch,
-    a: impl AsView<'a, f16, 2>,
-    b: impl AsView<'a, f16, 2>,
-    c: impl AsViewMut<'a, f16, 2>,
-    alpha: f32,
-    beta: f32,
+    mut e: Extents,
+    (a, b): (ViewArg<f16, 2>, ViewArg<f16, 2>),
+    c: ViewMutArg<f16, 2>,
+    (alpha, beta): (f32, f32),
 ) -> Result<()> {
     use k::gemm::scaled::{gemm as scaled, scaled_product};
-    const WHAT: &str = "gemm";
-    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
-    let mut e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
     let (a, b) = if alpha == 0.0 && beta == 0.0 { (a.narrowed(1, 0), b.narrowed(0, 0)) } else { (a, b) };
     e.k = a.dims()[1];
-    if !is_work(WHAT, e, &a, &b, &c)? {
-        return Ok(());
-    }
-    // Nothing scaled with an infinite alpha would be NaN.
+    // A sum of nothing scaled with an infinite alpha would be NaN.
     let alpha = if e.k == 0 { 0.0 } else { alpha };
     // Not of `Operand::new`: there is one kernel, and it transposes nothing.
     let as_is = |view| Operand { view, transposed: false };
@@ -60,32 +48,20 @@ pub fn gemm<'a>(
     })
 }
 
-/// The element types of [`batched_matmul`]: f32, f16 and bf16.
-pub trait BatchMultiply: Multiply {
-    #[doc(hidden)]
+/// The element types of [`batched_matmul`]: f32, f16 and bf16. The trait is sealed.
+pub trait BatchMultiply: Multiply<Product = Self> + BatchKernel {}
+
+impl BatchMultiply for f32 {}
+impl BatchMultiply for f16 {}
+impl BatchMultiply for bf16 {}
+
+/// The kernel of batches of an element type.
+pub trait BatchKernel: Kernels {
     fn batch_desc() -> &'static KernelDesc;
-    #[doc(hidden)]
     fn batch_call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
-    /// Whether so many products are best made of the operands' parts, whose matrices stand one below the other.
-    #[doc(hidden)]
-    fn batch_in_parts(_: &impl Launch, _: Extents, _batch: u64, _b: &Operand<Self>) -> bool {
-        false
-    }
-    /// `below`: rows from one matrix of A to the next.
-    #[doc(hidden)]
-    fn multiply_batch(
-        _: &impl Launch,
-        _a: Operand<Self>,
-        _below: u64,
-        _b: ViewArg<Self, 3>,
-        _c: ViewMutArg<Self, 3>,
-    ) -> Result<()> {
-        unreachable!("for types that have parts")
-    }
 }
 
-macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr $(, $parts:item)*;)*) => { $(impl BatchMultiply for $t {
-    $($parts)*
+macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr;)*) => { $(impl BatchKernel for $t {
     fn batch_desc() -> &'static KernelDesc {
         use k::batched_matmul::batched::*;
         $desc
@@ -95,13 +71,7 @@ macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr $(, $parts:item)*;)*) =
     }
 })* } }
 batch! {
-    f32: batched_matmul_f32, batched_matmul_f32::DESCS[0],
-    fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
-        route::batch_in_parts(on, e, batch, b)
-    },
-    fn multiply_batch(on: &impl Launch, a: Operand<f32>, below: u64, b: ViewArg<f32, 3>, c: ViewMutArg<f32, 3>) -> Result<()> {
-        split::multiply_batch(on, a, below, b, c)
-    };
+    f32: batched_matmul_f32, batched_matmul_f32::DESCS[0];
     f16: batched_matmul, <(f16,) as batched_matmul::Types>::DESC;
     bf16: batched_matmul, <(bf16,) as batched_matmul::Types>::DESC;
 }
@@ -111,7 +81,7 @@ batch! {
 /// bytes are copied to scratch memory first, where the products are large enough to win by it and their matrices follow each other as
 /// rows do.
 ///
-/// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`matmul`](super::matmul).
+/// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
 pub fn batched_matmul<'a, T: BatchMultiply>(
     on: &impl Launch,
     a: impl AsView<'a, T, 3>,
@@ -137,20 +107,39 @@ fn batched_from<T: BatchMultiply>(
     if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
         return Ok(());
     }
-    let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
-    // Tensor maps take no stride of 0, and a result's rows alone.
-    if b.strides()[0] > 0 && c.as_view().strides()[2] == 1 && T::batch_in_parts(on, e, na, &y) {
-        let below = if a.strides()[0] == 0 { 0 } else { e.m };
-        if y.maps() {
-            return T::multiply_batch(on, x, below, b, c);
-        }
-        let rows = Packed::<T::Bits>::new(on, &y, false)?;
-        let copied =
-            batch_of(rows.operand()?.view, b).ok_or(Error::TooLarge { len: b.span(), size: size_of::<T>() })?;
-        return T::multiply_batch(on, x, below, copied, c);
+    match T::typed(Views { a, b, c }) {
+        Typed::F32(v) => split_or_batch(least, on, e, v),
+        Typed::F16(v) => batch_by_one_kernel(least, on, e, v),
+        Typed::Other(v) => batch_by_one_kernel(least, on, e, v),
     }
+}
+
+/// A batch of products of f32, of which A is decomposed first where that pays.
+fn split_or_batch(least: Least, on: &impl Launch, e: Extents, v: Views<f32, 3>) -> Result<()> {
+    let Views { a, b, c } = v;
+    // Tensor maps take no stride of 0, and a result's rows alone.
+    if let (Some(x), Some(y)) = (stacked(a), stacked(b))
+        && b.strides()[0] > 0
+        && c.as_view().strides()[2] == 1
+        && route::batch_in_parts(on, e, a.dims()[0], &y)
+    {
+        let rows_of_a = if a.strides()[0] == 0 { 0 } else { e.m };
+        if y.maps() {
+            return split::multiply_batch(on, x, rows_of_a, b, c);
+        }
+        let rows = Packed::<u32>::new(on, &y, false)?;
+        let copied =
+            batch_of(rows.operand()?.view, b).ok_or(Error::TooLarge { len: b.span(), size: size_of::<f32>() })?;
+        return split::multiply_batch(on, x, rows_of_a, copied, c);
+    }
+    batch_by_one_kernel(least, on, e, Views { a, b, c })
+}
+
+fn batch_by_one_kernel<T: BatchMultiply>(least: Least, on: &impl Launch, e: Extents, v: Views<T, 3>) -> Result<()> {
+    let Views { a, b, c } = v;
+    let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
     // As much work as one product that is so much deeper.
-    let all = Extents { k: e.k.saturating_mul(na), ..e };
+    let all = Extents { k: e.k.saturating_mul(a.dims()[0]), ..e };
     let copies = route::copies(least, on, all, (&x, &y), Transpose::NONE, |_| T::batch_desc());
     with_copies::<T, T::Bits>(on, copies, (x, y), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
         (Some(a), Some(b)) => on.launch(T::batch_call(a, b, c)),
@@ -168,7 +157,7 @@ fn stacked<'a, T: Element>(v: ViewArg<'a, T, 3>) -> Option<Operand<'a, T>> {
     };
     // SAFETY: the same elements.
     let all: SliceArg<'a, T> = unsafe { memory_of(v) };
-    Some(Operand { view: all.strided([rows, cols], [row, element])?, transposed: false })
+    Some(Operand { view: all.strided([rows, cols], [row, element]).ok()?, transposed: false })
 }
 
 /// The batch that `stacked` made a matrix of, where the matrix, or its copy, is.
@@ -177,7 +166,7 @@ fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Optio
     let step = if step == 0 { 0 } else { batch.dims()[1].checked_mul(row)? };
     // SAFETY: the same elements.
     let all: SliceArg<'a, T> = unsafe { memory_of(v) };
-    all.strided(batch.dims(), [step, row, element])
+    all.strided(batch.dims(), [step, row, element]).ok()
 }
 
 #[cfg(test)]
@@ -187,7 +176,7 @@ mod tests {
     use crate::{Buffer, Runtime};
     use tilewright_core::{AsSlice, AsSliceMut};
 
-    const BATCH: u64 = 3;
+    const BATCH: usize = 3;
 
     /// Small integers, so that every sum is exact: C of a batch whose operands lie by these strides.
     fn multiplied<T: BatchMultiply>(
@@ -195,26 +184,27 @@ mod tests {
         rt: &Runtime,
         of: fn(f32) -> T,
         to: fn(T) -> f32,
-        [m, n, k]: [u64; 3],
-        strides: [[u64; 3]; 2],
+        [m, n, k]: [usize; 3],
+        strides: [[usize; 3]; 2],
     ) {
-        let span =
-            |dims: [u64; 3], strides: [u64; 3]| 1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<u64>();
-        let make = |dims, strides, seed: u64| -> Vec<f32> {
+        let span = |dims: [usize; 3], strides: [usize; 3]| {
+            1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<usize>()
+        };
+        let make = |dims, strides, seed: usize| -> Vec<f32> {
             (0..span(dims, strides)).map(|i| ((i * 7 + i / 5 + seed) % 5) as f32 - 2.0).collect()
         };
         let (dims_a, dims_b) = ([BATCH, m, k], [BATCH, k, n]);
         let (x, y) = (make(dims_a, strides[0], 1), make(dims_b, strides[1], 2));
         let on_device = |v: &[f32]| Buffer::from_slice(rt, &v.iter().map(|&v| of(v)).collect::<Vec<T>>()).unwrap();
-        let (a, b, mut c) = (on_device(&x), on_device(&y), on_device(&vec![99.0; (BATCH * m * n) as usize]));
-        fn view<T: Element>(v: &Buffer<T>, dims: [u64; 3], strides: [u64; 3]) -> ViewArg<'_, T, 3> {
+        let (a, b, mut c) = (on_device(&x), on_device(&y), on_device(&vec![99.0; BATCH * m * n]));
+        fn view<T: Element>(v: &Buffer<T>, dims: [usize; 3], strides: [usize; 3]) -> ViewArg<'_, T, 3> {
             v.slice(..).unwrap().strided(dims, strides).unwrap()
         }
         let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
         batched_from::<T>(least, rt, view(&a, dims_a, strides[0]), view(&b, dims_b, strides[1]), product).unwrap();
-        let at = |v: &[f32], s: [u64; 3], i: u64, r: u64, c: u64| v[(i * s[0] + r * s[1] + c * s[2]) as usize];
+        let at = |v: &[f32], s: [usize; 3], i: usize, r: usize, c: usize| v[i * s[0] + r * s[1] + c * s[2]];
         for (e, found) in c.to_vec().unwrap().into_iter().enumerate() {
-            let (i, r, c) = (e as u64 / (m * n), e as u64 / n % m, e as u64 % n);
+            let (i, r, c) = (e / (m * n), e / n % m, e % n);
             let wanted: f32 = (0..k).map(|l| at(&x, strides[0], i, r, l) * at(&y, strides[1], i, l, c)).sum();
             assert_eq!(to(found), wanted, "{m} {n} {k} {strides:?}: element {e}");
         }
@@ -223,7 +213,7 @@ mod tests {
     #[test]
     fn batches_are_matrices_and_batches_again() {
         let data = [0f32; 600];
-        let of = |dims: [u64; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap();
+        let of = |dims: [usize; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap();
         for (strides, rows) in [([35, 7, 1], 15), ([0, 7, 1], 5), ([50, 10, 1], 15), ([70, 14, 2], 15)] {
             let batch = of([3, 5, 7], strides);
             let o = stacked(batch).unwrap();
@@ -241,7 +231,7 @@ mod tests {
     #[test]
     fn rows_that_no_map_takes_are_copied_where_it_pays() {
         let rt = Runtime::emulator(5);
-        let desc = <f16 as BatchMultiply>::batch_desc();
+        let desc = <f16 as BatchKernel>::batch_desc();
         let on = crate::ops::On::new(&rt).pin(Some(emulated_with_maps(desc)));
         let zeros = |dims: [usize; 3]| Buffer::<f16>::zeros(&rt, dims.iter().product()).unwrap();
         let (a, b, mut c) = (zeros([2, 64, 9]), zeros([2, 9, 33]), zeros([2, 64, 33]));

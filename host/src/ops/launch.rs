@@ -27,7 +27,7 @@ pub type Tuned = RefCell<Vec<(&'static KernelDesc, Report)>>;
 /// struct Few(tilewright_runtime::Runtime);
 /// impl tilewright_runtime::ops::Launch for Few {
 ///     fn runtime(&self) -> &tilewright_runtime::Runtime { &self.0 }
-///     fn num_sms(&self) -> u64 { 1 }
+///     fn num_sms(&self) -> usize { 1 }
 /// }
 /// ```
 pub unsafe trait Launch {
@@ -48,8 +48,8 @@ pub unsafe trait Launch {
     }
 
     /// Multiprocessors of the device.
-    fn num_sms(&self) -> u64 {
-        u64::from(self.runtime().device().num_sms)
+    fn num_sms(&self) -> usize {
+        self.runtime().device().num_sms as usize
     }
 
     /// Where to put reports: every kernel is then tuned on its first launch here.

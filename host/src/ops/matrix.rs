@@ -12,8 +12,8 @@ pub fn matrix_transpose<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, f32>,
     y: impl AsSliceMut<'a, f32>,
-    rows: u64,
-    cols: u64,
+    rows: usize,
+    cols: usize,
 ) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     let area = check::area("matrix_transpose", rows, cols)?;

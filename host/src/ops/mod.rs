@@ -1,7 +1,8 @@
 //! One function per operation: shapes are checked, scratch is provided, the kernel is chosen, the work is enqueued.
+//! [`Matmul`] is a builder, because a product has many options.
 //!
-//! Every function takes first where to run: a [`Runtime`](crate::Runtime) (its default stream) or an [`On`], which
-//! names a stream or a configuration. Arrays are whatever implements
+//! Every function takes first where to run, and [`Matmul::launch`] takes nothing else: a [`Runtime`](crate::Runtime) (its
+//! default stream) or an [`On`], which names a stream or a configuration. Sizes are numbers of elements. Arrays are whatever implements
 //! [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A length of
 //! zero is a success that touches nothing (the sum of nothing is 0).
 //!
@@ -18,6 +19,7 @@ mod gemm;
 mod launch;
 mod matmul;
 mod matrix;
+mod multiply;
 mod product;
 mod quantised;
 mod rainbow;
@@ -34,10 +36,11 @@ mod wide;
 pub use attention::{Attend, attention};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
-pub use gemm::{BatchMultiply, batched_matmul, gemm};
+pub use gemm::{BatchMultiply, batched_matmul};
 pub use launch::{Launch, On, Pin, Tuned};
-pub use matmul::{Multiply, Precision, matmul, matmul_leaky_relu, matmul_relu, matrix_multiplication};
+pub use matmul::{Epilogue, Matmul, Precision};
 pub use matrix::matrix_transpose;
+pub use multiply::Multiply;
 pub use product::Transpose;
 pub use quantised::{Quantisation, matmul_int8};
 pub use rainbow::rainbow_table;

@@ -22,15 +22,15 @@ impl Transpose {
 /// Rows and columns of the result, and the length of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extents {
-    pub m: u64,
-    pub n: u64,
-    pub k: u64,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
 }
 
 impl Extents {
-    pub fn of(what: &'static str, a: [u64; 2], b: [u64; 2], c: [u64; 2], t: Transpose) -> Result<Extents> {
+    pub fn of(what: &'static str, a: [usize; 2], b: [usize; 2], c: [usize; 2], t: Transpose) -> Result<Extents> {
         let (a, b) = (flipped_if(t.a, a), flipped_if(t.b, b));
-        let text = |[r, c]: [u64; 2]| format!("{r} x {c}");
+        let text = |[r, c]: [usize; 2]| format!("{r} x {c}");
         if a[1] != b[0] {
             let why = format!(
                 "op(A) is {} and op(B) is {}: as many columns of the one as rows of the other are needed",
@@ -51,12 +51,12 @@ impl Extents {
     }
 
     /// Multiply-adds.
-    pub fn product(self) -> u64 {
+    pub fn product(self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
     }
 }
 
-fn flipped_if(flip: bool, [x, y]: [u64; 2]) -> [u64; 2] {
+fn flipped_if(flip: bool, [x, y]: [usize; 2]) -> [usize; 2] {
     if flip { [y, x] } else { [x, y] }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn apart<T, U, const R: usize>(
     (name, other): (&'static str, &ViewArg<T, R>),
 ) -> Result<()> {
     let c = c.as_view();
-    let end = |start: u64, span: u64, size: usize| start.saturating_add(span.saturating_mul(size as u64));
+    let end = |start: u64, span: usize, size: usize| start.saturating_add(span.saturating_mul(size) as u64);
     let (c_end, other_end) = (end(c.addr(), c.span(), size_of::<U>()), end(other.addr(), other.span(), size_of::<T>()));
     if c.span() > 0 && other.span() > 0 && c.addr() < other_end && other.addr() < c_end {
         return Err(Error::Alias { kernel: what, output, other: name });
@@ -117,9 +117,9 @@ impl<'a, T: Element> Operand<'a, T> {
 
     /// Whether tensor maps can copy its tiles: rows that are contiguous and start at multiples of 16 bytes.
     pub fn maps(&self) -> bool {
-        let (size, [row, element], [rows, cols]) = (size_of::<T>() as u64, self.view.strides(), self.view.dims());
-        let starts = self.view.addr() | row.wrapping_mul(size);
-        let fits = |n: u64| (1..=i32::MAX as u64).contains(&n);
+        let (size, [row, element], [rows, cols]) = (size_of::<T>(), self.view.strides(), self.view.dims());
+        let starts = self.view.addr() | row.wrapping_mul(size) as u64;
+        let fits = |n: usize| (1..=i32::MAX as usize).contains(&n);
         element == 1
             && row > 0
             && starts.is_multiple_of(16)
@@ -135,7 +135,7 @@ impl<'a, T: Element> Operand<'a, T> {
 
     /// See [`key::in_sectors`].
     pub fn in_sectors(&self) -> bool {
-        key::in_sectors(self.view.strides()[0], size_of::<T>())
+        key::in_sectors(self.view.strides()[0] as u64, size_of::<T>())
     }
 }
 

@@ -1,13 +1,13 @@
 //! Products of quantised matrices.
 
-use super::matmul::Way;
+use super::Launch;
+use super::multiply::{Kernels, Way};
 use super::product::{Extents, Operand, Transpose, is_work};
 use super::repack::{Packed, with_copies};
 use super::route::{self, LEAST_TO_TURN};
 use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::stream_k::{self, Workspace};
 use super::wide::Wide;
-use super::{Launch, Multiply};
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use tilewright_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
@@ -31,11 +31,11 @@ pub struct Quantisation {
 ///
 /// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
-/// In scratch memory there may be copies of operands, as for [`matmul`](super::matmul), the sums of their rows and columns, and the product before
+/// In scratch memory there may be copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns, and the product before
 /// it is quantised.
 ///
 /// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits, and for scales
-/// that [`Quantisation::check`] refuses; otherwise as [`matmul`](super::matmul).
+/// that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
 pub fn matmul_int8<'a>(
     on: &impl Launch,
     a: impl AsView<'a, i8, 2>,
@@ -61,13 +61,13 @@ pub fn matmul_int8<'a>(
     }
     let (a, b) = (Operand::new(a, false), Operand::new(b, false));
     // A row of ones below A makes the sums of B's columns.
-    let ones = u64::from(q.zero_a != 0);
-    if route::wide(on, e, ones, &b, true) {
+    let ones = usize::from(q.zero_a != 0);
+    if let Some(kernel) = route::wide(on, e, ones, &b, true) {
         let memory = || -> Result<_> {
             Ok((
                 ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?,
                 row_sums(on, a.turned(false).view, q.zero_b)?,
-                Wide::of(on, &a, ones)?,
+                Wide::of(on, kernel, &a, ones)?,
             ))
         };
         // Else B turned may fit.
@@ -85,7 +85,7 @@ pub fn matmul_int8<'a>(
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let [sa, sb, inverse] = q.scales();
-        let desc = <i8 as Multiply>::desc(WAY);
+        let desc = <i8 as Kernels>::desc(WAY);
         let kernel = stream_k::Kernel {
             desc,
             after: Some(quantise::DESCS[0]),
@@ -97,7 +97,7 @@ pub fn matmul_int8<'a>(
                 return on.launch(quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc));
             }
             let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
-            on.launch(<i8 as Multiply>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0))?;
+            on.launch(<i8 as Kernels>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0))?;
             finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
         })
     })
@@ -129,9 +129,9 @@ impl Quantisation {
     }
 
     /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero points.
-    fn max_depth(&self) -> u64 {
-        let reach = |zero: i8| u64::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
-        i32::MAX as u64 / (reach(self.zero_a) * reach(self.zero_b))
+    fn max_depth(&self) -> usize {
+        let reach = |zero: i8| usize::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
+        i32::MAX as usize / (reach(self.zero_a) * reach(self.zero_b))
     }
 
     fn zeros(&self) -> [f32; 3] {
@@ -141,7 +141,7 @@ impl Quantisation {
 
 /// The sums of rows, which nobody asks for where the other operand's zero point is 0.
 fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32>> {
-    let mut sums = on.stream().scratch::<i32>(if zero == 0 { 0 } else { v.dims()[0] as usize })?;
+    let mut sums = on.stream().scratch::<i32>(if zero == 0 { 0 } else { v.dims()[0] })?;
     if zero != 0 {
         on.launch(int8_row_sums(v, &mut sums))?;
     }
@@ -175,7 +175,7 @@ mod tests {
         // A row (s / 127, s % 127) by the column (127, 1) makes s.
         let sums: Vec<i32> = (-260..=260).collect();
         let a: Vec<i8> = sums.iter().flat_map(|s| [(s / 127) as i8, (s % 127) as i8]).collect();
-        let m = sums.len() as u64;
+        let m = sums.len();
         let mut c = vec![99i8; sums.len()];
         let (x, y) = (a.as_slice(), [127i8, 1]);
         let product = c.as_mut_slice().as_slice_mut_arg().view([m, 1]).unwrap();
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(q.max_depth(), k, "{zero_a} {zero_b}");
             for (k, fits) in [(k, true), (k + 1, false)] {
                 let extreme = |zero: i8| if zero < 0 { 127i8 } else { -128 };
-                let (a, b) = (vec![extreme(zero_a); k as usize], vec![extreme(zero_b); k as usize]);
+                let (a, b) = (vec![extreme(zero_a); k], vec![extreme(zero_b); k]);
                 let mut c = [99i8];
                 let product = c.as_mut_slice().as_slice_mut_arg().view([1, 1]).unwrap();
                 let x = a.as_slice().as_slice_arg().view([1, k]).unwrap();

@@ -11,7 +11,7 @@ const PARTIALS_PER_SM: usize = 16;
 
 /// A word for the partial result of each program, and a semaphore.
 fn workspace_of(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
-    let programs = PARTIALS_PER_SM * on.num_sms() as usize;
+    let programs = PARTIALS_PER_SM * on.num_sms();
     Ok((on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?))
 }
 

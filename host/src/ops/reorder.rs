@@ -13,7 +13,12 @@ pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Resul
 /// RGBA bytes: 255 minus each colour, alpha kept. Images at addresses divisible by 4 take the fast path.
 ///
 /// Shapes: `image` is `4 * width * height` bytes.
-pub fn color_inversion<'a>(on: &impl Launch, image: impl AsSliceMut<'a, u8>, width: u64, height: u64) -> Result<()> {
+pub fn color_inversion<'a>(
+    on: &impl Launch,
+    image: impl AsSliceMut<'a, u8>,
+    width: usize,
+    height: usize,
+) -> Result<()> {
     const WHAT: &str = "color_inversion";
     let image = image.as_slice_mut_arg();
     let pixels = check::area(WHAT, width, height)?;

@@ -9,7 +9,7 @@ use tilewright_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewM
 use tilewright_kernels::repack::copies as k;
 
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
-const PITCH_BYTES: u64 = 128;
+const PITCH_BYTES: usize = 128;
 
 /// An unsigned integer by whose size elements are copied.
 pub trait Bits: Element {
@@ -58,11 +58,10 @@ impl<B: Bits> Packed<B> {
         let flip = from.transposed != transposed;
         let [rows, cols] = from.view.dims();
         let dims = if flip { [cols, rows] } else { [rows, cols] };
-        let mut copy = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>() as u64)?;
+        let mut copy = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>())?;
         // SAFETY: the same memory, as integers of the same size: any bits are one.
         let bits: SliceArg<B> = unsafe { memory_of(from.view) };
-        let too_large = || Error::TooLarge { len: from.view.span(), size: size_of::<B>() };
-        let x = bits.strided(from.view.dims(), from.view.strides()).ok_or_else(too_large)?;
+        let x = bits.strided(from.view.dims(), from.view.strides())?;
         on.launch(B::repack_call(x, copy.view_mut()?, flip))?;
         Ok(Packed { rows: copy, transposed })
     }
@@ -71,8 +70,7 @@ impl<B: Bits> Packed<B> {
         let bits = self.rows.view()?;
         // SAFETY: holds copies of such elements, and is borrowed.
         let all: SliceArg<T> = unsafe { memory_of(bits) };
-        let view =
-            all.strided(bits.dims(), bits.strides()).ok_or(Error::TooLarge { len: all.len(), size: size_of::<T>() })?;
+        let view = all.strided(bits.dims(), bits.strides())?;
         Ok(Operand { view, transposed: self.transposed })
     }
 }
@@ -122,8 +120,8 @@ mod tests {
             assert!(o.maps() && o.transposed == transposed && o.view.strides() == [64, 1]);
             let [rows, cols] = o.view.dims();
             assert_eq!([rows, cols], if transposed { [3, 5] } else { [5, 3] });
-            for r in 0..rows as usize {
-                for c in 0..cols as usize {
+            for r in 0..rows {
+                for c in 0..cols {
                     let (i, j) = if transposed { (r, c) } else { (c, r) };
                     // SAFETY: an element of the copy, whose rows are 64 apart, on the host.
                     let found = unsafe { *(o.view.addr() as *const f16).add(r * 64 + c) };
@@ -138,7 +136,7 @@ mod tests {
         let rt = Runtime::cpu();
         let data = Buffer::<f16>::zeros(&rt, 32 * 37).unwrap();
         let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [37, 1]).unwrap(), false);
-        let is_copy = |o: &Operand<f16>| !(data.addr()..data.addr() + data.bytes()).contains(&o.view.addr());
+        let is_copy = |o: &Operand<f16>| !(data.addr()..data.addr() + data.bytes() as u64).contains(&o.view.addr());
         for copies in [(None, None), (Some(false), None), (None, Some(true)), (Some(true), Some(false))]
             .map(|(a, b)| Copies { a, b })
         {

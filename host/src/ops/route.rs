@@ -3,7 +3,7 @@
 //!
 //! A pinned kernel is taken wherever it can be: tests and benchmarks name it.
 
-use super::matmul::Way;
+use super::multiply::{Way, WideKernel};
 use super::product::{Extents, Operand, Transpose};
 use super::{Launch, Multiply, split, stream_k};
 use crate::runtime::BackendKind;
@@ -13,97 +13,72 @@ use tilewright_core::{DType, Element, KernelDesc};
 
 // --- a product as a whole ---
 
-/// A product that is made as the transposed one: `Cᵀ = Bᵀ Aᵀ`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turned {
-    /// A column, whose transpose is a row where it lies.
-    Column,
-    /// Few columns of f32, whose transpose is made in scratch memory and turned then.
-    Few,
-}
-
-/// The ways of a product that is not turned, or turned already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
-    /// Of f32, to its accuracy (`split.rs`).
-    Split(Split),
-    /// Few rows of 8 bits by B as it lies (`wide.rs`).
-    Wide,
-    /// Tile by tile, of operands that [`Copies`] says of, and by programs that share tiles or not, which [`Schedule`] says.
-    Tiles,
-}
-
 /// How a product of f32 is made to its accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Both operands are taken apart in two of tf32 first.
     Apart,
     /// A is; of B programs do it themselves. So many share a tile.
-    Mixed(u64),
+    Mixed(usize),
     /// Of one row, nothing is: by multiply-adds. So many programs share some columns.
-    Row(u64),
+    Row(usize),
 }
 
 /// As many columns are better made as rows of the transpose, and turned, where sums are as long as this and A is as large.
-const FEW_COLUMNS: u64 = 512;
-const LEAST_DEPTH_TO_TURN: u64 = 256;
-const LEAST_OPERAND_TO_TURN: u64 = 1 << 22;
+const FEW_COLUMNS: usize = 512;
+const LEAST_DEPTH_TO_TURN: usize = 256;
+const LEAST_OPERAND_TO_TURN: usize = 1 << 22;
 
 fn is_f32<T: Element>() -> bool {
     T::DTYPE == DType::F32
 }
 
-/// Whether the transposed product is made instead, by A as its right operand.
-pub(super) fn turned<T: Multiply>(on: &impl Launch, e: Extents, a: &Operand<T>, tf32: bool) -> Option<Turned> {
-    if on.pin().is_some() {
-        return None;
-    }
-    if e.n == 1 && e.m > 1 {
-        return Some(Turned::Column);
-    }
+/// Whether a product is made as the transposed one, `Cᵀ = Bᵀ Aᵀ`: a column, whose transpose is a row where it lies.
+pub(super) fn is_row_of_transpose(on: &impl Launch, e: Extents) -> bool {
+    on.pin().is_none() && e.n == 1 && e.m > 1
+}
+
+/// Whether a product of f32 has few columns: its transpose is made in scratch memory, by A as its right operand, and turned.
+pub(super) fn has_few_columns(on: &impl Launch, e: Extents, a: &Operand<f32>) -> bool {
     let few = e.n <= FEW_COLUMNS
         && e.m > 2 * e.n
         && e.k >= LEAST_DEPTH_TO_TURN
         && e.m.saturating_mul(e.k) >= LEAST_OPERAND_TO_TURN;
-    (is_f32::<T>() && !tf32 && few && split(on, e.turned(), &a.transpose(), true).is_some()).then_some(Turned::Few)
+    on.pin().is_none() && few && split(on, e.turned(), &a.transpose(), true).is_some()
 }
 
-/// By B, and by whether rows of the result lie so that tensor maps take them.
-pub(super) fn route<T: Multiply>(on: &impl Launch, e: Extents, b: &Operand<T>, c_in_rows: bool, tf32: bool) -> Route {
+/// How a product of f32 is made out of decomposed operands, if it is. `c_in_rows`: rows of the result lie so that tensor maps
+/// take them.
+pub(super) fn split_of(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool, tf32: bool) -> Option<Split> {
     // One row is read once, in f32 as fast as in tf32.
-    let split = (is_f32::<T>() && (!tf32 || e.m == 1)).then(|| split(on, e, b, c_in_rows)).flatten();
-    match split {
-        Some(way) => Route::Split(way),
-        None if wide(on, e, 0, b, c_in_rows) => Route::Wide,
-        None => Route::Tiles,
-    }
+    (!tf32 || e.m == 1).then(|| split(on, e, b, c_in_rows)).flatten()
 }
 
 // --- f32 to its accuracy ---
 
 /// Less is not worth two launches more: the product of all extents, and rows and columns that use an operand again.
-const LEAST_APART: u64 = 1 << 27;
-const LEAST_REUSE: u64 = 128;
+const LEAST_APART: usize = 1 << 27;
+const LEAST_REUSE: usize = 128;
 /// Less is not worth one launch more, unless B is as large as this, for then it is read faster.
-const LEAST_MIXED: u64 = 1 << 25;
-const LEAST_B_OF_MIXED: u64 = 1 << 20;
+const LEAST_MIXED: usize = 1 << 25;
+const LEAST_B_OF_MIXED: usize = 1 << 20;
 /// B of rows that no tensor map takes is copied first, which is worth it for as many rows, and no less than this.
-const COPIED_FOR: core::ops::RangeInclusive<u64> = 17..=256;
-const LEAST_COPIED: u64 = 1 << 28;
+const COPIED_FOR: core::ops::RangeInclusive<usize> = 17..=256;
+const LEAST_COPIED: usize = 1 << 28;
 /// Of more rows it is better that programs find B taken apart. (A, of few rows, is written twice, its rows padded.)
-const MOST_ROWS_OF_MIXED: u64 = 1536;
+const MOST_ROWS_OF_MIXED: usize = 1536;
 /// A shorter depth is not worth taking an operand apart for, be it all or a program's part.
-const LEAST_DEPTH: u64 = 128;
+const LEAST_DEPTH: usize = 128;
 /// Tiles stand side by side along an axis of the grid, and are as narrow as this.
-const MOST_COLUMNS: u64 = 65535 * 64;
-const MOST_COLUMNS_OF_A_ROW: u64 = 65535 * split::ROW_COLUMNS[1];
+const MOST_COLUMNS: usize = 65535 * 64;
+const MOST_COLUMNS_OF_A_ROW: usize = 65535 * split::ROW_COLUMNS[1];
 /// More sums than this are not worth writing and reading again.
-const MOST_SUMS: u64 = 1 << 26;
+const MOST_SUMS: usize = 1 << 26;
 /// Of programs of a pinned kernel, whose last part is not as long as the others, of most depths.
-const PINNED_PARTS: u64 = 3;
+const PINNED_PARTS: usize = 3;
 
 /// How a product of f32 is faster so, if it is, and if the kernels for it run here.
-fn split<T: Element>(on: &impl Launch, e: Extents, b: &Operand<T>, c_in_rows: bool) -> Option<Split> {
+fn split(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<Split> {
     let mixed = split::mixed_desc(b.transposed);
     if let Some((kernel, _)) = on.pin() {
         return match kernel {
@@ -130,7 +105,7 @@ fn split<T: Element>(on: &impl Launch, e: Extents, b: &Operand<T>, c_in_rows: bo
 }
 
 /// Whether a batch of products of f32 is faster with A taken apart. B stands as one matrix.
-pub(super) fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Operand<f32>) -> bool {
+pub(super) fn batch_in_parts(on: &impl Launch, e: Extents, batch: usize, b: &Operand<f32>) -> bool {
     let desc = batched_matmul_f32_mixed::DESCS[0];
     if let Some((kernel, _)) = on.pin() {
         return core::ptr::eq(kernel, desc) && b.maps();
@@ -140,25 +115,25 @@ pub(super) fn batch_in_parts(on: &impl Launch, e: Extents, batch: u64, b: &Opera
 }
 
 /// How many programs should share the columns of one: until there are two for each multiprocessor, or the depth of each gets short.
-fn parts_of_row(num_sms: u64, e: Extents, b_transposed: bool) -> u64 {
-    const LEAST_DEPTH: u64 = 1024;
+fn parts_of_row(num_sms: usize, e: Extents, b_transposed: bool) -> usize {
+    const LEAST_DEPTH: usize = 1024;
     let programs = e.n.div_ceil(split::ROW_COLUMNS[usize::from(b_transposed)]).max(1);
     (2 * num_sms / programs).clamp(1, (e.k / LEAST_DEPTH).max(1))
 }
 
 /// How many programs should share a tile: so many that they come in full waves, each with some of the depth.
-fn parts(num_sms: u64, e: Extents) -> u64 {
-    const MOST: u64 = 32;
+fn parts(num_sms: usize, e: Extents) -> usize {
+    const MOST: usize = 32;
     // On an H200: 4 µs for each part of 2^20 sums, 0.035 µs for a step.
-    const SUMS_PER_STEP: u64 = 1 << 13;
+    const SUMS_PER_STEP: usize = 1 << 13;
     let most = (e.k / LEAST_DEPTH).clamp(1, MOST);
-    let tiles = |size: u64| e.m.div_ceil(size).saturating_mul(e.n.div_ceil(size)).max(1);
+    let tiles = |size: usize| e.m.div_ceil(size).saturating_mul(e.n.div_ceil(size)).max(1);
     // Two programs with small tiles fit on a multiprocessor, one with large ones.
     let small = e.m <= 64 || tiles(128).saturating_mul(most) < num_sms;
     let (tiles, at_once) = if small { (tiles(64), 2 * num_sms) } else { (tiles(128), num_sms) };
     // Of the time of a step of depth: waves times the depth of one, and what each part costs to be written and added up.
     let sums = e.m.saturating_mul(e.n) / SUMS_PER_STEP;
-    let cost = |parts: u64| {
+    let cost = |parts: usize| {
         (tiles.saturating_mul(parts).div_ceil(at_once).saturating_mul(e.k) / parts)
             .saturating_add(sums.saturating_mul(parts))
     };
@@ -168,32 +143,40 @@ fn parts(num_sms: u64, e: Extents) -> u64 {
 // --- few rows of 8 bits ---
 
 /// More rows are worth a turned copy of B, and a smaller B, or one of short rows, is soon turned; not so soon where its columns are summed up.
-const MOST_ROWS_OF_WIDE: u64 = 128;
-const LEAST_B_OF_WIDE: u64 = 1 << 23;
-const LEAST_SUMMED_UP: u64 = 1 << 20;
-const LEAST_COLUMNS_OF_WIDE: u64 = 256;
+const MOST_ROWS_OF_WIDE: usize = 128;
+const LEAST_B_OF_WIDE: usize = 1 << 23;
+const LEAST_SUMMED_UP: usize = 1 << 20;
+const LEAST_COLUMNS_OF_WIDE: usize = 256;
 
-/// Whether a product is faster with B as it lies, with so many rows of ones below A, and if the kernel for it runs here.
-pub(super) fn wide<T: Multiply>(on: &impl Launch, e: Extents, ones: u64, b: &Operand<T>, c_in_rows: bool) -> bool {
+/// The kernel that takes B as it lies, where a product with so many rows of ones below A is faster by it, and it runs here.
+pub(super) fn wide<T: Multiply>(
+    on: &impl Launch,
+    e: Extents,
+    ones: usize,
+    b: &Operand<T>,
+    c_in_rows: bool,
+) -> Option<WideKernel<T>> {
     let least = if ones > 0 { LEAST_SUMMED_UP } else { LEAST_B_OF_WIDE };
-    let Some(desc) = T::wide_desc() else { return false };
+    let kernel = T::wide()?;
+    let desc = kernel.desc;
     let taken = !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc);
-    match on.pin() {
-        Some((kernel, _)) if kernel.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
-        Some((kernel, _)) => core::ptr::eq(kernel, desc),
+    let faster = match on.pin() {
+        Some((pinned, _)) if pinned.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
+        Some((pinned, _)) => core::ptr::eq(pinned, desc),
         None => {
             taken && e.m <= MOST_ROWS_OF_WIDE - ones && e.n >= LEAST_COLUMNS_OF_WIDE && e.n.saturating_mul(e.k) >= least
         }
-    }
+    };
+    faster.then_some(kernel)
 }
 
 // --- tile by tile: the order of the operands ---
 
 /// Rows that are copied, where they lie across, in less time than tiles of more rows cost, if the other operand is as large as this.
-const SOON_COPIED: u64 = 64;
-const LEAST_OTHER: u64 = 1 << 23;
+const SOON_COPIED: usize = 64;
+const LEAST_OTHER: usize = 1 << 23;
 /// The same in tf32, where what lies across goes by way of registers.
-const SOON_TURNED: u64 = 512;
+const SOON_TURNED: usize = 512;
 
 /// Whether A, where it lies across, is soon copied as rows.
 fn soon_copied(e: Extents) -> bool {
@@ -255,8 +238,8 @@ pub(super) fn wanted_order<T: Multiply>(
 /// extent along which a copied operand is used again and again.
 #[derive(Clone, Copy)]
 pub(super) struct Least {
-    pub product: u64,
-    pub reuse: u64,
+    pub product: usize,
+    pub reuse: usize,
 }
 
 pub(super) const LEAST: Least = Least { product: 1 << 24, reuse: 1 };
@@ -322,10 +305,10 @@ pub(super) enum Schedule {
 }
 
 /// Rows for which there are tiles of fewer rows than other kernels have.
-const FEW_ROWS: u64 = 32;
+const FEW_ROWS: usize = 32;
 /// With more waves than this the last one matters little, and smaller products are done before others have begun to share.
-const MOST_WAVES: u64 = 4;
-const LEAST_SHARED: u64 = 1 << 24;
+const MOST_WAVES: usize = 4;
+const LEAST_SHARED: usize = 1 << 24;
 
 /// Of `desc`; `after` is a kernel that is launched under stream-K alone. `taken`: tensor maps take the operands and the result.
 pub(super) fn schedule(
@@ -351,8 +334,8 @@ pub(super) fn schedule(
 }
 
 /// Whether half of the device would have no tile of its own, and the depth is long enough to be shared.
-fn likely(tiles: u64, num_sms: u64, depth: u64) -> bool {
-    const LEAST_DEPTH: u64 = 1024;
+fn likely(tiles: usize, num_sms: usize, depth: usize) -> bool {
+    const LEAST_DEPTH: usize = 1024;
     2 * tiles <= num_sms && depth >= LEAST_DEPTH
 }
 
@@ -362,7 +345,7 @@ mod tests {
     use crate::{Buffer, Runtime};
 
     /// The order, as in `NT`, that a product in tf32 is made in, of operands whose rows are `odd` or not.
-    fn order(given: &str, [m, n, k]: [u64; 3], odd: bool) -> String {
+    fn order(given: &str, [m, n, k]: [usize; 3], odd: bool) -> String {
         let rt = Runtime::emulator(0);
         let data = Buffer::<f32>::zeros(&rt, 32).unwrap();
         // Only its rows count.
@@ -399,7 +382,7 @@ mod tests {
         let of = |m, n, k| soon_copied(Extents { m, n, k });
         assert!(of(64, 4096, 4096) && of(2, 14336, 4096));
         assert!(!of(64, 1024, 4096) && !of(65, 4096, 4096) && !of(64, 64, 65536));
-        assert!(of(1, u64::MAX, u64::MAX), "nothing overflows");
+        assert!(of(1, usize::MAX, usize::MAX), "nothing overflows");
     }
 
     #[test]
@@ -422,7 +405,7 @@ mod tests {
             ],
             [2, 8, 1, 264, 1]
         );
-        assert!(of(u64::MAX, u64::MAX, false) == 1, "nothing overflows");
+        assert!(of(usize::MAX, usize::MAX, false) == 1, "nothing overflows");
     }
 
     #[test]
@@ -434,7 +417,7 @@ mod tests {
         // Of 64 x 64 two, for few rows, and where the depth is too short for more parts.
         assert_eq!([of(64, 4096, 4096), of(1, 4096, 4096), of(64, 1024, 16384), of(512, 512, 512)], [4, 4, 16, 4]);
         assert_eq!([of(1, 1, 0), of(1, 64, 1 << 20)], [1, 32]);
-        assert!(of(u64::MAX, u64::MAX, u64::MAX) >= 1, "nothing overflows");
+        assert!(of(usize::MAX, usize::MAX, usize::MAX) >= 1, "nothing overflows");
     }
 
     #[test]
@@ -442,8 +425,8 @@ mod tests {
         let (emulator, all, none) =
             (Runtime::emulator(0), Least { product: 0, reuse: 0 }, Least { product: 0, reuse: 33 });
         // Of rows of so many elements, neither of which is given transposed.
-        let copied = |rt: &Runtime, pitch: u64, wanted: Transpose, least: Least| {
-            let data = Buffer::<tilewright_core::f16>::zeros(rt, 32 * pitch as usize).unwrap();
+        let copied = |rt: &Runtime, pitch: usize, wanted: Transpose, least: Least| {
+            let data = Buffer::<tilewright_core::f16>::zeros(rt, 32 * pitch).unwrap();
             let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch, 1]).unwrap(), false);
             let found = copies(least, rt, Extents { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| {
                 tilewright_kernels::gemm::scaled::gemm::DESCS[0]

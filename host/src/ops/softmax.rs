@@ -23,7 +23,7 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
         return Ok(());
     }
     // A pair is two loads in every program of the second launch: as many programs as keep the device busy, no more.
-    let pairs = x.len().div_ceil(4096).clamp(1, 4 * on.num_sms()) as usize;
+    let pairs = x.len().div_ceil(4096).clamp(1, 4 * on.num_sms());
     let mut maxima = on.stream().scratch::<f32>(pairs)?;
     let mut sums = on.stream().scratch::<f32>(pairs)?;
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
@@ -44,8 +44,8 @@ pub fn softmax_rows<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, f32>,
     y: impl AsSliceMut<'a, f32>,
-    rows: u64,
-    cols: u64,
+    rows: usize,
+    cols: usize,
 ) -> Result<()> {
     const WHAT: &str = ROWS;
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
@@ -74,7 +74,7 @@ pub(super) const ROWS: &str = "softmax_rows";
 pub(super) const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_wide"];
 
 /// The likely one first: it is taken where nothing was measured.
-fn by_width(cols: u64) -> [&'static str; 3] {
+fn by_width(cols: usize) -> [&'static str; 3] {
     let [one, packed, wide] = KERNELS;
     match cols {
         0..=512 => [packed, one, wide],
@@ -88,8 +88,8 @@ fn launch_rows(
     kernel: &str,
     x: SliceArg<f32>,
     y: SliceMutArg<f32>,
-    rows: u64,
-    cols: u64,
+    rows: usize,
+    cols: usize,
 ) -> Result<()> {
     match kernel {
         "softmax_rows_packed" => on.launch(softmax_rows_packed(x, y, rows, cols)),

@@ -11,14 +11,14 @@ use tilewright_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_f32::f32_products as k;
 
 /// Columns of a program that makes a row, of B as it is, most often, and of B transposed, at least.
-pub(super) const ROW_COLUMNS: [u64; 2] = [32, 4];
+pub(super) const ROW_COLUMNS: [usize; 2] = [32, 4];
 /// The smallest and the largest tile of `matmul_f32_mixed`.
-const MIN_TILE: [u64; 2] = [16, 64];
-const MAX_TILE: [u64; 2] = [128, 128];
+const MIN_TILE: [usize; 2] = [16, 64];
+const MAX_TILE: [usize; 2] = [128, 128];
 /// Columns of a program that makes a row, at most.
-const MAX_ROW_COLUMNS: u64 = 64;
+const MAX_ROW_COLUMNS: usize = 64;
 /// Rows of the parts are a multiple of this: whole cache lines of f32.
-const PITCH: u64 = 32;
+const PITCH: usize = 32;
 
 /// `y = xᵀ`.
 pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
@@ -26,12 +26,8 @@ pub(super) fn turn(on: &impl Launch, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) 
     // SAFETY: the same memory, borrowed as long, as integers of the same size: any bits are one.
     let (x_bits, y_bits) =
         unsafe { (memory_of::<f32, u32, 2>(x), SliceMutArg::<u32>::from_raw(to.addr(), to.span(), to.place())) };
-    let too_large = || Error::TooLarge { len: to.span(), size: size_of::<f32>() };
-    let (x_bits, y_bits) = (
-        x_bits.strided(x.dims(), x.strides()).ok_or_else(too_large)?,
-        y_bits.strided(to.dims(), to.strides()).ok_or_else(too_large)?,
-    );
-    on.launch(u32::repack_call(x_bits, y_bits, true))
+    let (x, y) = (x_bits.strided(x.dims(), x.strides())?, y_bits.strided(to.dims(), to.strides())?);
+    on.launch(u32::repack_call(x, y, true))
 }
 
 pub(super) fn mixed_desc(b_transposed: bool) -> &'static KernelDesc {
@@ -44,11 +40,11 @@ pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
 
 /// The workspace of a launch whose tiles are within `min` and `max`: whole tiles of partial sums, and a semaphore for each
 /// tile. It is empty where programs share no tile.
-fn workspace(on: &impl Launch, e: Extents, splits: u64, min: [u64; 2], max: [u64; 2]) -> Result<Workspace<f32>> {
+fn workspace(on: &impl Launch, e: Extents, splits: usize, min: [usize; 2], max: [usize; 2]) -> Result<Workspace<f32>> {
     if splits == 1 {
         return Workspace::none(on);
     }
-    let padded = |extent: u64, most: u64| extent.checked_add(most - 1);
+    let padded = |extent: usize, most: usize| extent.checked_add(most - 1);
     let sums = padded(e.m, max[0]).zip(padded(e.n, max[1])).and_then(|(m, n)| m.checked_mul(n)?.checked_mul(splits));
     Workspace::of(on, sums, e.m.div_ceil(min[0]).checked_mul(e.n.div_ceil(min[1])))
 }
@@ -60,13 +56,20 @@ pub(super) fn multiply(
     way: Split,
     (a, b): (Operand<f32>, Operand<f32>),
     c: ViewMutArg<f32, 2>,
-    below: f32,
+    negative_slope: f32,
 ) -> Result<()> {
     let a = a.turned(false).view;
     match way {
         Split::Apart => {
             let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
-            on.launch(k::matmul_f32_parts(a.high.view()?, a.low.view()?, b.high.view()?, b.low.view()?, c, below))
+            on.launch(k::matmul_f32_parts(
+                a.high.view()?,
+                a.low.view()?,
+                b.high.view()?,
+                b.low.view()?,
+                c,
+                negative_slope,
+            ))
         }
         Split::Mixed(parts) if !b.maps() => {
             let rows = Packed::<u32>::new(on, &b, b.transposed)?;
@@ -74,7 +77,7 @@ pub(super) fn multiply(
             if !copied.maps() {
                 return Err(Error::TooLarge { len: b.view.span(), size: size_of::<f32>() });
             }
-            multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, below)
+            multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, negative_slope)
         }
         Split::Mixed(splits) => {
             let mut workspace = workspace(on, e, splits, MIN_TILE, MAX_TILE)?;
@@ -85,8 +88,8 @@ pub(super) fn multiply(
             // SAFETY: the scratch memory is as large as every configuration asks.
             let call = unsafe {
                 match b.transposed {
-                    true => k::matmul_f32_mixed_nt(high, low, b.view, sums, semaphores, c, below, splits as usize),
-                    false => k::matmul_f32_mixed_nn(high, low, b.view, sums, semaphores, c, below, splits as usize),
+                    true => k::matmul_f32_mixed_nt(high, low, b.view, sums, semaphores, c, negative_slope, splits),
+                    false => k::matmul_f32_mixed_nn(high, low, b.view, sums, semaphores, c, negative_slope, splits),
                 }
             };
             // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
@@ -98,24 +101,24 @@ pub(super) fn multiply(
             // SAFETY: the scratch memory is as large as every configuration asks.
             on.launch(unsafe {
                 match b.transposed {
-                    true => k::matmul_row_nt(a, b.view, sums, semaphores, c, below, splits as usize),
-                    false => k::matmul_row_nn(a, b.view, sums, semaphores, c, below, splits as usize),
+                    true => k::matmul_row_nt(a, b.view, sums, semaphores, c, negative_slope, splits),
+                    false => k::matmul_row_nn(a, b.view, sums, semaphores, c, negative_slope, splits),
                 }
             })
         }
     }
 }
 
-/// Products of a batch, whose matrices of A stand one below the other, `below` rows apart.
+/// Products of a batch, whose matrices of A stand one below the other, `rows` rows apart.
 pub(super) fn multiply_batch(
     on: &impl Launch,
     a: Operand<f32>,
-    below: u64,
+    rows: usize,
     b: ViewArg<f32, 3>,
     c: ViewMutArg<f32, 3>,
 ) -> Result<()> {
     let a = Parts::of(on, a.turned(false).view)?;
-    on.launch(k::batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, below, b, c))
+    on.launch(k::batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, rows, b, c))
 }
 
 /// The two parts of an operand, in scratch memory.

@@ -13,11 +13,11 @@ use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSliceMut, ConfigDesc, Element, KernelDesc, SliceMutArg, ViewMutArg};
 
 /// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
-pub(super) const TILE: [u64; 2] = [128, 256];
+pub(super) const TILE: [usize; 2] = [128, 256];
 /// Programs on a multiprocessor, at most.
-const PER_SM: u64 = 4;
+const PER_SM: usize = 4;
 /// Semaphores of a task of the library `partials`.
-const WORDS: u64 = 3;
+const WORDS: usize = 3;
 
 /// A kernel that has configurations with either tile scheduler, and the name of its choice between them.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
             let outputs = [Output {
                 addr: out.addr(),
                 place: out.place(),
-                bytes: out.span() * size_of::<P>() as u64,
+                bytes: (out.span() * size_of::<P>()) as u64,
                 dtype: P::DTYPE,
                 tf32: false,
                 compare: false,
@@ -91,7 +91,7 @@ pub(super) fn multiply<T: Element, P: Element, S: Element>(
 }
 
 /// A number of what else a choice depends on, in a bucket of its own: choices are kept by their place in the list of candidates.
-fn order(transpose: Transpose, likely: bool, in_sectors: bool) -> u64 {
+fn order(transpose: Transpose, likely: bool, in_sectors: bool) -> usize {
     1 << (u64::from(transpose.a) + 2 * u64::from(transpose.b) + 4 * u64::from(likely) + 8 * u64::from(!in_sectors))
 }
 
@@ -155,8 +155,8 @@ pub(super) struct Workspace<S> {
 impl<S: Element> Workspace<S> {
     pub fn new(on: &impl Launch) -> Result<Self> {
         let num_sms = on.num_sms();
-        let sums = on.stream().scratch((num_sms * TILE[0] * TILE[1]) as usize)?;
-        Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch((num_sms * PER_SM * WORDS) as usize)? })
+        let sums = on.stream().scratch(num_sms * TILE[0] * TILE[1])?;
+        Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(num_sms * PER_SM * WORDS)? })
     }
 
     /// For a data-parallel launch.
@@ -165,9 +165,9 @@ impl<S: Element> Workspace<S> {
     }
 
     /// Of so many sums and semaphores, for split-K. Errors: [`Error::TooLarge`] where there is no such number.
-    pub fn of(on: &impl Launch, sums: Option<u64>, semaphores: Option<u64>) -> Result<Self> {
-        let too_large = || Error::TooLarge { len: u64::MAX, size: size_of::<S>() };
-        let len = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large);
+    pub fn of(on: &impl Launch, sums: Option<usize>, semaphores: Option<usize>) -> Result<Self> {
+        let too_large = || Error::TooLarge { len: usize::MAX, size: size_of::<S>() };
+        let len = |n: Option<usize>| n.ok_or_else(too_large);
         let sums = on.stream().scratch(len(sums)?)?;
         Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(len(semaphores)?)? })
     }
@@ -178,7 +178,7 @@ impl<S: Element> Workspace<S> {
 
     /// Whether it is enough for PER_SM programs on a multiprocessor, each with so many sums.
     #[cfg(test)]
-    pub fn holds(config: &ConfigDesc, sums: u64) -> bool {
+    pub fn holds(config: &ConfigDesc, sums: usize) -> bool {
         let programs = const_of(config, "PER_SM");
         programs <= PER_SM && programs * sums <= TILE[0] * TILE[1]
     }
@@ -190,8 +190,8 @@ impl<S: Element> Workspace<S> {
 
 /// A const of a configuration that has it.
 #[cfg(test)]
-pub(super) fn const_of(config: &ConfigDesc, name: &str) -> u64 {
-    config.consts.iter().find(|(n, _)| *n == name).expect("it has one").1 as u64
+pub(super) fn const_of(config: &ConfigDesc, name: &str) -> usize {
+    config.consts.iter().find(|(n, _)| *n == name).expect("it has one").1 as usize
 }
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
         let flags = |i: u32| (i & 1 == 1, i & 2 == 2, i & 4 == 4, i & 8 == 0);
         let buckets: HashSet<u8> = (0..16)
             .map(flags)
-            .map(|(a, b, likely, in_sectors)| extent_bucket(order(Transpose { a, b }, likely, in_sectors)))
+            .map(|(a, b, likely, in_sectors)| extent_bucket(order(Transpose { a, b }, likely, in_sectors) as u64))
             .collect();
         assert_eq!(buckets.len(), 16);
         // The one that results are shipped under.

@@ -1,6 +1,7 @@
 //! Products of few rows of 8 bits by B as it lies, which is read once: turning it would take three times as long. Tensor cores take 8 bits only
 //! with the depth contiguous; programs bring B to f16 on its way to them, and A comes as f16.
 
+use super::multiply::WideKernel;
 use super::product::Operand;
 use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::stream_k::Workspace;
@@ -9,35 +10,37 @@ use crate::error::Result;
 use tilewright_core::{ViewMutArg, f16};
 
 /// Rows of A as f16 are a multiple of this many elements: whole cache lines.
-const PITCH: u64 = 64;
+const PITCH: usize = 64;
 
 /// A as f16, with ones below it, and room for the sums of programs.
-pub(super) struct Wide<S> {
+pub(super) struct Wide<T: Multiply> {
+    kernel: WideKernel<T>,
     rows: ScratchMatrix<f16>,
-    workspace: Workspace<S>,
+    workspace: Workspace<T::Sum>,
 }
 
-impl<S: tilewright_core::Element> Wide<S> {
+impl<T: Multiply> Wide<T> {
     /// With `ones` rows of ones. None where there is no memory.
-    pub fn of<T: Multiply<Sum = S>>(on: &impl Launch, a: &Operand<T>, ones: u64) -> Result<Option<Self>> {
+    pub fn of(on: &impl Launch, kernel: WideKernel<T>, a: &Operand<T>, ones: usize) -> Result<Option<Self>> {
         let x = a.turned(false).view;
         let [m, k] = x.dims();
         let memory =
             || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Workspace::new(on)?)) };
         let Some((mut rows, workspace)) = if_room(memory())? else { return Ok(None) };
-        on.launch(T::widen_call(x, rows.view_mut()?))?;
-        Ok(Some(Wide { rows, workspace }))
+        on.launch((kernel.widen)(x, rows.view_mut()?))?;
+        Ok(Some(Wide { kernel, rows, workspace }))
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
-    pub fn multiply<T: Multiply<Sum = S>>(
+    pub fn multiply(
         mut self,
         on: &impl Launch,
         b: &Operand<T>,
         c: ViewMutArg<T::Product, 2>,
-        below: f32,
+        negative_slope: f32,
     ) -> Result<()> {
-        on.launch(T::wide_call(self.rows.view()?, b.turned(false).view, self.workspace.parts(), c, below))
+        let call = self.kernel.call;
+        on.launch(call(self.rows.view()?, b.turned(false).view, self.workspace.parts(), c, negative_slope))
     }
 }
 
@@ -45,23 +48,23 @@ impl<S: tilewright_core::Element> Wide<S> {
 mod tests {
     use super::*;
     use crate::ops::launch::emulated_with_maps;
-    use crate::ops::{On, Precision, Quantisation, Transpose, matmul, matmul_int8};
+    use crate::ops::multiply::Kernels;
+    use crate::ops::{Matmul, On, Quantisation, matmul_int8};
     use crate::{Buffer, Runtime};
     use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
 
     /// `a b` by the kernel of this file.
-    fn multiplied<T: Multiply>([m, n, k]: [u64; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
+    fn multiplied<T: Multiply>([m, n, k]: [usize; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
         let rt = Runtime::emulator(3);
-        let on = On::new(&rt).pin(Some(emulated_with_maps(T::wide_desc().unwrap())));
+        let on = On::new(&rt).pin(Some(emulated_with_maps(T::wide().unwrap().desc)));
         let (a, b, mut c) = (
             Buffer::from_slice(&rt, a).unwrap(),
             Buffer::from_slice(&rt, b).unwrap(),
-            Buffer::<T::Product>::zeros(&rt, (m * n) as usize).unwrap(),
+            Buffer::<T::Product>::zeros(&rt, m * n).unwrap(),
         );
         let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().view([k, n]).unwrap());
         assert!(Operand::new(vb, false).maps());
-        matmul::<T>(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), Transpose::NONE, Precision::Default)
-            .unwrap();
+        Matmul::<T>::new(va, vb, c.as_slice_mut_arg().view([m, n]).unwrap()).launch(&on).unwrap();
         c.to_vec().unwrap()
     }
 
@@ -73,7 +76,7 @@ mod tests {
             (0..len).map(|i| if i % 97 == seed { -128 } else { 127 - ((i * 31 + seed) % 3) as i8 }).collect()
         };
         for (x, y) in [(nearly(1, m * k), nearly(2, k * n)), (vec![-128; m * k], vec![-128; k * n])] {
-            let found = multiplied::<i8>([m, n, k].map(|n| n as u64), &x, &y);
+            let found = multiplied::<i8>([m, n, k], &x, &y);
             for (i, found) in found.into_iter().enumerate() {
                 let (r, s) = (i / n, i % n);
                 let wanted: i32 = (0..k).map(|l| i32::from(x[r * k + l]) * i32::from(y[l * n + s])).sum();
@@ -88,7 +91,7 @@ mod tests {
         let x: Vec<T> = (0..m * k).map(|i| of(if i % k == 0 { 0x38 } else { 0 })).collect();
         // Row 0 of B has every number, which A's first column multiplies; the others are anything finite.
         let y: Vec<T> = (0..k * n).map(|i| of(if i < n { i as u8 } else { (i % 0x70) as u8 })).collect();
-        let found = multiplied::<T>([m, n, k].map(|n| n as u64), &x, &y);
+        let found = multiplied::<T>([m, n, k], &x, &y);
         for (i, found) in found.into_iter().enumerate() {
             let (wanted, found) = (to(of(0x38)) * to(y[i % n]), found.to_f32());
             let right = if wanted.is_finite() {
@@ -109,28 +112,28 @@ mod tests {
     #[test]
     fn rows_of_ones_sum_up_columns() {
         let rt = Runtime::emulator(3);
-        let on = On::new(&rt).pin(Some(emulated_with_maps(<i8 as Multiply>::wide_desc().unwrap())));
+        let on = On::new(&rt).pin(Some(emulated_with_maps(<i8 as Kernels>::wide().unwrap().desc)));
         // Rows of B begin at multiples of 16 bytes, of the result anywhere.
-        for ([m, n, k], pitch) in [([16u64, 80, 300], 80), ([3, 77, 131], 96)] {
+        for ([m, n, k], pitch) in [([16, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {
                 let q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 16.0, zero_a, zero_b, zero_c: 5 };
-                let make = |seed: u64, len: u64| -> Vec<i8> {
+                let make = |seed: usize, len: usize| -> Vec<i8> {
                     (0..len).map(|i| ((i * 37 + i / 7 + seed) % 251) as u8 as i8).collect()
                 };
                 let (x, y) = (make(1, m * k), make(2, k * pitch));
                 let (a, b, mut c) = (
                     Buffer::from_slice(&rt, &x).unwrap(),
                     Buffer::from_slice(&rt, &y).unwrap(),
-                    Buffer::<i8>::zeros(&rt, (m * n) as usize).unwrap(),
+                    Buffer::<i8>::zeros(&rt, m * n).unwrap(),
                 );
                 let (va, vb) =
                     (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().strided([k, n], [pitch, 1]).unwrap());
                 matmul_int8(&on, va, vb, c.as_slice_mut_arg().view([m, n]).unwrap(), &q).unwrap();
                 for (i, found) in c.to_vec().unwrap().into_iter().enumerate() {
-                    let (r, s) = (i as u64 / n, i as u64 % n);
-                    let of = |l: u64| {
-                        (i32::from(x[(r * k + l) as usize]) - i32::from(zero_a))
-                            * (i32::from(y[(l * pitch + s) as usize]) - i32::from(zero_b))
+                    let (r, s) = (i / n, i % n);
+                    let of = |l: usize| {
+                        (i32::from(x[r * k + l]) - i32::from(zero_a))
+                            * (i32::from(y[l * pitch + s]) - i32::from(zero_b))
                     };
                     let exact: i32 = (0..k).map(of).sum();
                     let wanted = ((exact as f32 * (0.5 * 0.25 / 16.0)).round_ties_even() as i32 + 5).clamp(-128, 127);

@@ -48,7 +48,7 @@ impl<'a> Output<'a> {
         Output {
             addr: arg.addr(),
             place: arg.place(),
-            bytes: arg.len() * size_of::<T>() as u64,
+            bytes: (arg.len() * size_of::<T>()) as u64,
             dtype: T::DTYPE,
             tf32: false,
             compare: true,

@@ -32,13 +32,13 @@ pub fn exact<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], wanted: &[
 /// Row-major with rows of `stride` elements.
 pub struct Matrix<T> {
     pub data: Vec<T>,
-    pub dims: [u64; 2],
-    pub stride: u64,
+    pub dims: [usize; 2],
+    pub stride: usize,
 }
 
 impl<T: Element> Matrix<T> {
     pub fn new([m, n]: [usize; 2], stride: usize, seed: u32, of: impl Fn(f32) -> T) -> Self {
-        Matrix { data: values(m.max(1) * stride, seed, of), dims: [m as u64, n as u64], stride: stride as u64 }
+        Matrix { data: values(m.max(1) * stride, seed, of), dims: [m, n], stride }
     }
 }
 

@@ -140,10 +140,10 @@ fn a_last_stride_need_not_be_one() {
                     rt.launch(call).unwrap_or_else(|e| panic!("{what}: {e}"));
                     assert!(y == wanted, "{what}");
                     let mut y = vec![-1.0f32; 8192];
-                    let dims = [m as u64, n as u64];
+                    let dims = [m, n];
                     let call = of_views(
-                        x.as_slice().as_slice_arg().strided(dims, from.map(|s| s as u64)).expect("fits"),
-                        y.as_mut_slice().as_slice_mut_arg().strided(dims, to.map(|s| s as u64)).expect("fits"),
+                        x.as_slice().as_slice_arg().strided(dims, from).expect("fits"),
+                        y.as_mut_slice().as_slice_mut_arg().strided(dims, to).expect("fits"),
                     );
                     rt.launch(call).unwrap_or_else(|e| panic!("{what}: {e}"));
                     assert!(y == wanted, "views, {what}");

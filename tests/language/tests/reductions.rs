@@ -130,7 +130,7 @@ where
         let mut places = [vec![-1i32; 2 * n], vec![-1; 2 * m], vec![-1; 2]];
         let ([down, across, all], [at_down, at_across, at_all]) = (&mut values, &mut places);
         let call = of_matrix::<T>(
-            x.as_slice().as_slice_arg().strided([m as u64, n as u64], [n as u64, 1]).expect("fits"),
+            x.as_slice().as_slice_arg().strided([m, n], [n, 1]).expect("fits"),
             down,
             across,
             all,

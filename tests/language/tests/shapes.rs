@@ -70,7 +70,7 @@ macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
         // Dimensions of a result by those of x.
         let orders = [[2, 1, 0], [1, 2, 0], [0, 2, 1]];
         let view = |order: [usize; 3]| {
-            let d = order.map(|o| [a, b, c][o] as u64);
+            let d = order.map(|o| [a, b, c][o]);
             (d, [d[1] * d[2], d[2], 1])
         };
         everywhere(
@@ -79,7 +79,7 @@ macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
                 let mut y = orders.map(|_| vec![<$t>::default(); a * b * c]);
                 let [y0, y1, y2] = &mut y;
                 macro_rules! out { ($y:ident $i:literal) => {{ let (d, s) = view(orders[$i]); $y.as_mut_slice().as_slice_mut_arg().strided(d, s).expect("fits") }} }
-                let from = x.as_slice().as_slice_arg().strided([a as u64, b as u64, c as u64], [(b * c) as u64, c as u64, 1]).expect("fits");
+                let from = x.as_slice().as_slice_arg().strided([a, b, c], [b * c, c, 1]).expect("fits");
                 rt.launch_with(rt.stream(), turned::<$t>(from, out!(y0 0), out!(y1 1), out!(y2 2)), options).map(|()| y)
             },
             |y, title| {

@@ -184,7 +184,6 @@ fn copies_ahead() {
                     (0..n.max(1)).map(|i| f16::from_f32((i * by % of) as f32 - 5.0)).collect::<Vec<_>>()
                 };
                 let (a, b, mut c) = (numbers(m * k, 7, 11), numbers(k * n, 5, 9), vec![9.0f32; m * n]);
-                let [m, n, k] = [m, n, k].map(|e| e as u64);
                 let call = product(
                     a.as_slice().as_slice_arg().strided([m, k], [k.max(1), 1]).expect("fits"),
                     b.as_slice().as_slice_arg().strided([k, n], [n, 1]).expect("fits"),

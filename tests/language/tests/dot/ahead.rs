@@ -212,9 +212,9 @@ fn several_products() {
         let b: Vec<f16> = values(2 * n * (k + pad).max(1), 2, f16::from_f32);
         let order: Vec<u32> = (0..m as u32).rev().collect();
         let mut c = vec![9.0; m * n];
-        let stride = (k + pad) as u64;
+        let stride = k + pad;
         let b = tilewright_core::AsSlice::as_slice_arg(b.as_slice())
-            .strided([2, n as u64, k as u64], [n as u64 * stride, stride, 1])
+            .strided([2, n, k], [n * stride, stride, 1])
             .expect("fits");
         rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m, n, k), options).map(|()| c)
     });

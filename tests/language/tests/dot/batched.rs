@@ -198,9 +198,9 @@ pub(super) fn batch<T: Element>(
     pad: usize,
     seed: u32,
     of: impl Fn(f32) -> T,
-) -> (Vec<T>, [u64; 3], [u64; 3]) {
+) -> (Vec<T>, [usize; 3], [usize; 3]) {
     let row = n + pad;
-    (values(z * m.max(1) * row.max(1), seed, of), [z, m, n].map(|e| e as u64), [(m * row) as u64, row as u64, 1])
+    (values(z * m.max(1) * row.max(1), seed, of), [z, m, n], [m * row, row, 1])
 }
 
 macro_rules! by_views {

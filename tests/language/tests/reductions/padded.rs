@@ -62,7 +62,7 @@ where
             let mut values = [3 * N, 3 * M, 3].map(|n| vec![T::default(); n]);
             let mut places = [2 * N, 2 * M, 2].map(|n| vec![-1i32; n]);
             let ([down, across, all], [at_down, at_across, at_line]) = (&mut values, &mut places);
-            let view = x.as_slice().as_slice_arg().strided([M as u64, N as u64], [N as u64, 1]).expect("fits");
+            let view = x.as_slice().as_slice_arg().strided([M, N], [N, 1]).expect("fits");
             let call = padded::<T>(view, down, across, all, at_down, at_across, at_line, line);
             rt.launch_with(rt.stream(), call, options).map(|()| (values, places))
         },

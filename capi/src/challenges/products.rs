@@ -1,11 +1,34 @@
-//! Products with more around them: scaled, in batches, of quantised matrices.
+//! The challenges that multiply matrices.
 
-use crate::guard::{Failure, Result, enter};
+use crate::at::At;
+use crate::batched::batched;
+use crate::guard::{Failure, enter};
 use crate::matmul::Operands;
-use crate::memory::{int, long};
-use core::ffi::{c_float, c_int, c_longlong, c_void};
-use tilewright_core::{bf16, f16};
-use tilewright_runtime::ops::{self, BatchMultiply, Quantisation};
+use crate::memory::int;
+use core::ffi::{c_float, c_int};
+use tilewright_core::f16;
+use tilewright_runtime::ops::{self, Matmul, Precision, Quantisation};
+
+/// C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
+///
+/// # Safety
+/// The pointers address M * N, N * K and M * K floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn solve_matrix_multiplication(
+    A: *const c_float,
+    B: *const c_float,
+    C: *mut c_float,
+    M: c_int,
+    N: c_int,
+    K: c_int,
+) -> c_int {
+    enter(|| {
+        let (m, n, k) = (int("M", M)?, int("N", N)?, int("K", K)?);
+        // SAFETY: the caller's contract.
+        let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, n], [n, k], [m, k]) }?;
+        p.run(At::Thread, |on, a, b, c| Matmul::new(a, b, c).precision(Precision::F32).launch(on))
+    })
+}
 
 /// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
 /// does not count.
@@ -28,7 +51,7 @@ pub unsafe extern "C" fn solve_gemm(
         let (a, b, c) = (A.cast::<f16>(), B.cast(), C.cast::<f16>());
         // SAFETY: the caller's contract.
         let p = unsafe { Operands::new(["A", "B", "C"], a, b, c, [m, k], [k, n], [m, n]) }?;
-        p.run(|on, a, b, c| ops::gemm(on, a, b, c, alpha, beta))
+        p.run(At::Thread, |on, a, b, c| Matmul::new(a, b, c).alpha(alpha).beta(beta).launch(on))
     })
 }
 
@@ -68,7 +91,7 @@ pub unsafe extern "C" fn solve_int8_quantized_matmul(
         q.check()?;
         // SAFETY: the caller's contract.
         let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n]) }?;
-        p.run(|on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
+        p.run(At::Thread, |on, a, b, c| ops::matmul_int8(on, a, b, c, &q))
     })
 }
 
@@ -89,7 +112,7 @@ pub unsafe extern "C" fn solve_batched_matrix_multiplication(
     enter(|| {
         let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
         // SAFETY: the caller's contract.
-        unsafe { batched(["A", "B", "C"], A, B, C, extents) }
+        unsafe { batched(At::Thread, ["A", "B", "C"], A, B, C, extents) }
     })
 }
 
@@ -110,51 +133,6 @@ pub unsafe extern "C" fn solve_fp16_batched_matmul(
     enter(|| {
         let extents = [int("BATCH", BATCH)?, int("M", M)?, int("N", N)?, int("K", K)?];
         // SAFETY: the caller's contract.
-        unsafe { batched::<f16>(["A", "B", "C"], A.cast(), B.cast(), C.cast(), extents) }
+        unsafe { batched::<f16>(At::Thread, ["A", "B", "C"], A.cast(), B.cast(), C.cast(), extents) }
     })
-}
-
-/// c[i] = a[i] b[i] for every i of the batch: a is batch x m x k, b is batch x k x n, c is batch x m x n. dtype: 0 f32,
-/// 1 f16, 2 bf16.
-///
-/// # Safety
-/// The pointers address batch * m * k, batch * k * n and batch * m * n elements.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tile_batched_matmul(
-    dtype: c_int,
-    a: *const c_void,
-    b: *const c_void,
-    c: *mut c_void,
-    batch: c_longlong,
-    m: c_longlong,
-    n: c_longlong,
-    k: c_longlong,
-) -> c_int {
-    enter(|| {
-        let extents = [long("batch", batch)?, long("m", m)?, long("n", n)?, long("k", k)?];
-        let names = ["a", "b", "c"];
-        // SAFETY: the caller's contract.
-        unsafe {
-            match dtype {
-                0 => batched::<f32>(names, a.cast(), b.cast(), c.cast(), extents),
-                1 => batched::<f16>(names, a.cast(), b.cast(), c.cast(), extents),
-                2 => batched::<bf16>(names, a.cast(), b.cast(), c.cast(), extents),
-                other => Err(Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
-            }
-        }
-    })
-}
-
-/// # Safety
-/// The pointers address batches of matrices of the extents.
-unsafe fn batched<T: BatchMultiply>(
-    names: [&str; 3],
-    a: *const T,
-    b: *const T,
-    c: *mut T,
-    [batch, m, n, k]: [u64; 4],
-) -> Result<()> {
-    // SAFETY: the caller's contract.
-    let p = unsafe { Operands::new(names, a, b, c, [batch, m, k], [batch, k, n], [batch, m, n]) }?;
-    p.run(|on, a, b, c| ops::batched_matmul(on, a, b, c))
 }

@@ -1,6 +1,10 @@
-//! The challenge operations.
+//! The challenge operations. `include/tile_challenges.h` is generated from this folder.
 
-use crate::backend;
+mod products;
+
+pub use products::*;
+
+use crate::at::At;
 use crate::guard::{Failure, enter};
 use crate::memory::{Array, area, int, operand};
 use core::ffi::{c_float, c_int, c_uchar, c_uint};
@@ -14,7 +18,7 @@ use tilewright_runtime::ops;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_vector_add(A: *const c_float, B: *const c_float, C: *mut c_float, N: usize) -> c_int {
     // SAFETY: the caller's contract.
-    enter(|| unsafe { crate::general::add(A, B, C, N as u64) })
+    enter(|| unsafe { crate::general::add(At::Thread, A, B, C, N) })
 }
 
 /// output = the transpose of the rows x cols matrix input.
@@ -34,7 +38,7 @@ pub unsafe extern "C" fn solve_matrix_transpose(
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
-        backend::with(n, |on, place| ops::matrix_transpose(on, x.input(place), y.output(place), rows, cols))
+        At::Thread.run(n, |on, place| ops::matrix_transpose(on, x.input(place), y.output(place), rows, cols))
     })
 }
 
@@ -49,7 +53,7 @@ pub unsafe extern "C" fn solve_softmax(input: *const c_float, output: *mut c_flo
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
-        backend::with(n, |on, place| ops::softmax_1d(on, x.input(place), y.output(place)))
+        At::Thread.run(n, |on, place| ops::softmax_1d(on, x.input(place), y.output(place)))
     })
 }
 
@@ -64,7 +68,7 @@ pub unsafe extern "C" fn solve_color_inversion(image: *mut c_uchar, width: c_int
         let n = area(area(width, height)?, 4)?;
         // SAFETY: the caller's contract.
         let image = unsafe { Array::new("image", image.cast_const(), n) }?;
-        backend::with(n, |on, place| ops::color_inversion(on, image.output(place), width, height))
+        At::Thread.run(n, |on, place| ops::color_inversion(on, image.output(place), width, height))
     })
 }
 
@@ -99,7 +103,7 @@ pub unsafe extern "C" fn solve_1d_convolution(
         };
         y.apart(&x)?;
         y.apart(&w)?;
-        backend::with(outputs, |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
+        At::Thread.run(outputs, |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
     })
 }
 
@@ -113,7 +117,7 @@ pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c
         let n = int("N", N)?;
         // SAFETY: the caller's contract.
         let x = unsafe { Array::new("input", input.cast_const(), n) }?;
-        backend::with(n, |on, place| ops::reverse_array(on, x.output(place)))
+        At::Thread.run(n, |on, place| ops::reverse_array(on, x.output(place)))
     })
 }
 
@@ -124,7 +128,7 @@ pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
     // SAFETY: the caller's contract.
-    enter(|| unsafe { crate::general::relu(input, output, int("N", N)?) })
+    enter(|| unsafe { crate::general::relu(At::Thread, input, output, int("N", N)?) })
 }
 
 /// output = input, or 0.01 * input where that is negative. Output may be input.
@@ -134,7 +138,7 @@ pub unsafe extern "C" fn solve_relu(input: *const c_float, output: *mut c_float,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_leaky_relu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
     // SAFETY: the caller's contract.
-    enter(|| unsafe { crate::general::leaky_relu(input, output, int("N", N)?) })
+    enter(|| unsafe { crate::general::leaky_relu(At::Thread, input, output, int("N", N)?) })
 }
 
 /// GeLU, tanh form. Output may be input.
@@ -144,7 +148,7 @@ pub unsafe extern "C" fn solve_leaky_relu(input: *const c_float, output: *mut c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn solve_gelu(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
     // SAFETY: the caller's contract.
-    enter(|| unsafe { crate::general::gelu(input, output, int("N", N)?) })
+    enter(|| unsafe { crate::general::gelu(At::Thread, input, output, int("N", N)?) })
 }
 
 /// R rounds of 32-bit FNV-1a over the 4 bytes of each value, low byte first. Output may be input.
@@ -160,7 +164,7 @@ pub unsafe extern "C" fn solve_rainbow_table(input: *const c_int, output: *mut c
         if output.cast_const().cast() != input {
             y.apart(&x)?;
         }
-        backend::with(n, |on, place| ops::rainbow_table(on, x.input(place), y.output(place), rounds as u32))
+        At::Thread.run(n, |on, place| ops::rainbow_table(on, x.input(place), y.output(place), rounds as u32))
     })
 }
 
@@ -176,7 +180,7 @@ pub unsafe extern "C" fn solve_matrix_copy(A: *const c_float, B: *mut c_float, N
         // SAFETY: the caller's contract.
         let (a, b) = unsafe { (Array::new("A", A, n)?, Array::new("B", B.cast_const(), n)?) };
         b.apart_or_same(&a)?;
-        backend::with(n, |on, place| ops::matrix_copy(on, a.input(place), b.output(place)))
+        At::Thread.run(n, |on, place| ops::matrix_copy(on, a.input(place), b.output(place)))
     })
 }
 
@@ -216,12 +220,12 @@ pub unsafe extern "C" fn solve_count_2d_array_element(
 ///
 /// # Safety
 /// The pointers address `n` elements and one.
-unsafe fn count(input: *const c_int, output: *mut c_int, n: u64, k: c_int) -> crate::guard::Result<()> {
-    let one = u64::from(n > 0 || !output.is_null());
+unsafe fn count(input: *const c_int, output: *mut c_int, n: usize, k: c_int) -> crate::guard::Result<()> {
+    let one = usize::from(n > 0 || !output.is_null());
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
     y.apart(&x)?;
-    backend::with(one, |on, place| ops::count_array_element(on, x.input(place), y.output(place), k))
+    At::Thread.run(one, |on, place| ops::count_array_element(on, x.input(place), y.output(place), k))
 }
 
 /// *output = the sum of the N elements; of none, 0.
@@ -232,11 +236,11 @@ unsafe fn count(input: *const c_int, output: *mut c_int, n: u64, k: c_int) -> cr
 pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_float, N: c_int) -> c_int {
     enter(|| {
         let n = int("N", N)?;
-        let one = u64::from(n > 0 || !output.is_null());
+        let one = usize::from(n > 0 || !output.is_null());
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
         y.apart(&x)?;
-        backend::with(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
+        At::Thread.run(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
     })
 }
 
@@ -248,7 +252,7 @@ pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_f
 pub unsafe extern "C" fn solve_fp16_dot_product(A: *const u16, B: *const u16, result: *mut u16, N: c_int) -> c_int {
     enter(|| {
         let n = int("N", N)?;
-        let one = u64::from(n > 0 || !result.is_null());
+        let one = usize::from(n > 0 || !result.is_null());
         // SAFETY: the caller's contract.
         let (a, b, y) = unsafe {
             (
@@ -259,6 +263,6 @@ pub unsafe extern "C" fn solve_fp16_dot_product(A: *const u16, B: *const u16, re
         };
         y.apart(&a)?;
         y.apart(&b)?;
-        backend::with(one, |on, place| ops::dot_product(on, a.input(place), b.input(place), y.output(place)))
+        At::Thread.run(one, |on, place| ops::dot_product(on, a.input(place), b.input(place), y.output(place)))
     })
 }

@@ -1,0 +1,30 @@
+//! Where an operation runs.
+
+use crate::backend;
+use crate::guard::Result;
+use crate::handle::tile_handle;
+use tilewright_runtime::Place;
+use tilewright_runtime::ops::On;
+
+/// Whose device, stream and mode a call has.
+#[derive(Clone, Copy)]
+pub(crate) enum At<'a> {
+    /// The caller's context, and what the calling thread has set.
+    Thread,
+    Handle(&'a tile_handle),
+}
+
+impl At<'_> {
+    /// Runs an operation that touches `elements` elements there; none is a success. Overlaps have been looked at: an
+    /// output may be an input.
+    pub fn run(self, elements: usize, run: impl FnOnce(&On, Place) -> tilewright_runtime::Result<()>) -> Result<()> {
+        if elements == 0 {
+            return Ok(());
+        }
+        let (rt, stream, preparing) = match self {
+            At::Thread => backend::of_thread()?,
+            At::Handle(handle) => handle.parts(),
+        };
+        Ok(run(&On::new(&rt).stream(&stream).in_place().preparing(preparing), rt.device().place)?)
+    }
+}

@@ -1,0 +1,239 @@
+//! The element types of products, and their kernels.
+
+use super::product::Transpose;
+use super::repack::Bits;
+use tilewright_core::{Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_kernels as k;
+
+/// The element types that [`Matmul`](super::Matmul) multiplies: f32, f16, bf16, i8, f8e4m3 and f8e5m2.
+///
+/// The trait is sealed.
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_runtime::ops::Multiply for Mine {
+///     type Product = f32;
+/// }
+/// ```
+pub trait Multiply: Kernels<Output = <Self as Multiply>::Product> {
+    /// The element type of the result: i32 for i8, bf16 for 8-bit floats, else the type itself.
+    type Product: Element;
+}
+
+macro_rules! multiply { ($($t:ty => $product:ty),*) => { $(impl Multiply for $t {
+    type Product = $product;
+})* } }
+multiply! { f32 => f32, f16 => f16, bf16 => bf16, i8 => i32, f8e4m3 => bf16, f8e5m2 => bf16 }
+
+/// Partial sums and semaphores of programs that share tiles.
+pub type Parts<'a, S> = (SliceMutArg<'a, S>, SliceMutArg<'a, u64>);
+
+/// The kernels of an element type.
+pub trait Kernels: Element {
+    type Output: Element;
+    /// The type whose kernels copy these elements.
+    type Bits: Bits;
+    /// The type in which products are added up.
+    type Sum: Element;
+
+    /// Whether there is a kernel of its own for this order. There always is one for A as it is and B transposed.
+    fn has(way: Way) -> bool {
+        way.transpose == Transpose::OF_B
+    }
+
+    /// The kernel for this order, or the one for A as it is and B transposed.
+    fn desc(way: Way) -> &'static KernelDesc;
+
+    /// Whether that kernel has configurations with stream-K.
+    fn has_stream_k(way: Way) -> bool {
+        Self::has(way)
+    }
+
+    /// A call of that kernel. Configurations with stream-K alone use the workspace.
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, Self, 2>,
+        b: ViewArg<'a, Self, 2>,
+        workspace: Parts<'a, Self::Sum>,
+        c: ViewMutArg<'a, Self::Output, 2>,
+        negative_slope: f32,
+    ) -> Call<'a>;
+
+    /// The kernel for few rows of A, if there is one.
+    fn wide() -> Option<WideKernel<Self>> {
+        None
+    }
+
+    /// The operands, by their type where it has routes of its own.
+    fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
+        Typed::Other(operands)
+    }
+}
+
+/// A kernel, by its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub transpose: Transpose,
+    pub tf32: bool,
+}
+
+/// Two operands and the result.
+pub struct Views<'a, T: Kernels, const R: usize> {
+    pub a: ViewArg<'a, T, R>,
+    pub b: ViewArg<'a, T, R>,
+    pub c: ViewMutArg<'a, T::Output, R>,
+}
+
+/// Operands of a type that has routes of its own, or of another one.
+pub enum Typed<'a, T: Kernels, const R: usize> {
+    F32(Views<'a, f32, R>),
+    F16(Views<'a, f16, R>),
+    Other(Views<'a, T, R>),
+}
+
+type WideCall<T> = for<'a> fn(
+    ViewArg<'a, f16, 2>,
+    ViewArg<'a, T, 2>,
+    Parts<'a, <T as Kernels>::Sum>,
+    ViewMutArg<'a, <T as Kernels>::Output, 2>,
+    f32,
+) -> Call<'a>;
+
+/// A kernel that takes few rows of A as f16, and B as it is.
+#[derive(Clone, Copy)]
+pub struct WideKernel<T: Kernels> {
+    pub desc: &'static KernelDesc,
+    pub call: WideCall<T>,
+    /// Copies A as f16, with ones in the rows that the copy has more.
+    pub widen: for<'a> fn(ViewArg<'a, T, 2>, ViewMutArg<'a, f16, 2>) -> Call<'a>,
+}
+
+macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t {
+    type Output = $t;
+    type Bits = u16;
+    type Sum = f32;
+    fn has(_: Way) -> bool {
+        true
+    }
+    fn desc(way: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
+        match (way.transpose.a, way.transpose.b) {
+            (false, false) => <($t,) as matmul_nn::Types>::DESC,
+            (false, true) => <($t,) as matmul_nt::Types>::DESC,
+            (true, false) => <($t,) as matmul_tn::Types>::DESC,
+            (true, true) => <($t,) as matmul_tt::Types>::DESC,
+        }
+    }
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, $t, 2>,
+        b: ViewArg<'a, $t, 2>,
+        (workspace, semaphores): Parts<'a, f32>,
+        c: ViewMutArg<'a, $t, 2>,
+        negative_slope: f32,
+    ) -> Call<'a> {
+        use k::matmul::products::*;
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe {
+            match (way.transpose.a, way.transpose.b) {
+                (false, false) => matmul_nn(a, b, workspace, semaphores, c, negative_slope),
+                (false, true) => matmul_nt(a, b, workspace, semaphores, c, negative_slope),
+                (true, false) => matmul_tn(a, b, workspace, semaphores, c, negative_slope),
+                (true, true) => matmul_tt(a, b, workspace, semaphores, c, negative_slope),
+            }
+        }
+    }
+    $(fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
+        Typed::$typed(operands)
+    })?
+})* } }
+halves! { f16: F16; bf16: ; }
+
+macro_rules! bytes { ($($t:ty, $output:ty, $sum:ty, $kernel:ident, $desc:expr, $wide:ident, $wide_desc:expr;)*) => { $(impl Kernels for $t {
+    type Output = $output;
+    type Bits = u8;
+    type Sum = $sum;
+    fn desc(_: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
+        $desc
+    }
+    fn call<'a>(
+        _: Way,
+        a: ViewArg<'a, $t, 2>,
+        b: ViewArg<'a, $t, 2>,
+        (workspace, semaphores): Parts<'a, $sum>,
+        c: ViewMutArg<'a, $output, 2>,
+        negative_slope: f32,
+    ) -> Call<'a> {
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe { k::matmul::products::$kernel(a, b, workspace, semaphores, c, negative_slope) }
+    }
+    fn wide() -> Option<WideKernel<Self>> {
+        use k::matmul::products::*;
+        fn call<'a>(
+            a: ViewArg<'a, f16, 2>,
+            b: ViewArg<'a, $t, 2>,
+            (workspace, semaphores): Parts<'a, $sum>,
+            c: ViewMutArg<'a, $output, 2>,
+            negative_slope: f32,
+        ) -> Call<'a> {
+            // SAFETY: as above.
+            unsafe { $wide(a, b, workspace, semaphores, c, negative_slope) }
+        }
+        fn widen<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
+            k::repack::copies::widen(x, y)
+        }
+        Some(WideKernel { desc: $wide_desc, call, widen })
+    }
+})* } }
+bytes! {
+    i8, i32, i32, matmul_i8, matmul_i8::DESCS[0], matmul_f16_i8, matmul_f16_i8::DESCS[0];
+    f8e4m3, bf16, f32, matmul_f8, <(f8e4m3,) as matmul_f8::Types>::DESC, matmul_f16_f8, <(f8e4m3,) as matmul_f16_f8::Types>::DESC;
+    f8e5m2, bf16, f32, matmul_f8, <(f8e5m2,) as matmul_f8::Types>::DESC, matmul_f16_f8, <(f8e5m2,) as matmul_f16_f8::Types>::DESC;
+}
+
+impl Kernels for f32 {
+    type Output = f32;
+    type Bits = u32;
+    type Sum = f32;
+    fn has(way: Way) -> bool {
+        !way.transpose.a || way.tf32 && way.transpose.b
+    }
+    fn desc(way: Way) -> &'static KernelDesc {
+        use k::matmul::products::*;
+        use k::matmul_f32::f32_products::*;
+        match (way.tf32, way.transpose.a, way.transpose.b) {
+            (true, true, true) => matmul_tf32_tt::DESCS[0],
+            (true, false, false) => matmul_tf32_nn::DESCS[0],
+            (true, ..) => matmul_tf32::DESCS[0],
+            (false, false, false) => matmul_f32_nn::DESCS[0],
+            (false, ..) => matmul_f32::DESCS[0],
+        }
+    }
+    fn has_stream_k(way: Way) -> bool {
+        way.tf32 && Self::has(way)
+    }
+    fn call<'a>(
+        way: Way,
+        a: ViewArg<'a, f32, 2>,
+        b: ViewArg<'a, f32, 2>,
+        (workspace, semaphores): Parts<'a, f32>,
+        c: ViewMutArg<'a, f32, 2>,
+        negative_slope: f32,
+    ) -> Call<'a> {
+        use k::matmul::products::*;
+        use k::matmul_f32::f32_products::*;
+        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        unsafe {
+            match (way.tf32, way.transpose.a, way.transpose.b) {
+                (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, negative_slope),
+                (true, false, false) => matmul_tf32_nn(a, b, workspace, semaphores, c, negative_slope),
+                (true, ..) => matmul_tf32(a, b, workspace, semaphores, c, negative_slope),
+                (false, false, false) => matmul_f32_nn(a, b, c, negative_slope),
+                (false, ..) => matmul_f32(a, b, c, negative_slope),
+            }
+        }
+    }
+    fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
+        Typed::F32(operands)
+    }
+}
