@@ -2,6 +2,9 @@
 
 use std::process::{Command, Output};
 
+/// A package with a kernel.
+const OWN_KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
+
 /// The command, whatever the environment of the tests.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
@@ -155,8 +158,9 @@ fn show_has_every_stage() {
 
 #[test]
 fn show_takes_a_package_of_kernels() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
-    let show = |rest: &[&str]| [&["show", "--crate", folder], rest].concat();
+    fn show<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+        [&["show", "--crate", OWN_KERNEL], rest].concat()
+    }
     for stage in ["ast", "ir", "layout", "rust", "cpu"] {
         assert!(ok(&show(&["rms_norm", "--stage", stage])).len() > 100, "{stage}");
     }
@@ -193,8 +197,7 @@ fn show_has_what_is_compiled() {
         return fails(&["show", "gelu", "--stage", "ptx"], 1, "tile doctor");
     }
     assert!(ok(&["show", "gelu", "--stage", "ptx"]).contains(".entry"));
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
-    let of_package = tile(&["show", "--crate", folder, "rms_norm", "--stage", "ptx"]);
+    let of_package = tile(&["show", "--crate", OWN_KERNEL, "rms_norm", "--stage", "ptx"]);
     // It may not have been built.
     if of_package.status.success() {
         assert!(String::from_utf8_lossy(&of_package.stdout).contains(".entry rms_norm"));

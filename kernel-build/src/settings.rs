@@ -43,7 +43,7 @@ impl Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
         Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
-            dirs: DIRS.map(String::from).to_vec(),
+            dirs: DIRS.map(PathBuf::from).to_vec(),
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
         }

@@ -357,7 +357,10 @@ fn calls_with_a_handle_use_its_stream() {
         .iter()
         .map(|(name, _)| {
             let plain = name.replace("handle_", "");
-            caller.run(CALLS.iter().find(|(name, _)| *name == plain).expect("a call without a handle").1).1
+            let (_, call) = CALLS.iter().find(|(name, _)| *name == plain).expect("a call without a handle");
+            let (code, result) = caller.run(*call);
+            assert_eq!(code, tile::TILE_OK, "{plain}: {}", message());
+            result
         })
         .collect();
     let mut handle = core::ptr::null_mut();

@@ -57,7 +57,7 @@ const FULL: [Step; 5] = [
     },
 ];
 
-const LONG: [Step; 9] = [
+const LONG: [Step; 10] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
     Step {

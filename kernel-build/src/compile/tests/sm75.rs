@@ -39,7 +39,7 @@ fn kernels_for_sm_75() {
     }
     let mut p = Place::new("sm75");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");
-    p.files = files::rust_files(&sources).unwrap();
+    p.files = crate::files::rust_files(&sources).unwrap();
     p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
     let outcome = p.build_for("sm_75", &lower, toolchain::find).unwrap();
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
