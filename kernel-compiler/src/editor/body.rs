@@ -10,7 +10,7 @@ pub struct Rewriter<'l> {
     pub lang: &'l TokenStream,
 }
 
-/// Operations that [`overloads`](https://docs.rs/tilewright-lang) has with this number of arguments.
+/// Operations that `overloads` of `tilewright-lang` has, and their number of arguments there.
 const OVERLOADS: [(&str, usize); 19] = [
     ("load", 1),
     ("store", 2),
