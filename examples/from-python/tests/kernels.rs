@@ -124,7 +124,7 @@ fn functions_for_python_say_what_is_wrong() -> Result<(), Error> {
     );
     let y = Buffer::<f16>::zeros(&rt, 2)?;
     // SAFETY: A is two by two, B two by one.
-    let run = |d: u64| unsafe {
+    let run = |d: usize| unsafe {
         let (a, b, y) = (a.addr() as *const f16, b.addr() as *const f16, y.addr() as *mut f16);
         if d == 0 {
             c::matmul(a, b, y, 2, 1, 2, 2, 1, 1, 1, null_mut())
