@@ -30,28 +30,8 @@ pub mod desc;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 pub mod emulator;
 
+// Device code is compiled anew when this file changes, so what only the host has is listed in a file of its own.
 #[cfg(not(target_arch = "nvptx64"))]
-pub use args::{
-    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewError,
-    ViewMutArg,
-};
+mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use call::{BindError, BufferUse, Call};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use desc::{
-    Condition, ConfigDesc, CpuCode, CpuFn, Element, Emulated, GridCtx, Guard, KernelDesc, KernelParts, MapDesc, MapDim,
-    Number, ParamDesc, ParamKind, ParamType, VariantDesc, cdiv,
-};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use half::{bf16, f16};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use scalar::{F8E4M3 as f8e4m3, F8E5M2 as f8e5m2};
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use tilewright_types::{DType, Test};
-
-/// The folder of this crate's sources: `kernel-build` compiles them for the device.
-#[cfg(not(target_arch = "nvptx64"))]
-pub const SOURCE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+pub use host::*;

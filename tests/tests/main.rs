@@ -7,6 +7,7 @@ mod conflicts;
 mod conformance;
 mod dependencies;
 mod docs;
+mod pictures;
 mod ptx;
 mod routes;
 mod rows;

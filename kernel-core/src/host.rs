@@ -1,0 +1,19 @@
+//! The names of this crate on the host.
+
+pub use crate::args::{
+    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewError,
+    ViewMutArg,
+};
+pub use crate::call::{BindError, BufferUse, Call};
+pub use crate::desc::{
+    Condition, ConfigDesc, CpuCode, CpuFn, Element, Emulated, GridCtx, Guard, KernelDesc, KernelParts, MapDesc, MapDim,
+    Number, ParamDesc, ParamKind, ParamType, VariantDesc, cdiv,
+};
+pub use crate::scalar::{F8E4M3 as f8e4m3, F8E5M2 as f8e5m2};
+pub use half::{bf16, f16};
+
+pub use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+pub use tilewright_types::{DType, Test};
+
+/// The folder of this crate's sources: `kernel-build` compiles them for the device.
+pub const SOURCE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
