@@ -13,8 +13,10 @@ use tilewright_core::{ConfigDesc, KernelDesc};
 /// An instance of a kernel: its source, and what the build has made of it.
 pub struct KernelCode {
     pub name: String,
-    /// As messages name it.
-    pub file: PathBuf,
+    /// As messages name its file.
+    pub place: PathBuf,
+    /// The file in the package, by which libraries are found.
+    file: PathBuf,
     pub text: Cow<'static, str>,
     pub libraries: Libraries,
     /// As in `f16`; none of a kernel without type parameters.
@@ -32,7 +34,7 @@ impl KernelCode {
     pub fn own(desc: &'static KernelDesc, config: &'static ConfigDesc) -> Result<KernelCode> {
         let file = Path::new(desc.file);
         let found = tilewright_kernels::SOURCES.iter().find(|(name, _)| file.ends_with(name));
-        let (_, text) = found.with_context(|| format!("no source for {} ({})", desc.name, desc.file))?;
+        let (path, text) = found.with_context(|| format!("no source for {} ({})", desc.name, desc.file))?;
         let mut libraries = Libraries::default();
         tilewright_kernels::SOURCES
             .iter()
@@ -40,7 +42,8 @@ impl KernelCode {
         let entry = |e: &'static str| Some((e.to_string(), Variant::of_entry(e)?));
         Ok(KernelCode {
             name: desc.name.into(),
-            file: file.into(),
+            place: file.into(),
+            file: path.into(),
             text: Cow::Borrowed(text),
             libraries,
             types: (!desc.types.is_empty()).then(|| desc.types.into()),
@@ -77,6 +80,7 @@ impl KernelCode {
             name: kernel.into(),
             bundle: bundle_of(folder, kernel)?.map(Cow::Owned),
             entries: entries.map_err(anyhow::Error::msg)?,
+            place: file.clone(),
             file,
             text: Cow::Owned(text),
             libraries,

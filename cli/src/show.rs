@@ -109,7 +109,7 @@ fn why(code: &KernelCode, of_config: bool) -> Result<()> {
     let found = found.map_err(anyhow::Error::msg)?;
     let spills = if code.bundle.is_some() { spills(code)? } else { vec![] };
     for r in &found {
-        println!("{}", r.in_file(&code.file.display().to_string()));
+        println!("{}", r.in_file(&code.place.display().to_string()));
     }
     spills.iter().for_each(|s| println!("{s}"));
     if found.is_empty() && spills.is_empty() {
@@ -128,7 +128,7 @@ fn spills(code: &KernelCode) -> Result<Vec<String>> {
             if let Some(u) = usage.filter(|u| u.spill_bytes > 0) {
                 out.push(format!(
                     "{}: kernel `{}`, not in registers: {} spills {} bytes for {target}: use smaller tiles or more warps",
-                    code.file.display(),
+                    code.place.display(),
                     code.name,
                     entry.name,
                     u.spill_bytes

@@ -207,18 +207,18 @@ pub mod overloads {
     }
 
     /// The greater of two scalars; or the greatest elements of a tile along the axis `b`, which the result does not have.
-    pub fn max<A: Value, B: Value>(a: A, b: B) -> A::Result
+    pub fn max<A, B: Value>(a: A, b: B) -> A::Result
     where
-        A: Extremum<B>,
+        A: Value + Extremum<B>,
     {
         let _ = (a, b);
         stub()
     }
 
     /// The lesser of two scalars; or the least elements of a tile along the axis `b`, which the result does not have.
-    pub fn min<A: Value, B: Value>(a: A, b: B) -> A::Result
+    pub fn min<A, B: Value>(a: A, b: B) -> A::Result
     where
-        A: Extremum<B>,
+        A: Value + Extremum<B>,
     {
         let _ = (a, b);
         stub()

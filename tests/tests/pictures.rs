@@ -70,7 +70,7 @@ fn picture_of_the_compiler() {
     let longest = rows.iter().map(|(_, names)| names.len()).max().expect("three rows") as u32;
     let mut picture = page(20 + longest * STEP.0, 40 + 3 * STEP.1, "The stages of the compiler");
     let corner = |row: u32, column: u32| (20 + column * STEP.0, 40 + row * STEP.1);
-    let mut stage = |picture: Document, row: u32, column: u32, name: &str| {
+    let stage = |picture: Document, row: u32, column: u32, name: &str| {
         let (x, y) = corner(row, column);
         let rectangle = Rectangle::new().set("x", x).set("y", y).set("width", BOX.0).set("height", BOX.1);
         let rectangle = rectangle.set("rx", 6).set("fill", BACKGROUND).set("stroke", FASTER);
