@@ -139,7 +139,7 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
         note: String::new(),
         features: BTreeSet::new(),
     };
-    let launched = tilewright_runtime::Launched::new();
+    let launched = tilewright_runtime::Launched::start();
     let mut worst = -1.0;
     for setup in setups(op, dtype, config.is_some(), seed, scope) {
         let on = On::new(rt).pin(config);

@@ -18,7 +18,7 @@ thread_local! {
 pub struct Launched(());
 
 impl Launched {
-    pub fn new() -> Launched {
+    pub fn start() -> Launched {
         LAUNCHED.set(Some(Vec::new()));
         Launched(())
     }

@@ -68,7 +68,7 @@ fn picture_of_the_compiler() {
     const STEP: (u32, u32) = (BOX.0 + 22, 92);
     let rows = rows();
     let longest = rows.iter().map(|(_, names)| names.len()).max().expect("three rows") as u32;
-    let mut picture = page(20 + longest * STEP.0, 40 + 3 * STEP.1, "The stages of the compiler");
+    let mut picture = page(20 + longest * STEP.0, 40 + 2 * STEP.1 + BOX.1 + 20, "The stages of the compiler");
     let corner = |row: u32, column: u32| (20 + column * STEP.0, 40 + row * STEP.1);
     let stage = |picture: Document, row: u32, column: u32, name: &str| {
         let (x, y) = corner(row, column);
@@ -77,7 +77,9 @@ fn picture_of_the_compiler() {
         picture.add(rectangle).add(text((x + BOX.0 / 2, y + 22), "middle", name))
     };
     for (row, (what, names)) in (0..).zip(&rows) {
-        picture = picture.add(text((20, corner(row, 0).1 - 10), "start", what).set("font-size", 11));
+        // Beside the line from the row above.
+        let left = corner(row, 0).0 + if row == 0 { 0 } else { BOX.0 / 2 + 8 };
+        picture = picture.add(text((left, corner(row, 0).1 - 8), "start", what).set("font-size", 11));
         for (column, name) in (0..).zip(names) {
             picture = stage(picture, row, column, name);
             let (x, y) = corner(row, column);
@@ -116,7 +118,10 @@ fn ratios() -> Vec<(String, f64)> {
             of[..end].trim().to_string()
         };
         let number = first(ratio, &[",", " to ", " ("]);
-        (format!("{operation}, {}", first(size, &[", "])), number.parse().unwrap_or_else(|e| panic!("{l}: {e}")))
+        (
+            format!("{operation}, {}", first(size, &[", "])).replace('`', ""),
+            number.parse().unwrap_or_else(|e| panic!("{l}: {e}")),
+        )
     });
     rows.collect()
 }
@@ -124,7 +129,7 @@ fn ratios() -> Vec<(String, f64)> {
 #[test]
 fn picture_of_the_results() {
     const ROW: u32 = 22;
-    const LEFT: u32 = 330;
+    const LEFT: u32 = 370;
     const WIDTH: u32 = 420;
     /// The axis goes from half to 128 times as fast.
     const DOUBLINGS: (f64, f64) = (-1.0, 7.0);
