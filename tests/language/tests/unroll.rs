@@ -191,7 +191,7 @@ fn copies_ahead() {
                 );
                 match rt.launch_with(rt.stream(), call, options) {
                     // Tensor maps take no matrix without columns.
-                    Err(Error::CannotLaunch { .. }) if k == 0 => Ok(vec![0.0; (m * n) as usize]),
+                    Err(Error::CannotLaunch { .. }) if k == 0 => Ok(vec![0.0; m * n]),
                     r => r.map(|()| c),
                 }
             });
