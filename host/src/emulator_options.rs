@@ -2,6 +2,7 @@
 //!
 //! Without the feature `emulator` there is no value of them, so that no runtime is an emulated one.
 
+#[cfg(feature = "emulator")]
 use crate::device::Device;
 #[cfg(feature = "emulator")]
 pub(crate) use tilewright_core::emulator::Options;
