@@ -9,6 +9,10 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command;
 
+/// The packages that are published, without `tilewright-`; the facade is called that alone.
+const PACKAGES: [&str; 11] =
+    ["types", "core", "compiler", "macros", "lang", "build", "cache-dir", "kernels", "runtime", "conformance", "cli"];
+
 /// The features that candle asks cudarc for. Features are unified over a program, so that ours must go with them.
 const FEATURES_OF_CANDLE: [&str; 10] = [
     "std",
@@ -30,7 +34,9 @@ pub fn run() -> Result<ExitCode> {
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
-    let packed = command::cargo().args(["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    let packages = PACKAGES.map(|p| format!("--package=tilewright-{p}"));
+    let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet", "--package=tilewright"]);
+    let packed = packed.args(packages);
     ensure!(packed.succeeds()?, "cargo package failed");
     let consumer = root.join("target/package/consumer");
     write_consumer(&root, &consumer, &unpack(&out)?)?;
@@ -67,7 +73,7 @@ fn unpack(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The crate of the README's first kernel, with our packages in the place of the paths to a clone.
 fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<()> {
     let readme = fs::read_to_string(root.join("README.md"))?;
-    let manifest = block_after(&readme, "`Cargo.toml`")?;
+    let manifest = block_after(&readme, "\n`Cargo.toml`")?;
     let in_clone = "path = \"../tilewright/tilewright\"";
     ensure!(manifest.contains(in_clone), "the README's Cargo.toml names no path to a clone");
     let mut manifest = manifest.replace(in_clone, &format!("version = \"{}\"", env!("CARGO_PKG_VERSION")));
@@ -87,15 +93,15 @@ fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<
     manifest += &format!("\n{}", &workspace[profiles..]);
     fs::create_dir_all(consumer.join("src"))?;
     fs::write(consumer.join("Cargo.toml"), manifest)?;
-    fs::write(consumer.join("build.rs"), block_after(&readme, "`build.rs`")?)?;
-    fs::write(consumer.join("src/main.rs"), block_after(&readme, "`src/main.rs`")?)?;
+    fs::write(consumer.join("build.rs"), block_after(&readme, "\n`build.rs`")?)?;
+    fs::write(consumer.join("src/main.rs"), block_after(&readme, "\n`src/main.rs`")?)?;
     fs::copy(root.join("Cargo.lock"), consumer.join("Cargo.lock"))?;
     Ok(())
 }
 
-/// The block of code of a document that follows a line with these words.
+/// The block of code of a document that follows a line which begins with these words.
 fn block_after<'a>(text: &'a str, words: &str) -> Result<&'a str> {
-    let at = text.find(words).with_context(|| format!("the README has no {words}"))?;
+    let at = text.find(words).with_context(|| format!("the README has no line that begins with{words}"))?;
     let start = text[at..].find("```").with_context(|| format!("no code after {words}"))? + at;
     let first = text[start..].find('\n').context("a line")? + start + 1;
     let end = text[first..].find("```").context("the end of the code")? + first;
