@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use tilewright_build::files::{DIRS, rust_files};
-use tilewright_compiler::{Libraries, Source, Variant};
+use tilewright_compiler::{InstanceNames, Libraries, Source, Variant};
 use tilewright_core::{ConfigDesc, KernelDesc};
 
 /// An instance of a kernel: its source, and what the build has made of it.
@@ -72,20 +72,18 @@ impl KernelCode {
         };
         let (file, text) = texts.swap_remove(at);
         let source = Source { file: &file, text: &text };
-        let instance = tilewright_compiler::first_instance(source, &libraries, kernel, types, config);
-        let (types, config) = instance.map_err(anyhow::Error::msg)?;
-        let types = (!types.is_empty()).then_some(types);
-        let entries = tilewright_compiler::entries_of(source, &libraries, kernel, types.as_deref(), Some(&config));
+        let instance = tilewright_compiler::instance(source, &libraries, kernel, types, config);
+        let InstanceNames { types, config, entries } = instance.map_err(anyhow::Error::msg)?;
         Ok(KernelCode {
             name: kernel.into(),
             bundle: bundle_of(folder, kernel)?.map(Cow::Owned),
-            entries: entries.map_err(anyhow::Error::msg)?,
             place: file.clone(),
             file,
             text: Cow::Owned(text),
             libraries,
-            types,
+            types: (!types.is_empty()).then_some(types),
             config,
+            entries,
         })
     }
 

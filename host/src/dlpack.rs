@@ -197,7 +197,7 @@ impl DlpackTensor {
         self.place
     }
 
-    /// Extents.
+    /// GemmShape.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }

@@ -85,7 +85,8 @@ pub enum Error {
     UnknownConfig { kernel: String, id: String, known: String },
 
     #[error(
-        "{kernel}: configuration {config} has no code for the emulated SM: write `emulate = all` in its attribute and build with the feature `emulator` of tilewright, or choose another configuration"
+        "{kernel}: configuration {config} has no code for the emulated SM: write `emulate = all` in its attribute \
+         and build with the feature `emulator` of tilewright, or choose another configuration"
     )]
     NotEmulated { kernel: &'static str, config: &'static str },
 

@@ -12,6 +12,7 @@ use crate::compile::{Build, BuildError, Outcome, run};
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
+use crate::sources::Sources;
 use crate::{files, host_code, ptxas, registry, toolchain, units};
 
 /// Compiles the kernels of the crate whose build script calls it.
@@ -32,35 +33,30 @@ impl Settings {
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = cache_for(&out);
         self.watch(&crate_dir, &cache);
-        self.host_code(&crate_dir, &out.join("host"), &pool);
-        if let Err(e) = self.files(&crate_dir).and_then(|files| registry::write(&crate_dir, &files, &out)) {
-            println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
-        }
-        let outcome = self.build(&crate_dir, &out, &cache, &pool);
-        self.tell(outcome, &crate_dir, &out);
-    }
-
-    /// The code that the macros include. Where it cannot be written the macros make it themselves.
-    fn host_code(&self, crate_dir: &Path, out: &Path, pool: &Pool) {
-        let since = Instant::now();
-        match self.files(crate_dir).and_then(|files| host_code::write_all(&files, out, pool)) {
-            Ok(()) => println!("cargo::rustc-env=TILE_HOST_DIR={}", out.display()),
-            Err(e) => println!("cargo::warning=no host code in {}: {}", out.display(), one_line(&e.to_string())),
-        }
-        println!("host code: {:.2} s", since.elapsed().as_secs_f64());
+        let (outcome, remarks) = match self.sources(&crate_dir) {
+            Ok(sources) => {
+                write_host_code(&sources, &out.join("host"), &pool);
+                if let Err(e) = registry::write(&crate_dir, &sources, &out) {
+                    println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
+                }
+                let outcome = self.build(&sources, &out, &cache, &pool);
+                (outcome, self.remarks(&sources, &crate_dir))
+            }
+            Err(e) => (Err(e.into()), vec![]),
+        };
+        self.tell(outcome, remarks, &out);
     }
 
     /// The files that kernels are looked for in.
-    fn files(&self, crate_dir: &Path) -> io::Result<Vec<PathBuf>> {
+    fn sources(&self, crate_dir: &Path) -> io::Result<Sources> {
         let found = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d)));
-        Ok(found.collect::<io::Result<Vec<_>>>()?.concat())
+        Sources::read(&found.collect::<io::Result<Vec<_>>>()?.concat())
     }
 
-    fn build(&self, crate_dir: &Path, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
+    fn build(&self, sources: &Sources, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
         let targets = self.targets.clone()?;
-        let files = self.files(crate_dir)?;
         run(&Build {
-            files: &files,
+            sources,
             targets: &targets,
             lower: &|source, libraries| tilewright_compiler::device_units(source, libraries),
             toolchain: toolchain::find,
@@ -73,17 +69,12 @@ impl Settings {
     }
 
     /// What the compiler could not do well, if `TILE_REMARKS` asks for it: said as warnings, and returned.
-    fn remarks(&self, crate_dir: &Path) -> Vec<(PathBuf, Remark)> {
+    fn remarks(&self, sources: &Sources, crate_dir: &Path) -> Vec<(PathBuf, Remark)> {
         if !self.remarks {
             return vec![];
         }
-        let remarks = self.files(crate_dir).and_then(|files| units::remarks(&files));
-        let remarks = remarks.unwrap_or_else(|e| {
-            println!("cargo::warning=no remarks: {e}");
-            vec![]
-        });
         let in_crate = |(file, r): (PathBuf, Remark)| (file.strip_prefix(crate_dir).unwrap_or(&file).to_path_buf(), r);
-        let remarks: Vec<_> = remarks.into_iter().map(in_crate).collect();
+        let remarks: Vec<_> = units::remarks(sources).into_iter().map(in_crate).collect();
         for (file, r) in &remarks {
             println!("cargo::warning={}", one_line(&r.in_file(&file.display().to_string())));
         }
@@ -110,8 +101,7 @@ impl Settings {
         }
     }
 
-    fn tell(&self, outcome: Result<Outcome, BuildError>, crate_dir: &Path, out: &Path) {
-        let remarks = self.remarks(crate_dir);
+    fn tell(&self, outcome: Result<Outcome, BuildError>, remarks: Vec<(PathBuf, Remark)>, out: &Path) {
         let mut outcome = match outcome {
             Ok(o) => o,
             Err(BuildError::Toolchain(missing)) => {
@@ -144,6 +134,16 @@ impl Settings {
             );
         }
     }
+}
+
+/// Writes the code that the macros include. Where it cannot be written the macros make it themselves.
+fn write_host_code(sources: &Sources, out: &Path, pool: &Pool) {
+    let since = Instant::now();
+    match host_code::write_all(sources, out, pool) {
+        Ok(()) => println!("cargo::rustc-env=TILE_HOST_DIR={}", out.display()),
+        Err(e) => println!("cargo::warning=no host code in {}: {}", out.display(), one_line(&e.to_string())),
+    }
+    println!("host code: {:.2} s", since.elapsed().as_secs_f64());
 }
 
 /// The user's cache folder, else one of this build alone: a sandboxed build cannot write to the user's folders.

@@ -16,6 +16,7 @@ use crate::ptx::{self, Bounds, EntryPtx, PtxError};
 use crate::ptxas::Ptxas;
 use crate::report::{EntryReport, Report};
 use crate::rustc::{self, Failure, Rustc};
+use crate::sources::Sources;
 use crate::target::{BadTarget, Target};
 use crate::toolchain::{Missing, Toolchain};
 use crate::units::{self, Lower};
@@ -57,7 +58,7 @@ pub enum Why {
 
 /// What to compile, and with what.
 pub struct Build<'a> {
-    pub files: &'a [PathBuf],
+    pub sources: &'a Sources,
     pub targets: &'a [Target],
     pub lower: &'a Lower,
     pub toolchain: fn() -> Result<Toolchain, Missing>,
@@ -105,7 +106,7 @@ pub struct Compiled<'a> {
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let (mut outcome, mut since) = (Outcome::default(), Instant::now());
     fs::create_dir_all(b.out)?;
-    let (mut units, warnings) = units::collect(b.files, b.lower, b.pool)?;
+    let (mut units, warnings) = units::collect(b.sources, b.lower, b.pool);
     outcome.warnings.extend(warnings);
     outcome.took("lowering", &mut since);
     outcome.report.targets = b.targets.iter().map(Target::name).collect();

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tilewright_compiler::HostFile;
 
 use crate::bundle::write_if_new;
 use crate::pool::Pool;
-use crate::units;
+use crate::sources::Sources;
 
-/// Writes the files of all kernels in `files` to the folder `out`, and removes those of kernels that are no more. A file
+/// Writes the files of all kernels in `sources` to the folder `out`, and removes those of kernels that are no more. A file
 /// that stays the same keeps its time: nothing that includes it is compiled anew.
-pub fn write_all(files: &[PathBuf], out: &Path, pool: &Pool) -> io::Result<()> {
-    let (texts, libraries) = units::texts(files)?;
-    let lowered = pool.map(&texts, |text| tilewright_compiler::host_files(text.source(), &libraries));
+pub fn write_all(sources: &Sources, out: &Path, pool: &Pool) -> io::Result<()> {
+    let lowered =
+        pool.map(&sources.with_kernels(), |f| tilewright_compiler::host_files(f.source(), &sources.libraries));
     write(&lowered.concat(), out)
 }
 
@@ -54,7 +54,7 @@ mod tests {
         fs::create_dir_all(source.parent().unwrap()).unwrap();
         let write = |text: &str| {
             fs::write(&source, text).unwrap();
-            write_all(std::slice::from_ref(&source), &out, &pool).unwrap();
+            write_all(&Sources::read(std::slice::from_ref(&source)).unwrap(), &out, &pool).unwrap();
             names(&out)
         };
         let first = write(KERNEL);

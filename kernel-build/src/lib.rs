@@ -40,6 +40,8 @@ mod rustc;
 #[cfg(feature = "compile")]
 mod settings;
 #[cfg(feature = "compile")]
+mod sources;
+#[cfg(feature = "compile")]
 mod target;
 #[cfg(feature = "compile")]
 mod units;

@@ -2,32 +2,30 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tilewright_compiler::Source;
 use tilewright_compiler::front::registry::{KERNELS, SOURCES, paths};
+use tilewright_compiler::front::source::ModulePath;
 
 use crate::bundle::write_if_new;
+use crate::sources::Sources;
 
-/// Writes both lists for the library of a package. `files` are those that kernels are looked for in.
-pub fn write(crate_dir: &Path, files: &[PathBuf], out: &Path) -> io::Result<()> {
+/// Writes both lists for the library of a package.
+pub fn write(crate_dir: &Path, sources: &Sources, out: &Path) -> io::Result<()> {
     let src = crate_dir.join("src");
-    let program = |f: &Path| f == src.join("main.rs") || f.starts_with(src.join("bin"));
-    let (mut kernels, mut sources) = (String::new(), String::new());
-    for file in files.iter().filter(|f| f.starts_with(&src) && !program(f)) {
-        let text = fs::read_to_string(file)?;
-        if !text.contains("tile_") {
-            continue;
-        }
-        for path in paths(Source { file, text: &text }) {
+    let library = ModulePath::of(&src.join("lib.rs")).root;
+    let in_library = |path: &Path| ModulePath::of(path).root == library && path != src.join("main.rs");
+    let (mut kernels, mut texts) = (String::new(), String::new());
+    for file in sources.files().iter().filter(|f| in_library(&f.path)) {
+        for path in paths(file.source()) {
             kernels += &format!("    {path}::DESCS,\n");
         }
-        let name = file.strip_prefix(crate_dir).unwrap_or(file);
-        sources += &format!("    ({:?}, include_str!({file:?})),\n", name.display().to_string());
+        let name = file.path.strip_prefix(crate_dir).unwrap_or(&file.path);
+        texts += &format!("    ({:?}, include_str!({:?})),\n", name.display().to_string(), file.path);
     }
     fs::create_dir_all(out)?;
     write_if_new(&out.join(KERNELS), format!("&[\n{kernels}]\n").as_bytes())?;
-    write_if_new(&out.join(SOURCES), format!("&[\n{sources}]\n").as_bytes())
+    write_if_new(&out.join(SOURCES), format!("&[\n{texts}]\n").as_bytes())
 }
 
 #[cfg(test)]
@@ -45,7 +43,7 @@ mod tests {
         };
         let files = ["src/lib.rs", "src/rows.rs", "src/main.rs", "src/bin/p.rs", "examples/e.rs"].map(file);
         let out = dir.join("out");
-        write(&dir, &files, &out).unwrap();
+        write(&dir, &Sources::read(&files).unwrap(), &out).unwrap();
         let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
         assert_eq!(read(KERNELS), "&[\n    crate::k::DESCS,\n    crate::rows::k::DESCS,\n]\n");
         let sources = read(SOURCES);

@@ -21,3 +21,12 @@ pub fn in_message(t: DType) -> &'static str {
         t => t.name(),
     }
 }
+
+/// A dtype as a cure in a message spells it: an index is a `usize`.
+pub fn in_source(t: DType) -> &'static str {
+    match t {
+        DType::U64 => "usize",
+        DType::I64 => "isize",
+        t => t.name(),
+    }
+}

@@ -41,7 +41,7 @@ pub use front::registry::expand as expand_kernels;
 pub use front::source::Source;
 pub use front::{infer, library, module, parse};
 pub use select::names;
-pub use show::{entries as entries_of, first_instance, show};
+pub use show::{InstanceNames, instance, show};
 pub use variant::{MmaPath, Variant};
 
 /// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at

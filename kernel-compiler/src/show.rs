@@ -23,33 +23,34 @@ impl Observer for Capture {
     }
 }
 
-/// The types (`f16`) and the id of the configuration of the first instance that has these, if any are given.
-pub fn first_instance<'a>(
-    source: impl Into<Source<'a>>,
-    libraries: &Libraries,
-    kernel: &str,
-    types: Option<&str>,
-    config: Option<&str>,
-) -> Result<(String, String), String> {
-    let k = select::kernel(source, libraries, kernel)?;
-    select::instance(&k, types, config).map(|i| (types_id(&i.types), config_id(i.config)))
+/// An instance of a kernel, by its names.
+pub struct InstanceNames {
+    /// As in `f16`; empty for a kernel without type parameters.
+    pub types: String,
+    /// The id of the configuration.
+    pub config: String,
+    /// The entries with their variants, the ones that ask most of their arguments first.
+    pub entries: Vec<(String, Variant)>,
 }
 
-/// The entries of an instance with their variants, the ones that ask most of their arguments first. Types and
-/// configuration are as for [`show`].
-pub fn entries<'a>(
+/// The names of an instance, which types and configuration choose as for [`show`].
+pub fn instance<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,
     kernel: &str,
     types: Option<&str>,
     config: Option<&str>,
-) -> Result<Vec<(String, Variant)>, String> {
+) -> Result<InstanceNames, String> {
     let k = select::kernel(source, libraries, kernel)?;
     let i = select::instance(&k, types, config)?;
     let d = Diagnostics::default();
     let f = driver::instance(&k, &i.types, i.config, &d).map_err(|_| select::messages(&d))?;
-    let name = |v: Variant| entry_name(&k.name, &i.types, i.config, v);
-    Ok(driver::variants(&f, i.config, false).into_iter().map(|(v, _)| (name(v), v)).collect())
+    let variants = driver::variants(&f, i.config, false).into_iter();
+    Ok(InstanceNames {
+        types: types_id(&i.types),
+        config: config_id(i.config),
+        entries: variants.map(|(v, _)| (entry_name(&k.name, &i.types, i.config, v), v)).collect(),
+    })
 }
 
 /// Shows a kernel of a file, which uses libraries of the package: of the instance with these types (`f16`; none: the

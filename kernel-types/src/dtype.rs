@@ -76,15 +76,6 @@ impl DType {
         }
     }
 
-    /// The name in messages about a kernel: an index is a `usize`.
-    pub fn in_source(self) -> &'static str {
-        match self {
-            U64 => "usize",
-            I64 => "isize",
-            d => d.name(),
-        }
-    }
-
     /// Size in bytes.
     pub const fn size(self) -> usize {
         match self {

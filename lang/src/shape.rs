@@ -24,7 +24,7 @@ pub trait Shapes: Value {
 
     /// The value spread to a shape: an extent of 1 becomes that of the shape.
     ///
-    /// The extents are constants, and those that are not 1 stay. The ranks agree, but for a scalar.
+    /// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
     ///
     /// ```
     /// # use tilewright_lang::*;
@@ -121,7 +121,7 @@ pub fn expand<V: Value>(t: V, axis: usize) -> V {
 
 /// The value spread to a shape: an extent of 1 becomes that of the shape.
 ///
-/// The extents are constants, and those that are not 1 stay. The ranks agree, but for a scalar.
+/// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
 ///
 /// ```
 /// # use tilewright_lang::*;

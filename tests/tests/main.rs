@@ -9,5 +9,6 @@ mod dependencies;
 mod docs;
 mod pictures;
 mod ptx;
+mod recorded;
 mod routes;
 mod rows;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::recorded::is_recorded;
 use svg::Document;
 use svg::node::element::{Line, Rectangle, Text, Title};
 use tilewright_compiler::Stage;
@@ -37,16 +38,9 @@ fn line(from: (u32, u32), to: (u32, u32), colour: &str) -> Line {
     Line::new().set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1).set("stroke", colour)
 }
 
-/// A picture is as recorded; with `TILE_BLESS` it is recorded.
-fn is_recorded(name: &str, picture: &Document) {
-    let path = root().join("docs/pictures").join(name);
-    let drawn = format!("{picture}\n");
-    if std::env::var_os("TILE_BLESS").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder of the pictures");
-        fs::write(&path, &drawn).expect("a picture");
-    }
-    let recorded = fs::read_to_string(&path).unwrap_or_default();
-    assert!(recorded == drawn, "docs/pictures/{name} is not up to date: `cargo xtask bless` draws it");
+/// The picture of this name is the recorded one.
+fn picture_is_recorded(name: &str, picture: &Document) {
+    is_recorded(&root().join("docs/pictures").join(name), &format!("{picture}\n"));
 }
 
 /// Rows of stages: what every variant has in common, what each variant has of its own, and code.
@@ -102,7 +96,7 @@ fn picture_of_the_compiler() {
     let (x, y) = corner(0, common - 1);
     picture = picture.add(line((x + BOX.0, y + BOX.1 / 2), (x + STEP.0, y + BOX.1 / 2), INK));
     picture = stage(picture, 0, common, Stage::Cpu.name());
-    is_recorded("compiler.svg", &picture);
+    picture_is_recorded("compiler.svg", &picture);
 }
 
 /// The rows of the first table of BENCHMARKS.md: operation, size, and the first ratio.
@@ -158,5 +152,5 @@ fn picture_of_the_results() {
             .add(text((LEFT - 10, y + 12), "end", name))
             .add(text((to + 6, y + 12), "start", &format!("{ratio}")).set("font-size", 11));
     }
-    is_recorded("results.svg", &picture);
+    picture_is_recorded("results.svg", &picture);
 }

@@ -38,7 +38,7 @@ pub fn run() -> Result<ExitCode> {
     let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet", "--package=tilewright"]);
     let packed = packed.args(packages);
     ensure!(packed.succeeds()?, "cargo package failed");
-    let consumer = root.join("target/package/consumer");
+    let consumer = out.join("consumer");
     write_consumer(&root, &consumer, &unpack(&out)?)?;
     // Features and profiles are those of the workspace, so that libraries of others are not built again.
     let cargo = |args: &[&str]| {
@@ -80,7 +80,10 @@ fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<
     let features = FEATURES_OF_CANDLE.map(|f| format!("\"{f}\"")).join(", ");
     manifest = manifest.replace(
         "\n[build-dependencies]",
-        &format!("cudarc = {{ version = \"*\", optional = true, default-features = false, features = [{features}] }}\n\n[build-dependencies]"),
+        &format!(
+            "cudarc = {{ version = \"*\", optional = true, default-features = false, features = [{features}] }}\n\n\
+             [build-dependencies]"
+        ),
     );
     manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n\n[workspace]\n\n[patch.crates-io]\n";
     for p in packages {

@@ -77,7 +77,7 @@ const LONG: [Step; 12] = [
 
 /// The packages below the operations.
 fn language() -> Run {
-    let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
+    let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "macro-tests", "language-tests"];
     let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
     command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }

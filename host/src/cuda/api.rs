@@ -285,18 +285,20 @@ impl Api {
         .map_err(Clone::clone)
     }
 
+    /// Opens the driver itself. cudarc's own handle exists only in builds whose features all ask for dynamic loading.
     #[cfg(feature = "cuda")]
     fn load_library() -> Result<Api> {
-        use cudarc::driver::sys::{culib, is_culib_present};
+        use libloading::Library;
         // SAFETY: loading libcuda runs its initialisers; that is the purpose.
-        if !unsafe { is_culib_present() } {
+        let found = ["libcuda.so.1", "libcuda.so"].into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
+        let Some(library) = found else {
             return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });
-        }
-        // SAFETY: the library was just seen, and gives its own functions.
-        unsafe {
-            let lib = culib();
-            Api::load(|name| lib.get::<*const c_void>(name.as_bytes()).map_or(core::ptr::null(), |f| *f))
-        }
+        };
+        // SAFETY: the driver gives its own functions.
+        let api = unsafe { Api::load(|name| library.get::<*const c_void>(name).map_or(core::ptr::null(), |f| *f)) };
+        // The driver stays loaded: its functions are called as long as the process lives.
+        core::mem::forget(library);
+        api
     }
 
     #[cfg(not(feature = "cuda"))]

@@ -1,7 +1,7 @@
 //! Products with more around them: scaled, and in batches.
 
 use super::multiply::{Kernels, Typed, Views};
-use super::product::{Extents, Operand, Transpose, is_work};
+use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::{Packed, memory_of, with_copies};
 use super::route::{self, LEAST, LEAST_OF_BATCHES, Least};
 use super::stream_k::{self, Workspace};
@@ -14,7 +14,7 @@ use tilewright_kernels as k;
 /// `C = alpha A B + beta C`, of checked matrices; see [`Matmul::alpha`](super::Matmul::alpha).
 pub(super) fn scaled(
     on: &impl Launch,
-    mut e: Extents,
+    mut e: GemmShape,
     (a, b): (ViewArg<f16, 2>, ViewArg<f16, 2>),
     c: ViewMutArg<f16, 2>,
     (alpha, beta): (f32, f32),
@@ -103,7 +103,7 @@ fn batched_from<T: BatchMultiply>(
     if na != nb || na != nc {
         return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
     }
-    let e = Extents::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
+    let e = GemmShape::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
     if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
         return Ok(());
     }
@@ -115,7 +115,7 @@ fn batched_from<T: BatchMultiply>(
 }
 
 /// A batch of products of f32, of which A is decomposed first where that pays.
-fn split_or_batch(least: Least, on: &impl Launch, e: Extents, v: Views<f32, 3>) -> Result<()> {
+fn split_or_batch(least: Least, on: &impl Launch, e: GemmShape, v: Views<f32, 3>) -> Result<()> {
     let Views { a, b, c } = v;
     // Tensor maps take no stride of 0, and a result's rows alone.
     if let (Some(x), Some(y)) = (stacked(a), stacked(b))
@@ -124,7 +124,7 @@ fn split_or_batch(least: Least, on: &impl Launch, e: Extents, v: Views<f32, 3>) 
         && route::batch_in_parts(on, e, a.dims()[0], &y)
     {
         let rows_of_a = if a.strides()[0] == 0 { 0 } else { e.m };
-        if y.maps() {
+        if y.tma_compatible() {
             return split::multiply_batch(on, x, rows_of_a, b, c);
         }
         let rows = Packed::<u32>::new(on, &y, false)?;
@@ -135,11 +135,11 @@ fn split_or_batch(least: Least, on: &impl Launch, e: Extents, v: Views<f32, 3>) 
     batch_by_one_kernel(least, on, e, Views { a, b, c })
 }
 
-fn batch_by_one_kernel<T: BatchMultiply>(least: Least, on: &impl Launch, e: Extents, v: Views<T, 3>) -> Result<()> {
+fn batch_by_one_kernel<T: BatchMultiply>(least: Least, on: &impl Launch, e: GemmShape, v: Views<T, 3>) -> Result<()> {
     let Views { a, b, c } = v;
     let (Some(x), Some(y)) = (stacked(a), stacked(b)) else { return on.launch(T::batch_call(a, b, c)) };
     // As much work as one product that is so much deeper.
-    let all = Extents { k: e.k.saturating_mul(a.dims()[0]), ..e };
+    let all = GemmShape { k: e.k.saturating_mul(a.dims()[0]), ..e };
     let copies = route::copies(least, on, all, (&x, &y), Transpose::NONE, |_| T::batch_desc());
     with_copies::<T, T::Bits>(on, copies, (x, y), |x, y| match (batch_of(x.view, a), batch_of(y.view, b)) {
         (Some(a), Some(b)) => on.launch(T::batch_call(a, b, c)),

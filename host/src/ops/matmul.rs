@@ -1,7 +1,7 @@
 //! Products of two matrices.
 
 use super::multiply::{Typed, Views, Way};
-use super::product::{Extents, Operand, Transpose, is_work};
+use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::with_copies;
 use super::scratch_matrix::{ScratchMatrix, if_room};
 use super::stream_k::{self, Workspace};
@@ -161,7 +161,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         if scale.is_some() && epilogue != Epilogue::None {
             return invalid("a product with alpha or beta has no epilogue: apply the function in a launch of its own");
         }
-        let e = Extents::of(WHAT, views.a.dims(), views.b.dims(), views.c.as_view().dims(), transpose)?;
+        let e = GemmShape::of(WHAT, views.a.dims(), views.b.dims(), views.c.as_view().dims(), transpose)?;
         if !is_work(WHAT, e, &views.a, &views.b, &views.c)? {
             return Ok(());
         }
@@ -213,7 +213,7 @@ struct How {
 
 /// A product of checked operands.
 struct Product<'a, T: Multiply> {
-    e: Extents,
+    e: GemmShape,
     a: Operand<'a, T>,
     b: Operand<'a, T>,
     c: ViewMutArg<'a, T::Product, 2>,
@@ -221,7 +221,7 @@ struct Product<'a, T: Multiply> {
 }
 
 impl<'a, T: Multiply> Product<'a, T> {
-    fn new(on: &impl Launch, e: Extents, views: Views<'a, T, 2>, transpose: Transpose, how: How) -> Self {
+    fn new(on: &impl Launch, e: GemmShape, views: Views<'a, T, 2>, transpose: Transpose, how: How) -> Self {
         let (a, b) = (Operand::new(views.a, transpose.a), Operand::new(views.b, transpose.b));
         match route::is_row_of_transpose(on, e) {
             true => Product {

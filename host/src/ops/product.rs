@@ -21,14 +21,14 @@ impl Transpose {
 
 /// Rows and columns of the result, and the length of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extents {
+pub struct GemmShape {
     pub m: usize,
     pub n: usize,
     pub k: usize,
 }
 
-impl Extents {
-    pub fn of(what: &'static str, a: [usize; 2], b: [usize; 2], c: [usize; 2], t: Transpose) -> Result<Extents> {
+impl GemmShape {
+    pub fn of(what: &'static str, a: [usize; 2], b: [usize; 2], c: [usize; 2], t: Transpose) -> Result<GemmShape> {
         let (a, b) = (flipped_if(t.a, a), flipped_if(t.b, b));
         let text = |[r, c]: [usize; 2]| format!("{r} x {c}");
         if a[1] != b[0] {
@@ -42,12 +42,12 @@ impl Extents {
         if c != [a[0], b[1]] {
             return Err(Error::Shape { what, why: format!("C is {}, the product is {}", text(c), text([a[0], b[1]])) });
         }
-        Ok(Extents { m: c[0], n: c[1], k: a[1] })
+        Ok(GemmShape { m: c[0], n: c[1], k: a[1] })
     }
 
     /// Of the transpose of the product.
-    pub fn turned(self) -> Extents {
-        Extents { m: self.n, n: self.m, k: self.k }
+    pub fn turned(self) -> GemmShape {
+        GemmShape { m: self.n, n: self.m, k: self.k }
     }
 
     /// Multiply-adds.
@@ -78,7 +78,7 @@ pub(super) fn apart<T, U, const R: usize>(
 /// Whether a product has elements. An error where it shares memory with an operand.
 pub(super) fn is_work<T, U, const R: usize>(
     what: &'static str,
-    e: Extents,
+    e: GemmShape,
     a: &ViewArg<T, R>,
     b: &ViewArg<T, R>,
     c: &ViewMutArg<U, R>,
@@ -116,7 +116,7 @@ impl<'a, T: Element> Operand<'a, T> {
     }
 
     /// Whether tensor maps can copy its tiles: rows that are contiguous and start at multiples of 16 bytes.
-    pub fn maps(&self) -> bool {
+    pub fn tma_compatible(&self) -> bool {
         let (size, [row, element], [rows, cols]) = (size_of::<T>(), self.view.strides(), self.view.dims());
         let starts = self.view.addr() | row.wrapping_mul(size) as u64;
         let fits = |n: usize| (1..=i32::MAX as usize).contains(&n);
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn extents_and_their_errors() {
-        let of = |a, b, c, ta, tb| Extents::of("matmul", a, b, c, Transpose { a: ta, b: tb });
-        let e = Extents { m: 2, n: 3, k: 5 };
+        let of = |a, b, c, ta, tb| GemmShape::of("matmul", a, b, c, Transpose { a: ta, b: tb });
+        let e = GemmShape { m: 2, n: 3, k: 5 };
         assert_eq!(of([2, 5], [5, 3], [2, 3], false, false).unwrap(), e);
         assert_eq!(of([5, 2], [3, 5], [2, 3], true, true).unwrap(), e);
         let wrong = of([2, 5], [3, 5], [2, 3], false, false).unwrap_err().to_string();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((columns.view.dims(), columns.view.strides(), columns.transposed), ([6, 4], [4, 1], true));
         let none = Operand::new(all.strided([4, 0], [1, 4]).unwrap(), true);
         assert_eq!((none.view.dims(), none.transposed), ([0, 4], false));
-        assert!(!Operand::new(all.strided([2, 3], [8, 2]).unwrap(), false).maps());
+        assert!(!Operand::new(all.strided([2, 3], [8, 2]).unwrap(), false).tma_compatible());
         let row = |stride| Operand::new(all.strided([2, 3], [stride, 1]).unwrap(), false);
         assert!(row(8).in_sectors() && !row(12).in_sectors());
     }

@@ -2,7 +2,7 @@
 
 use super::Launch;
 use super::multiply::{Kernels, Way};
-use super::product::{Extents, Operand, Transpose, is_work};
+use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::{Packed, with_copies};
 use super::route::{self, LEAST_TO_TURN};
 use super::scratch_matrix::{ScratchMatrix, if_room};
@@ -31,8 +31,8 @@ pub struct Quantisation {
 ///
 /// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
-/// In scratch memory there may be copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns, and the product before
-/// it is quantised.
+/// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns, and
+/// the product before it is quantised.
 ///
 /// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits, and for scales
 /// that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
@@ -45,7 +45,7 @@ pub fn matmul_int8<'a>(
 ) -> Result<()> {
     q.check()?;
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
-    let e = Extents::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
+    let e = GemmShape::of(WHAT, a.dims(), b.dims(), c.as_view().dims(), Transpose::NONE)?;
     if e.k > q.max_depth() {
         let why = format!(
             "k is {}: with zero points of {} and {}, sums of more than {} products may leave 32 bits",
@@ -151,7 +151,7 @@ fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32
 /// Quantises a product.
 fn finish(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     q: &Quantisation,
     sums: ViewArg<i32, 2>,
     c: ViewMutArg<i8, 2>,

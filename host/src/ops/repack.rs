@@ -113,11 +113,11 @@ mod tests {
         let data: Vec<f16> = (0..15).map(|i| f16::from_f32(i as f32)).collect();
         let view = data.as_slice().as_slice_arg().view([3, 5]).unwrap();
         let from = Operand::new(view, true);
-        assert!(!from.maps());
+        assert!(!from.tma_compatible());
         for transposed in [true, false] {
             let packed = Packed::<u16>::new(&rt, &from, transposed).unwrap();
             let o = packed.operand::<f16>().unwrap();
-            assert!(o.maps() && o.transposed == transposed && o.view.strides() == [64, 1]);
+            assert!(o.tma_compatible() && o.transposed == transposed && o.view.strides() == [64, 1]);
             let [rows, cols] = o.view.dims();
             assert_eq!([rows, cols], if transposed { [3, 5] } else { [5, 3] });
             for r in 0..rows {
@@ -145,7 +145,7 @@ mod tests {
                 for (o, copied) in [(a, copies.a), (b, copies.b)] {
                     assert!(
                         is_copy(&o) == copied.is_some()
-                            && o.maps() == copied.is_some()
+                            && o.tma_compatible() == copied.is_some()
                             && o.transposed == copied.unwrap_or(false),
                         "{copies:?}"
                     );

@@ -4,7 +4,7 @@
 //! A pinned kernel is taken wherever it can be: tests and benchmarks name it.
 
 use super::multiply::{Way, WideKernel};
-use super::product::{Extents, Operand, Transpose};
+use super::product::{GemmShape, Operand, Transpose};
 use super::{Launch, Multiply, split, stream_k};
 use crate::runtime::BackendKind;
 use tilewright_kernels::matmul_f32::f32_products::{batched_matmul_f32_mixed, matmul_f32_parts};
@@ -34,12 +34,12 @@ fn is_f32<T: Element>() -> bool {
 }
 
 /// Whether a product is made as the transposed one, `Cᵀ = Bᵀ Aᵀ`: a column, whose transpose is a row where it lies.
-pub(super) fn is_row_of_transpose(on: &impl Launch, e: Extents) -> bool {
+pub(super) fn is_row_of_transpose(on: &impl Launch, e: GemmShape) -> bool {
     on.pin().is_none() && e.n == 1 && e.m > 1
 }
 
 /// Whether a product of f32 has few columns: its transpose is made in scratch memory, by A as its right operand, and turned.
-pub(super) fn has_few_columns(on: &impl Launch, e: Extents, a: &Operand<f32>) -> bool {
+pub(super) fn has_few_columns(on: &impl Launch, e: GemmShape, a: &Operand<f32>) -> bool {
     let few = e.n <= FEW_COLUMNS
         && e.m > 2 * e.n
         && e.k >= LEAST_DEPTH_TO_TURN
@@ -49,7 +49,7 @@ pub(super) fn has_few_columns(on: &impl Launch, e: Extents, a: &Operand<f32>) ->
 
 /// How a product of f32 is made out of decomposed operands, if it is. `c_in_rows`: rows of the result lie so that tensor maps
 /// take them.
-pub(super) fn split_of(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool, tf32: bool) -> Option<Split> {
+pub(super) fn split_of(on: &impl Launch, e: GemmShape, b: &Operand<f32>, c_in_rows: bool, tf32: bool) -> Option<Split> {
     // One row is read once, in f32 as fast as in tf32.
     (!tf32 || e.m == 1).then(|| split(on, e, b, c_in_rows)).flatten()
 }
@@ -78,13 +78,13 @@ const MOST_SUMS: usize = 1 << 26;
 const PINNED_PARTS: usize = 3;
 
 /// How a product of f32 is faster so, if it is, and if the kernels for it run here.
-fn split(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Option<Split> {
+fn split(on: &impl Launch, e: GemmShape, b: &Operand<f32>, c_in_rows: bool) -> Option<Split> {
     let mixed = split::mixed_desc(b.transposed);
     if let Some((kernel, _)) = on.pin() {
         return match kernel {
             _ if ["matmul_f32_parts", "split", "split_transposed"].contains(&kernel.name) => Some(Split::Apart),
             _ if core::ptr::eq(kernel, split::row_desc(b.transposed)) => Some(Split::Row(PINNED_PARTS)),
-            _ => (core::ptr::eq(kernel, mixed) && b.maps()).then_some(Split::Mixed(PINNED_PARTS)),
+            _ => (core::ptr::eq(kernel, mixed) && b.tma_compatible()).then_some(Split::Mixed(PINNED_PARTS)),
         };
     }
     if e.m == 1 && e.n <= MOST_COLUMNS_OF_A_ROW {
@@ -92,7 +92,7 @@ fn split(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Opt
     }
     let product = e.product();
     let few = e.m <= MOST_ROWS_OF_MIXED && e.n <= MOST_COLUMNS;
-    let taken = b.maps() || COPIED_FOR.contains(&e.m) && product >= LEAST_COPIED;
+    let taken = b.tma_compatible() || COPIED_FOR.contains(&e.m) && product >= LEAST_COPIED;
     let pays = product >= LEAST_MIXED || e.n.saturating_mul(e.k) >= LEAST_B_OF_MIXED;
     if few && taken && c_in_rows && pays && on.runtime().0.takes_maps(mixed) {
         let parts = parts(on.num_sms(), e);
@@ -105,24 +105,24 @@ fn split(on: &impl Launch, e: Extents, b: &Operand<f32>, c_in_rows: bool) -> Opt
 }
 
 /// Whether a batch of products of f32 is faster with A taken apart. B stands as one matrix.
-pub(super) fn batch_in_parts(on: &impl Launch, e: Extents, batch: usize, b: &Operand<f32>) -> bool {
+pub(super) fn batch_in_parts(on: &impl Launch, e: GemmShape, batch: usize, b: &Operand<f32>) -> bool {
     let desc = batched_matmul_f32_mixed::DESCS[0];
     if let Some((kernel, _)) = on.pin() {
-        return core::ptr::eq(kernel, desc) && b.maps();
+        return core::ptr::eq(kernel, desc) && b.tma_compatible();
     }
-    let least = if b.maps() { LEAST_MIXED } else { LEAST_COPIED };
+    let least = if b.tma_compatible() { LEAST_MIXED } else { LEAST_COPIED };
     e.product().saturating_mul(batch) >= least && e.k >= LEAST_DEPTH && on.runtime().0.takes_maps(desc)
 }
 
 /// How many programs should share the columns of one: until there are two for each multiprocessor, or the depth of each gets short.
-fn parts_of_row(num_sms: usize, e: Extents, b_transposed: bool) -> usize {
+fn parts_of_row(num_sms: usize, e: GemmShape, b_transposed: bool) -> usize {
     const LEAST_DEPTH: usize = 1024;
     let programs = e.n.div_ceil(split::ROW_COLUMNS[usize::from(b_transposed)]).max(1);
     (2 * num_sms / programs).clamp(1, (e.k / LEAST_DEPTH).max(1))
 }
 
 /// How many programs should share a tile: so many that they come in full waves, each with some of the depth.
-fn parts(num_sms: usize, e: Extents) -> usize {
+fn parts(num_sms: usize, e: GemmShape) -> usize {
     const MOST: usize = 32;
     // On an H200: 4 µs for each part of 2^20 sums, 0.035 µs for a step.
     const SUMS_PER_STEP: usize = 1 << 13;
@@ -148,10 +148,11 @@ const LEAST_B_OF_WIDE: usize = 1 << 23;
 const LEAST_SUMMED_UP: usize = 1 << 20;
 const LEAST_COLUMNS_OF_WIDE: usize = 256;
 
-/// The kernel that takes B as it lies, where a product with so many rows of ones below A is faster by it, and it runs here.
+/// The kernel that takes a B that is MN-major, where it runs here and is faster for a product with `ones` rows of ones
+/// below A.
 pub(super) fn wide<T: Multiply>(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     ones: usize,
     b: &Operand<T>,
     c_in_rows: bool,
@@ -159,7 +160,7 @@ pub(super) fn wide<T: Multiply>(
     let least = if ones > 0 { LEAST_SUMMED_UP } else { LEAST_B_OF_WIDE };
     let kernel = T::wide()?;
     let desc = kernel.desc;
-    let taken = !b.transposed && b.maps() && c_in_rows && on.runtime().0.takes_maps(desc);
+    let taken = !b.transposed && b.tma_compatible() && c_in_rows && on.runtime().0.takes_maps(desc);
     let faster = match on.pin() {
         Some((pinned, _)) if pinned.name == "widen" => taken || on.runtime().kind() == BackendKind::Cpu,
         Some((pinned, _)) => core::ptr::eq(pinned, desc),
@@ -179,12 +180,12 @@ const LEAST_OTHER: usize = 1 << 23;
 const SOON_TURNED: usize = 512;
 
 /// Whether A, where it lies across, is soon copied as rows.
-fn soon_copied(e: Extents) -> bool {
+fn soon_copied(e: GemmShape) -> bool {
     e.m <= SOON_COPIED && e.n.saturating_mul(e.k) >= LEAST_OTHER
 }
 
 /// The same in tf32, of an A that is no larger than B.
-fn soon_turned(e: Extents) -> bool {
+fn soon_turned(e: GemmShape) -> bool {
     e.m <= SOON_TURNED.min(e.n) && e.n.saturating_mul(e.k) >= LEAST_OTHER
 }
 
@@ -200,7 +201,7 @@ pub(super) fn has_order<T: Multiply>(on: &impl Launch, way: Way) -> bool {
 /// The order in which kernels are faster by operands, copied where they are not in it, than by those that are given.
 pub(super) fn wanted_order<T: Multiply>(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     a: &Operand<T>,
     b: &Operand<T>,
     tf32: bool,
@@ -219,14 +220,14 @@ pub(super) fn wanted_order<T: Multiply>(
     }
     if tf32 {
         // What lies across goes by way of registers, one operand at most, unless it is copied anyway or soon: then it is turned, too.
-        let (a_across, b_across) = (given.a && a.maps() && !soon_turned(e), !given.b && b.maps());
+        let (a_across, b_across) = (given.a && a.tma_compatible() && !soon_turned(e), !given.b && b.tma_compatible());
         let turns_b = a_across && e.n < e.m;
         return Transpose { a: a_across && (turns_b || !b_across), b: turns_b || !b_across };
     }
     // Few rows are soon copied where programs share tiles of rows alone.
     let rows = Transpose { a: false, ..given };
     let stream_k = |transpose: Transpose| T::has_stream_k(Way { transpose, tf32 });
-    if given.a && soon_copied(e) && stream_k(rows) && !(stream_k(given) && a.maps()) {
+    if given.a && soon_copied(e) && stream_k(rows) && !(stream_k(given) && a.tma_compatible()) {
         return rows;
     }
     usual
@@ -259,14 +260,14 @@ pub(super) struct Copies {
 pub(super) fn copies<T: Element>(
     least: Least,
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     (a, b): (&Operand<T>, &Operand<T>),
     wanted: Transpose,
     desc: impl Fn(Transpose) -> &'static KernelDesc,
 ) -> Copies {
     let given = a.order(b);
-    let a = (given.a != wanted.a || !a.maps()).then_some(wanted.a);
-    let b = (given.b != wanted.b || !b.maps()).then_some(wanted.b);
+    let a = (given.a != wanted.a || !a.tma_compatible()).then_some(wanted.a);
+    let b = (given.b != wanted.b || !b.tma_compatible()).then_some(wanted.b);
     let pays =
         e.product() >= least.product && (a.is_none() || e.n >= least.reuse) && (b.is_none() || e.m >= least.reuse);
     let pinned = || on.pin().is_some_and(|(k, _)| given != wanted && core::ptr::eq(k, desc(given)));
@@ -277,7 +278,7 @@ pub(super) fn copies<T: Element>(
 /// Of the operands of a plain product.
 pub(super) fn copies_of_product<T: Multiply>(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     (a, b): (&Operand<T>, &Operand<T>),
     tf32: bool,
 ) -> Copies {
@@ -313,7 +314,7 @@ const LEAST_SHARED: usize = 1 << 24;
 /// Of `desc`; `after` is a kernel that is launched under stream-K alone. `taken`: tensor maps take the operands and the result.
 pub(super) fn schedule(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     desc: &'static KernelDesc,
     after: Option<&'static KernelDesc>,
     taken: bool,
@@ -353,7 +354,7 @@ mod tests {
             Operand::new(data.slice(..).unwrap().strided([2, 2], [if odd { 17 } else { 16 }, 1]).unwrap(), transposed)
         };
         let (a, b) = (operand(given.starts_with('T')), operand(given.ends_with('T')));
-        let found = wanted_order(&rt, Extents { m, n, k }, &a, &b, true);
+        let found = wanted_order(&rt, GemmShape { m, n, k }, &a, &b, true);
         [found.a, found.b].map(|t| if t { 'T' } else { 'N' }).iter().collect()
     }
 
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn few_rows_are_copied_where_much_is_read_beside_them() {
-        let of = |m, n, k| soon_copied(Extents { m, n, k });
+        let of = |m, n, k| soon_copied(GemmShape { m, n, k });
         assert!(of(64, 4096, 4096) && of(2, 14336, 4096));
         assert!(!of(64, 1024, 4096) && !of(65, 4096, 4096) && !of(64, 64, 65536));
         assert!(of(1, usize::MAX, usize::MAX), "nothing overflows");
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn programs_share_the_columns_of_a_row_where_there_are_few() {
-        let of = |n, k, transposed| parts_of_row(132, Extents { m: 1, n, k }, transposed);
+        let of = |n, k, transposed| parts_of_row(132, GemmShape { m: 1, n, k }, transposed);
         assert_eq!(
             [
                 of(4096, 4096, false),
@@ -410,7 +411,7 @@ mod tests {
 
     #[test]
     fn programs_share_tiles_in_full_waves() {
-        let of = |m, n, k| parts(132, Extents { m, n, k });
+        let of = |m, n, k| parts(132, GemmShape { m, n, k });
         // Of 128 x 128 one on a multiprocessor.
         assert_eq!([of(512, 4096, 4096), of(256, 4096, 4096), of(128, 4096, 4096), of(768, 4096, 4096)], [1, 2, 4, 2]);
         assert_eq!([of(1024, 1024, 1024), of(768, 768, 768), of(256, 1024, 8192)], [2, 3, 8]);
@@ -428,7 +429,7 @@ mod tests {
         let copied = |rt: &Runtime, pitch: usize, wanted: Transpose, least: Least| {
             let data = Buffer::<tilewright_core::f16>::zeros(rt, 32 * pitch).unwrap();
             let operand = || Operand::new(data.slice(..).unwrap().strided([32, 32], [pitch, 1]).unwrap(), false);
-            let found = copies(least, rt, Extents { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| {
+            let found = copies(least, rt, GemmShape { m: 32, n: 32, k: 32 }, (&operand(), &operand()), wanted, |_| {
                 tilewright_kernels::gemm::scaled::gemm::DESCS[0]
             });
             (found.a, found.b)

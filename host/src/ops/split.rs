@@ -1,7 +1,7 @@
 //! Products of f32 on tensor cores, where every number is taken apart in two of tf32 first; and of one row, which are read once and need none.
 
 use super::Launch;
-use super::product::{Extents, Operand};
+use super::product::{GemmShape, Operand};
 use super::repack::{Bits, Packed, memory_of};
 use super::route::Split;
 use super::scratch_matrix::ScratchMatrix;
@@ -40,7 +40,7 @@ pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
 
 /// The workspace of a launch whose tiles are within `min` and `max`: whole tiles of partial sums, and a semaphore for each
 /// tile. It is empty where programs share no tile.
-fn workspace(on: &impl Launch, e: Extents, splits: usize, min: [usize; 2], max: [usize; 2]) -> Result<Workspace<f32>> {
+fn workspace(on: &impl Launch, e: GemmShape, splits: usize, min: [usize; 2], max: [usize; 2]) -> Result<Workspace<f32>> {
     if splits == 1 {
         return Workspace::none(on);
     }
@@ -52,7 +52,7 @@ fn workspace(on: &impl Launch, e: Extents, splits: usize, min: [usize; 2], max: 
 /// `f(op(A) op(B))`, A of any strides, B of any for [`Split::Apart`].
 pub(super) fn multiply(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     way: Split,
     (a, b): (Operand<f32>, Operand<f32>),
     c: ViewMutArg<f32, 2>,
@@ -71,10 +71,10 @@ pub(super) fn multiply(
                 negative_slope,
             ))
         }
-        Split::Mixed(parts) if !b.maps() => {
+        Split::Mixed(parts) if !b.tma_compatible() => {
             let rows = Packed::<u32>::new(on, &b, b.transposed)?;
             let copied: Operand<f32> = rows.operand()?;
-            if !copied.maps() {
+            if !copied.tma_compatible() {
                 return Err(Error::TooLarge { len: b.view.span(), size: size_of::<f32>() });
             }
             multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, negative_slope)

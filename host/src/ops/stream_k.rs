@@ -1,7 +1,7 @@
 //! Stream-K: products whose tiles do not fill the device in whole waves. Programs share the tiles of the last wave.
 
 use super::Launch;
-use super::product::{Extents, Operand, Transpose};
+use super::product::{GemmShape, Operand, Transpose};
 use super::route::{self, Schedule};
 use super::scratch_matrix::if_room;
 use crate::choose::Tunable;
@@ -38,13 +38,13 @@ pub(super) fn is_stream_k(config: &ConfigDesc) -> bool {
 /// launch, and fails without memory before it enqueues anything. Where the faster one is not clear it is measured.
 pub(super) fn multiply<T: Element, P: Element, S: Element>(
     on: &impl Launch,
-    e: Extents,
+    e: GemmShape,
     kernel: Kernel,
     (a, b): (Operand<T>, Operand<T>),
     c: ViewMutArg<P, 2>,
     launch: impl Fn(&mut Workspace<S>, ViewMutArg<P, 2>) -> Result<()>,
 ) -> Result<()> {
-    let taken = a.maps() && b.maps() && c.as_view().strides()[1] == 1;
+    let taken = a.tma_compatible() && b.tma_compatible() && c.as_view().strides()[1] == 1;
     let stream_k = match route::schedule(on, e, kernel.desc, kernel.after, taken) {
         Schedule::DataParallel => false,
         Schedule::StreamK => true,

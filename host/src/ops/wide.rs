@@ -63,7 +63,7 @@ mod tests {
             Buffer::<T::Product>::zeros(&rt, m * n).unwrap(),
         );
         let (va, vb) = (a.as_slice_arg().view([m, k]).unwrap(), b.as_slice_arg().view([k, n]).unwrap());
-        assert!(Operand::new(vb, false).maps());
+        assert!(Operand::new(vb, false).tma_compatible());
         Matmul::<T>::new(va, vb, c.as_slice_mut_arg().view([m, n]).unwrap()).launch(&on).unwrap();
         c.to_vec().unwrap()
     }

@@ -1,7 +1,7 @@
 //! What a tuning result is filed under: the kernel, and its arguments rounded so that near sizes share a result.
 //!
 //! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
-//! values from `2^(b-1)` to `2^b - 1`. Extents of views decide how many tiles there are, and so how full the last wave of programs is: their
+//! values from `2^(b-1)` to `2^b - 1`. GemmShape of views decide how many tiles there are, and so how full the last wave of programs is: their
 //! buckets end where tiles do, at powers of two up to 64, at 96, at multiples of 128 up to 4096, and then at eighths of powers of two. Strides that are
 //! longer than a sector of the L2 cache, and no multiple of one, are in buckets of their own, 64 higher: tensor maps ask for their rows in four times as many
 //! requests.

@@ -66,7 +66,7 @@ impl Place {
     ) -> Result<Outcome, BuildError> {
         let targets: Vec<_> = targets.split(',').map(|t| Target::parse(t).unwrap()).collect();
         run(&Build {
-            files: &self.files,
+            sources: &Sources::read(&self.files)?,
             targets: &targets,
             lower,
             toolchain,

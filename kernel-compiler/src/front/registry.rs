@@ -21,7 +21,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
     };
     let (kernels, sources) = (format!("/tile/{KERNELS}"), format!("/tile/{SOURCES}"));
     quote! {
-        /// The descriptors of every kernel of this crate, in the alphabetical order of its files.
+        /// The descriptors of every kernel of this crate, in the alphabetical order of its files, and in the order of their text.
         pub fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
             let kernels: &[&[&'static #facade::__private::KernelDesc]] =
                 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #kernels));
@@ -80,7 +80,7 @@ mod tests {
             #[tile_kernel(grid = [1])] fn alone(y: &mut [f32]) {}
             #[tile_module] mod m {
                 fn helper() {}
-                #[tile_kernel(kernel(a, T = f16), kernel(b, T = f32), grid = [1])] fn of_several<T>(y: &mut [T]) {}
+                #[tile_kernel(kernel(b, T = f16), kernel(a, T = f32), grid = [1])] fn of_several<T>(y: &mut [T]) {}
             }
             mod inner { #[tilewright::tile_kernel(grid = [1])] fn k(y: &mut [f32]) {} }
             #[cfg(test)] mod tests { #[tile_kernel(grid = [1])] fn only_in_tests(y: &mut [f32]) {} }
@@ -89,7 +89,7 @@ mod tests {
         let of = |file: &str| paths(Source { file: Path::new(file), text });
         assert_eq!(
             of("p/src/rows.rs"),
-            ["crate::rows::alone", "crate::rows::m::a", "crate::rows::m::b", "crate::rows::inner::k"]
+            ["crate::rows::alone", "crate::rows::m::b", "crate::rows::m::a", "crate::rows::inner::k"]
         );
         assert_eq!(of("p/src/lib.rs")[0], "crate::alone");
         assert_eq!(of("p/src/a/mod.rs")[0], "crate::a::alone");

@@ -20,7 +20,7 @@ mod reduce;
 pub use builtins::{BUILTINS, OPTIONS};
 
 use crate::diag::{Diagnostics, Reported, Result, Span};
-use crate::dtype::{DType, in_message};
+use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
 use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
@@ -280,7 +280,7 @@ impl<'a> Infer<'a> {
                         span,
                         format!(
                             "expected {wanted}, found the float {x}: write an integer, or convert with `as {}`",
-                            dtype.in_source()
+                            in_source(dtype)
                         ),
                     );
                 }
@@ -294,7 +294,7 @@ impl<'a> Infer<'a> {
                 let found = self.describe(v);
                 return self.error(
                     span,
-                    format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", dtype.in_source()),
+                    format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", in_source(dtype)),
                 );
             }
         };
@@ -350,7 +350,7 @@ impl<'a> Infer<'a> {
                         span,
                         format!(
                             "expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`",
-                            dtype.in_source()
+                            in_source(dtype)
                         ),
                     );
                 }

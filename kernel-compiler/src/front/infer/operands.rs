@@ -1,7 +1,7 @@
 //! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to change.
 
 use crate::diag::{Reported, Result};
-use crate::dtype::DType;
+use crate::dtype::{DType, in_source};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
 use crate::front::print::{self, Level};
@@ -83,7 +83,7 @@ impl Infer<'_> {
 
 /// A conversion of an expression, as a message spells it.
 fn converted(e: &Expr, to: DType) -> String {
-    applied(e, &format!(".to::<{}>()", to.in_source()))
+    applied(e, &format!(".to::<{}>()", in_source(to)))
 }
 
 /// A method behind an expression, or behind dots where that is long.

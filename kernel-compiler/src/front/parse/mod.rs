@@ -40,11 +40,14 @@ impl<'a> Visit<'a> for NoCfg<'_> {
     }
 }
 
-/// The names of the kernels that `#[tile_kernel(attr)] item` is written for, right or wrong.
+/// The names of the kernels that `#[tile_kernel(attr)] item` is written for, right or wrong, in the order of the text.
 pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<Ident> {
-    let mut names: Vec<Ident> = attr::kernels(attr).into_iter().map(|k| k.name).collect();
-    names.sort();
-    names.dedup();
+    let mut names: Vec<Ident> = vec![];
+    for k in attr::kernels(attr) {
+        if !names.contains(&k.name) {
+            names.push(k.name);
+        }
+    }
     if names.is_empty() { vec![item.sig.ident.clone()] } else { names }
 }
 
