@@ -12,14 +12,23 @@ use crate::value::{Element, Of, Tile};
 /// that do not fit, are an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
-///     let mut acc = zeros::<f32>([64, 64]);
-///     for k in range(0, a.dim(1), 32) {
-///         acc = dot(a.tile([0, k], [64, 32]), b.tile([k, 0], [32, 64]), acc);
+///     let mut acc = zeros::<f32>([16, 16]);
+///     for k in range(0, a.dim(1), 16) {
+///         acc = dot(a.tile([0, k], [16, 16]), b.tile([k, 0], [16, 16]), acc);
 ///     }
 ///     c.store([0, 0], acc);
 /// }
+/// # }
+/// let rt = Runtime::cpu();
+/// let a = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0].map(f16::from_f32))?;
+/// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+/// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+/// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn dot<T: Element, C: Of<T::Sum>>(a: Tile<T>, b: Tile<T>, acc: C) -> Tile<C::Elem> {
     let _ = (a, b, acc);
@@ -33,10 +42,19 @@ impl<T> Tile<T> {
     /// It is an error after anything but a `dot` of f32.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
     ///     c.store([0, 0], dot(a.tile([0, 0], [16, 16]), b.tile([0, 0], [16, 16]), 0.0).tf32());
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn tf32(self) -> Tile<T> {
         stub()
@@ -48,10 +66,19 @@ impl<T> Tile<T> {
     /// It is an error after anything but a `dot` of f32.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
     ///     c.store([0, 0], dot(a.tile([0, 0], [16, 16]), b.tile([0, 0], [16, 16]), 0.0).tf32x3());
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn tf32x3(self) -> Tile<T> {
         stub()
