@@ -86,8 +86,8 @@ impl<T: Element> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the lengths
-    /// are equal.
+    /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the
+    /// lengths are equal.
     pub fn copy_from(&mut self, src: &[T]) -> Result<()> {
         self.same_len("Buffer::copy_from", src.len())?;
         if self.len == 0 {
@@ -226,8 +226,8 @@ impl<T: Element> Buffer<T> {
         self.memory.ptr
     }
 
-    /// An argument for a parameter `*const T` or `*mut T`, whose extent is the buffer. The caller keeps the buffer alive
-    /// until the launch is done.
+    /// An argument for a parameter `*const T` or `*mut T`, whose extent is the buffer. The caller keeps the buffer
+    /// alive until the launch is done.
     pub fn raw(&self) -> RawArg<T> {
         RawArg::within(self.addr(), self.bytes(), self.place())
     }

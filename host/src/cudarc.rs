@@ -28,8 +28,8 @@ impl Stream {
 }
 
 impl<'a, T: Element> Foreign<'a, T> {
-    /// A slice of cudarc. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's keep
-    /// their order. Errors: [`Error::Foreign`] for a slice on another device or in another context.
+    /// A slice of cudarc. Launch on `Stream::from_cudarc(&rt, slice.stream())`: then this runtime's work and cudarc's
+    /// keep their order. Errors: [`Error::Foreign`] for a slice on another device or in another context.
     ///
     /// # Safety
     /// Work that uses the result is put on a stream made of `slice.stream()`, or is ordered with cudarc's work on the

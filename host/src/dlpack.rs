@@ -1,7 +1,7 @@
 //! DLPack: tensors of other frameworks (PyTorch, JAX, CuPy), borrowed without a copy.
 //!
-//! The structures are those of `dlpack.h`, version 1, with the names that it gives their fields. Work of the other framework is not waited for: launch on its stream
-//! ([`crate::Stream::from_raw`]), or synchronise.
+//! The structures are those of `dlpack.h`, version 1, with the names that it gives their fields. Work of the other
+//! framework is not waited for: launch on its stream ([`crate::Stream::from_raw`]), or synchronise.
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
@@ -82,8 +82,8 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-/// A tensor taken over from another framework. Its deleter runs on drop, once the work of the runtime's streams is done:
-/// a drop on a GPU waits.
+/// A tensor taken over from another framework. Its deleter runs on drop, once the work of the runtime's streams is
+/// done: a drop on a GPU waits.
 ///
 /// # Examples
 /// ```
@@ -183,8 +183,8 @@ impl DlpackTensor {
     /// negative extents or strides, and misaligned data.
     ///
     /// # Safety
-    /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else writes
-    /// what is read through it, or uses what is written.
+    /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else
+    /// writes what is read through it, or uses what is written.
     pub unsafe fn from_managed(rt: &Runtime, tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Managed(t);
@@ -209,7 +209,8 @@ impl DlpackTensor {
     }
 
     /// # Safety
-    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank says.
+    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank
+    /// says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
         let device = match t.device.device_type {
             1 | 3 => None,

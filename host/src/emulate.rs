@@ -14,7 +14,8 @@ thread_local! {
     static LAUNCHED: RefCell<Option<Vec<&'static VariantDesc>>> = const { RefCell::new(None) };
 }
 
-/// A list of the variants that this thread launches on the emulated SM, until it is dropped. A thread has one at a time.
+/// A list of the variants that this thread launches on the emulated SM, until it is dropped. A thread has one at a
+/// time.
 pub struct Launched(());
 
 impl Launched {

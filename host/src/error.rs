@@ -19,8 +19,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of the runtime.
 ///
-/// Unless the variant says otherwise, nothing was enqueued, nothing was written, and the runtime is usable after it. The
-/// message says the way out. More variants may be added.
+/// Unless the variant says otherwise, nothing was enqueued, nothing was written, and the runtime is usable after it.
+/// The message says the way out. More variants may be added.
 ///
 /// # Examples
 /// ```

@@ -69,10 +69,11 @@ impl Event {
         Ok(Event(Inner::Cuda(Mark { cuda: cuda.clone(), raw: Handle(raw), captured: Mutex::default() })))
     }
 
-    /// Marks the end of the work that `stream` was given so far. On a stream that is captured it marks a place in the graph, for
-    /// [`Stream::wait`] in that capture.
+    /// Marks the end of the work that `stream` was given so far. On a stream that is captured it marks a place in the
+    /// graph, for [`Stream::wait`] in that capture.
     ///
-    /// Errors: [`Error::StreamMismatch`] for a stream of another backend; [`Error::Unsupported`] for the default stream while a stream that waits for it is captured.
+    /// Errors: [`Error::StreamMismatch`] for a stream of another backend; [`Error::Unsupported`] for the default stream
+    /// while a stream that waits for it is captured.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(at), None) => {
@@ -120,9 +121,9 @@ impl Event {
         }
     }
 
-    /// Device time from `start` to this event; waits for this one. Both must have been recorded. On the GPU the resolution
-    /// is about half a microsecond. Errors: as [`Event::synchronize`], for either; [`Error::Tuning`] off the GPU for an
-    /// event that was not recorded.
+    /// Device time from `start` to this event; waits for this one. Both must have been recorded. On the GPU the
+    /// resolution is about half a microsecond. Errors: as [`Event::synchronize`], for either; [`Error::Tuning`] off the
+    /// GPU for an event that was not recorded.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&self.0, &start.0) {
             (Inner::Host(end), Inner::Host(start)) => {

@@ -64,9 +64,9 @@ impl<'a, T> Foreign<'a, T> {
 }
 
 impl<'a, T: Element> Foreign<'a, T> {
-    /// `len` elements at an address on the runtime's device (host memory on the CPU runtime). Errors: [`Error::Foreign`] for a
-    /// null pointer with a positive length, an address that is not aligned to its element, a byte count that overflows,
-    /// and, on a GPU, an address that the driver does not know on this device.
+    /// `len` elements at an address on the runtime's device (host memory on the CPU runtime). Errors:
+    /// [`Error::Foreign`] for a null pointer with a positive length, an address that is not aligned to its element, a
+    /// byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
     ///
     /// # Safety
     /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.

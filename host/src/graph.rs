@@ -38,8 +38,8 @@ pub struct Graph {
 
 impl Stream {
     /// Records the launches that `work` puts on this stream, without running them. They do not tune: a launch takes a
-    /// result that is known already, else the default configuration. Call each operation once before, so that its code is
-    /// loaded. [`Graph`] has an example.
+    /// result that is known already, else the default configuration. Call each operation once before, so that its code
+    /// is loaded. [`Graph`] has an example.
     ///
     /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
     /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.

@@ -46,9 +46,9 @@ pub struct LaunchOptions<'a> {
     pub allow_exact_alias: bool,
     /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
     pub config: Option<&'a str>,
-    /// Programmatic dependent launch: the launch may begin while the launch before it on the stream ends. The kernel allows
-    /// that with `pdl = [..]`; the device needs compute capability 9.0 or later, and a driver for CUDA 12.3 or later. A
-    /// launch that may have tuned, the first of its kind, begins when all work before it has ended.
+    /// Programmatic dependent launch: the launch may begin while the launch before it on the stream ends. The kernel
+    /// allows that with `pdl = [..]`; the device needs compute capability 9.0 or later, and a driver for CUDA 12.3 or
+    /// later. A launch that may have tuned, the first of its kind, begins when all work before it has ended.
     pub pdl: Pdl,
 }
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use tilewright_core::{Element, KernelDesc};
 
-/// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number of
-/// threads.
+/// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
+/// of threads.
 ///
 /// # Examples
 /// ```
@@ -348,8 +348,8 @@ impl Runtime {
         self.0.plans.clear();
     }
 
-    /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that chose
-    /// a route: JSON, a file for `host/defaults`.
+    /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that
+    /// chose a route: JSON, a file for `host/defaults`.
     ///
     /// # Examples
     /// ```

@@ -1,7 +1,7 @@
 //! Scratch memory: what an operation needs between its launches, or between the programs of one.
 //!
-//! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease is
-//! dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
+//! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease
+//! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
 use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 
-/// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
-/// stream, and drop it after the last of them. A launch on another stream runs behind what this one was given before, and
-/// this one's later work runs behind the launch.
+/// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
+/// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
+/// before, and this one's later work runs behind the launch.
 ///
 /// The tuner tells scratch from outputs: it restores scratch, but does not compare the contents that two configurations
 /// leave in it.
@@ -60,13 +60,14 @@ enum Lease {
 }
 
 impl Stream {
-    /// Scratch of `len` elements with unspecified contents. [`Scratch`] has an example. Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    /// Scratch of `len` elements with unspecified contents. [`Scratch`] has an example. Errors: [`Error::OutOfMemory`],
+    /// [`Error::TooLarge`].
     pub fn scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
         self.lease(len, false)
     }
 
-    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program puts
-    /// back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
+    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program
+    /// puts back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
     ///
     /// # Examples
     /// ```

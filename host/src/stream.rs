@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
 /// The default stream of a runtime ([`Runtime::stream`]) is the context's legacy default stream; buffers are allocated,
-/// copied and freed on it. Streams made here run beside it: they see what was put on the default stream before they were
-/// made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never reused while a stream
-/// still works on it.
+/// copied and freed on it. Streams made here run beside it: they see what was put on the default stream before they
+/// were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never reused while a
+/// stream still works on it.
 ///
 /// # Examples
 /// ```
@@ -123,7 +123,8 @@ impl Stream {
         Ok(stream)
     }
 
-    /// A `CUstream` that other code owns; null is the legacy default stream. Errors: [`Error::StreamMismatch`] where the stream is of another context, [`Error::Unsupported`] off the GPU.
+    /// A `CUstream` that other code owns; null is the legacy default stream. Errors: [`Error::StreamMismatch`] where
+    /// the stream is of another context, [`Error::Unsupported`] off the GPU.
     ///
     /// # Safety
     /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
@@ -272,10 +273,10 @@ impl CudaStream {
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
     }
 
-    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream. To
-    /// be called before work that uses a buffer; the context must be current. A captured stream cannot wait for another:
-    /// there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default stream from
-    /// being waited for.
+    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream.
+    /// To be called before work that uses a buffer; the context must be current. A captured stream cannot wait for
+    /// another: there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default
+    /// stream from being waited for.
     #[inline]
     pub(crate) fn behind_allocations(&self) -> Result<()> {
         if matches!(self.owner, Owner::Default)

@@ -29,8 +29,8 @@ pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand(attr.into(), item.into()).into()
 }
 
-/// Lists the kernels of a crate, in its `lib.rs`: a function `all`, with the descriptors of every kernel below `src`, and
-/// a constant `SOURCES`, with the files that they are in. The build script finds the kernels, but for those under a
+/// Lists the kernels of a crate, in its `lib.rs`: a function `all`, with the descriptors of every kernel below `src`,
+/// and a constant `SOURCES`, with the files that they are in. The build script finds the kernels, but for those under a
 /// `cfg`. Modules with kernels have to be visible in `lib.rs`.
 ///
 /// `kernels!(crate = path)` is for a crate that depends on this one by another name.

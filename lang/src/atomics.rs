@@ -280,8 +280,8 @@ pub fn atomic_load<T: Element, I: Value>(y: &mut [T], i: I) -> I::With<T> {
 
 /// Stores `v` to the elements of `y` at `i`, which other programs load.
 ///
-/// It releases at device scope, unless [`relaxed`](Stored::relaxed) follows: what this program has stored before is visible
-/// to a program that sees the value.
+/// It releases at device scope, unless [`relaxed`](Stored::relaxed) follows: what this program has stored before is
+/// visible to a program that sees the value.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

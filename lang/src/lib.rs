@@ -1,8 +1,8 @@
 //! The operations of the tile language as typed functions with documentation.
 //!
-//! An editor type-checks the body of a kernel over these: under rust-analyzer `#[tile_kernel]` expands to the user's own
-//! body, which sees this crate, so that hover, completion and go-to-definition work. A compiled program calls none of
-//! them: the kernel compiler knows the operations by their names.
+//! An editor type-checks the body of a kernel over these: under rust-analyzer `#[tile_kernel]` expands to the user's
+//! own body, which sees this crate, so that hover, completion and go-to-definition work. A compiled program calls none
+//! of them: the kernel compiler knows the operations by their names.
 //!
 //! A tile's shape is no part of its type here. The documentation of an operation says which shapes it takes, and the
 //! kernel compiler checks them.
@@ -59,8 +59,8 @@ pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
 pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Value};
 
-/// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1. A
-/// kernel calls them without `overloads::`.
+/// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
+/// A kernel calls them without `overloads::`.
 pub mod overloads {
     pub use crate::atomics::overloads::*;
     pub use crate::memory::overloads::*;
@@ -79,8 +79,8 @@ pub mod grid {
     pub use crate::programs::num_sms;
 }
 
-/// A kernel of this crate's documentation: itself, to be launched, and its function over the operations of this crate, as
-/// an editor type-checks it.
+/// A kernel of this crate's documentation: itself, to be launched, and its function over the operations of this crate,
+/// as an editor type-checks it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __example {

@@ -12,9 +12,9 @@ macro_rules! functions {
 
             /// Each element as a `U`.
             ///
-            /// The shape stays. A float rounds to the nearest, of two the even one. A float becomes an integer by cutting its
-            /// fraction off; numbers beyond the range become its ends, and NaN 0. 8-bit floats have no infinity: a number
-            /// beyond the range becomes the greatest one. A conversion without a type is an error.
+            /// The shape stays. A float rounds to the nearest, of two the even one. A float becomes an integer by
+            /// cutting its fraction off; numbers beyond the range become its ends, and NaN 0. 8-bit floats have no
+            /// infinity: a number beyond the range becomes the greatest one. A conversion without a type is an error.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

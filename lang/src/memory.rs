@@ -10,8 +10,9 @@ use std::ops::{Add, AddAssign};
 ///
 /// `i` is of any integer type. An index below 0 or past the end gives 0, never a fault. Options may follow:
 /// [`mask`](crate::Options::mask), [`other`](crate::Options::other), [`streaming`](crate::Options::streaming),
-/// [`keep`](crate::Options::keep), [`no_l1`](crate::Options::no_l1), [`unchecked`](crate::Options::unchecked). In an `unsafe fn` kernel `load(p.add(i))` loads through a
-/// pointer, which only the mask protects. An index of floats, and anything but an array, are errors.
+/// [`keep`](crate::Options::keep), [`no_l1`](crate::Options::no_l1), [`unchecked`](crate::Options::unchecked). In an
+/// `unsafe fn` kernel `load(p.add(i))` loads through a pointer, which only the mask protects. An index of floats, and
+/// anything but an array, are errors.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -36,8 +37,8 @@ pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
 ///
 /// `v` has the type of the slice's elements and spreads to the shape of `i`. An index below 0 or past the end stores
 /// nothing. Options may follow: [`mask`](Stored::mask), [`streaming`](Stored::streaming), [`keep`](Stored::keep),
-/// [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)` stores through a pointer. A slice that is
-/// no `&mut [T]`, and a value of another type, are errors.
+/// [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)` stores through a pointer. A slice
+/// that is no `&mut [T]`, and a value of another type, are errors.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -64,7 +65,8 @@ pub mod overloads {
 
     /// The elements that the pointers `p.add(i)` point to, in an `unsafe fn` kernel.
     ///
-    /// A masked element gives 0, or [`other`](crate::Options::other). Nothing else protects: the kernel vouches for the addresses.
+    /// A masked element gives 0, or [`other`](crate::Options::other). Nothing else protects: the kernel vouches for the
+    /// addresses.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -132,9 +134,10 @@ macro_rules! views {
         impl<T: Element, const R: usize> $view<T, R> {
             /// The tile of shape `extents` whose first element is at `offsets`.
             ///
-            /// The extents are constants. Elements outside of the array are 0, or the value of [`other`](crate::Options::other). Hints
-            /// may follow: [`streaming`](crate::Options::streaming), [`keep`](crate::Options::keep). As many offsets and extents as the
-            /// view has dimensions; anything else is an error.
+            /// The extents are constants. Elements outside of the array are 0, or the value of
+            /// [`other`](crate::Options::other). Hints may follow: [`streaming`](crate::Options::streaming),
+            /// [`keep`](crate::Options::keep). As many offsets and extents as the view has dimensions; anything else is
+            /// an error.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -212,7 +215,8 @@ views!(View ViewMut);
 impl<T: Element, const R: usize> ViewMut<T, R> {
     /// Stores the tile `v` with its first element at `offsets`.
     ///
-    /// Elements outside of the array are dropped. The tile has the type and the rank of the view; anything else is an error.
+    /// Elements outside of the array are dropped. The tile has the type and the rank of the view; anything else is an
+    /// error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

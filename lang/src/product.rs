@@ -6,10 +6,10 @@ use crate::value::{Element, Of, Tile};
 /// `acc + a·b`, of tiles `[M, K]`, `[K, N]` and `[M, N]`, or of batches `[B, M, K]`, `[B, K, N]` and `[B, M, N]`.
 ///
 /// Both operands have one type: f16, bf16, 8-bit floats, f32 or i8. `acc` has f32, or i32 for i8; it is a tile, or a
-/// scalar such as `0.0`, which spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which one
-/// may be three times a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 is multiplied by fused
-/// multiply-adds, unless [`tf32`](Tile::tf32) or [`tf32x3`](Tile::tf32x3) follow. Operands of two types, or of extents
-/// that do not fit, are an error.
+/// scalar such as `0.0`, which spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which
+/// one may be three times a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 is multiplied by
+/// fused multiply-adds, unless [`tf32`](Tile::tf32) or [`tf32x3`](Tile::tf32x3) follow. Operands of two types, or of
+/// extents that do not fit, are an error.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -38,8 +38,8 @@ pub fn dot<T: Element, C: Of<T::Sum>>(a: Tile<T>, b: Tile<T>, acc: C) -> Tile<C:
 impl<T> Tile<T> {
     /// Follows a [`dot`] of f32: tensor cores multiply operands with 10 bits of fraction.
     ///
-    /// An error of up to 2^-10 of a product is possible, and one of up to 2^-9 where warpgroups take operands from memory.
-    /// It is an error after anything but a `dot` of f32.
+    /// An error of up to 2^-10 of a product is possible, and one of up to 2^-9 where warpgroups take operands from
+    /// memory. It is an error after anything but a `dot` of f32.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -60,8 +60,8 @@ impl<T> Tile<T> {
         stub()
     }
 
-    /// Follows a [`dot`] of f32: tensor cores multiply high and low parts of operands in three products, to the accuracy of
-    /// f32.
+    /// Follows a [`dot`] of f32: tensor cores multiply high and low parts of operands in three products, to the
+    /// accuracy of f32.
     ///
     /// It is an error after anything but a `dot` of f32.
     ///

@@ -5,8 +5,8 @@ use crate::value::Int;
 
 /// The number of this program along `axis` of the grid, from 0 on.
 ///
-/// `axis` is 0, 1 or 2: the grid has three dimensions, and those that `grid = [..]` leaves out have one program. Another
-/// axis is an error. The result is uniform: the same in the whole program.
+/// `axis` is 0, 1 or 2: the grid has three dimensions, and those that `grid = [..]` leaves out have one program.
+/// Another axis is an error. The result is uniform: the same in the whole program.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -53,8 +53,8 @@ pub fn num_programs(axis: usize) -> usize {
     stub()
 }
 
-/// The row and the column of the `t`-th of `tm * tn` tiles. The order goes down the columns of `group` rows of tiles, then
-/// to the next `group` rows, so that programs that run at a time share operands in the L2 cache.
+/// The row and the column of the `t`-th of `tm * tn` tiles. The order goes down the columns of `group` rows of tiles,
+/// then to the next `group` rows, so that programs that run at a time share operands in the L2 cache.
 ///
 /// `t` and the extents are scalars, and `group` is a constant of at least 1; anything else is an error.
 ///

@@ -127,8 +127,8 @@ pub mod overloads {
 }
 
 impl<T> Steps<T> {
-    /// Buffers for tiles that a loop's loads copy ahead: 1 to 16. Without it the configuration's `stages` say how many, or
-    /// the compiler chooses.
+    /// Buffers for tiles that a loop's loads copy ahead: 1 to 16. Without it the configuration's `stages` say how many,
+    /// or the compiler chooses.
     ///
     /// The results of the loop stay the same. Another number than 1 to 16, or a variable one, is an error.
     ///
@@ -184,7 +184,8 @@ impl<T> Steps<T> {
 
     /// One pipeline of copies through this loop and the loops in it.
     ///
-    /// The results of the loop stay the same. A warp-specialized program copies ahead over the ends of loops without it.
+    /// The results of the loop stay the same. A warp-specialized program copies ahead over the ends of loops without
+    /// it.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

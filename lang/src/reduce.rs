@@ -116,8 +116,8 @@ pub trait Reductions: Value {
 
     /// Combines the elements along `axis` with `f`, two at a time; the result does not have the axis.
     ///
-    /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent is a
-    /// power of two.
+    /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent
+    /// is a power of two.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -303,7 +303,8 @@ pub mod overloads {
         stub()
     }
 
-    /// The greater of two scalars; or the greatest elements of a tile along the axis `b`, which the result does not have.
+    /// The greater of two scalars; or the greatest elements of a tile along the axis `b`, which the result does not
+    /// have.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -53,7 +53,8 @@ pub trait Shapes: Value {
 
     /// The elements in another shape, in the order of rows.
     ///
-    /// The extents are constants, with as many elements. Extents that are no powers of two stay, but for dimensions of 1.
+    /// The extents are constants, with as many elements. Extents that are no powers of two stay, but for dimensions of
+    /// 1.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

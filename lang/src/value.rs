@@ -94,7 +94,8 @@ pub trait Num:
 {
 }
 
-/// Floating-point elements. Those of 8 bits are loaded, stored, converted and multiplied by `dot`, and not computed with.
+/// Floating-point elements. Those of 8 bits are loaded, stored, converted and multiplied by `dot`, and not computed
+/// with.
 ///
 /// # Examples
 /// ```

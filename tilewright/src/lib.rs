@@ -17,8 +17,8 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
-//! A crate with kernels has `tilewright` as a dependency and, with the feature `build`, as a build dependency. Its build
-//! script is `fn main() { tilewright::build::compile() }`.
+//! A crate with kernels has `tilewright` as a dependency and, with the feature `build`, as a build dependency. Its
+//! build script is `fn main() { tilewright::build::compile() }`.
 //!
 //! # Features
 //! - `cuda` (default): launches on the GPU. It implies `runtime`: buffers, streams, launches and the attributes of

@@ -76,19 +76,21 @@ const LEAST_SCALE: f32 = 1e-30;
 /// Scores, sums of weights and results are accumulated in f32. Weights are rounded to `T` before they multiply values,
 /// results once.
 ///
-/// With `causal`, the last query sees all keys, the query before it all but the last, and so on. A query that sees no key
-/// gives zeros, and so does one whose scores are all minus infinity. A NaN among the scores of a query makes its result
-/// NaN. A key that a query does not see has a weight of 0: where its value is infinite or a NaN, the result may be a NaN.
-/// The result may also be a NaN where a score is beyond 2^30, and infinite where the sum of weighted values leaves f32.
+/// With `causal`, the last query sees all keys, the query before it all but the last, and so on. A query that sees no
+/// key gives zeros, and so does one whose scores are all minus infinity. A NaN among the scores of a query makes its
+/// result NaN. A key that a query does not see has a weight of 0: where its value is infinite or a NaN, the result may
+/// be a NaN. The result may also be a NaN where a score is beyond 2^30, and infinite where the sum of weighted values
+/// leaves f32.
 ///
 /// Grouped-query attention: `heads / shared` consecutive heads of `q` share one head of `k` and `v`.
 ///
-/// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange partial
-/// results through scratch memory of some 128 KiB for each multiprocessor; without it the operation is slower. Queries of
-/// heads that share keys are then one block of rows, where `q` and `o` have one stride from row to row across these heads.
+/// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange
+/// partial results through scratch memory of some 128 KiB for each multiprocessor; without it the operation is slower.
+/// Queries of heads that share keys are then one block of rows, where `q` and `o` have one stride from row to row
+/// across these heads.
 ///
-/// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and
-/// `d` of 1 to 128. The heads of a batch follow each other in the first dimension. Errors: [`Error::Shape`];
+/// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared`
+/// and `d` of 1 to 128. The heads of a batch follow each other in the first dimension. Errors: [`Error::Shape`];
 /// [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no number; otherwise as [`Matmul`](super::Matmul).
 ///
 /// # Examples
@@ -179,8 +181,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block has, or so few blocks that half
-    /// of the device would have nothing to do.
+    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block
+    /// has, or so few blocks that half of the device would have nothing to do.
     fn is_few(self, num_sms: usize) -> bool {
         let (rows, room) = if self.wide { (128, num_sms) } else { (64, 2 * num_sms) };
         let blocks = self.heads.saturating_mul(self.queries.div_ceil(rows));

@@ -3,8 +3,8 @@
 //!
 //! The first argument of every function, and the only one of [`Matmul::launch`], is a [`Runtime`](crate::Runtime) (its
 //! default stream) or an [`On`], which has a stream or a configuration. Sizes are numbers of elements. Arrays are all
-//! types with [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A
-//! length of zero is a success that touches nothing (the sum of nothing is 0).
+//! types with [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors.
+//! A length of zero is a success that touches nothing (the sum of nothing is 0).
 //!
 //! # Examples
 //! ```

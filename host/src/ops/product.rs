@@ -104,8 +104,8 @@ pub(super) fn is_work<T, U, const R: usize>(
     Ok(e.m > 0 && e.n > 0)
 }
 
-/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose that
-/// is held here.
+/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose
+/// that is held here.
 #[derive(Clone, Copy)]
 pub struct Operand<'a, T> {
     pub view: ViewArg<'a, T, 2>,

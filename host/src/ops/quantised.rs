@@ -15,8 +15,8 @@ use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as q
 
 const WHAT: &str = "matmul_int8";
 
-/// The scales and the zero points of quantised matrices: an element stands for `scale * (element - zero)`. The example of
-/// [`matmul_int8`] has one.
+/// The scales and the zero points of quantised matrices: an element stands for `scale * (element - zero)`. The example
+/// of [`matmul_int8`] has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantisation {
     /// The scale of A: finite, not zero.
@@ -35,14 +35,14 @@ pub struct Quantisation {
 
 /// The product of quantised matrices, quantised.
 ///
-/// The sums of `(a - zero_a) (b - zero_b)` are exact. Each is converted to f32 and multiplied by `scale_a`, `scale_b` and
-/// `1 / scale_c`, in this order, with a rounding to f32 after each. The result is rounded to nearest even, `zero_c` is
-/// added, and it saturates.
+/// The sums of `(a - zero_a) (b - zero_b)` are exact. Each is converted to f32 and multiplied by `scale_a`, `scale_b`
+/// and `1 / scale_c`, in this order, with a rounding to f32 after each. The result is rounded to nearest even, `zero_c`
+/// is added, and it saturates.
 ///
 /// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
-/// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns, and
-/// the product before it is quantised.
+/// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns,
+/// and the product before it is quantised.
 ///
 /// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits;
 /// [`Error::InvalidArgument`] for scales that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
@@ -134,8 +134,8 @@ const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 impl Quantisation {
     /// Checks the scales.
     ///
-    /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN: a result could be a
-    /// NaN, which no integer stands for.
+    /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN: a result could be
+    /// a NaN, which no integer stands for.
     ///
     /// # Examples
     /// ```
@@ -168,7 +168,8 @@ impl Quantisation {
         [self.scale_a, self.scale_b, 1.0 / self.scale_c]
     }
 
-    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero points.
+    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero
+    /// points.
     fn max_depth(&self) -> usize {
         let reach = |zero: i8| usize::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
         i32::MAX as usize / (reach(self.zero_a) * reach(self.zero_b))

@@ -15,7 +15,7 @@ use tilewright_kernels as k;
 ///
 /// let mut hashes = [0u32];
 /// ops::rainbow_table(&Runtime::cpu(), &[1], &mut hashes, 1)?;
-/// let fnv = |h: u32, byte| (h ^ byte).wrapping_mul(0x0100_0193);
+/// let fnv = |h: u32, byte: u32| (h ^ byte).wrapping_mul(0x0100_0193);
 /// assert_eq!(hashes, [[1, 0, 0, 0].into_iter().fold(0x811c_9dc5, fnv)]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```

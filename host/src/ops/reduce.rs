@@ -96,8 +96,8 @@ pub fn count_2d_array_element<'a>(
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut workspace, &mut semaphore, y, k))
 }
 
-/// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same bits
-/// every time.
+/// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same
+/// bits every time.
 ///
 /// One launch; scratch for a partial sum per program.
 ///

@@ -20,8 +20,8 @@ pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Resul
     on.launch(k::reverse_array::reverse_array(x))
 }
 
-/// Inverts the colours of RGBA bytes in place: 255 minus each colour, alpha kept. Images at addresses divisible by 4 take
-/// the fast path.
+/// Inverts the colours of RGBA bytes in place: 255 minus each colour, alpha kept. Images at addresses divisible by 4
+/// take the fast path.
 ///
 /// Shapes: `image` is `4 * width * height` bytes.
 ///

@@ -24,8 +24,8 @@ macro_rules! bits { ($($t:ty),*) => { $(impl Bits for $t {
 })* } }
 bits!(u8, u16, u32);
 
-/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type are passed as
-/// unsigned integers of their size.
+/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type are passed
+/// as unsigned integers of their size.
 ///
 /// Shapes: `x` is `rows x cols`; `y` is, too, or `cols x rows`.
 ///

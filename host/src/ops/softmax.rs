@@ -13,7 +13,8 @@ use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax
 ///
 /// Two launches, of which the second begins while the first ends. Two floats of scratch for each program of the first.
 ///
-/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a NaN.
+/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a
+/// NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
 ///
