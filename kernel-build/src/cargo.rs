@@ -24,10 +24,8 @@ use crate::{files, host_code, ptxas, registry, toolchain, units};
 ///
 /// # Examples
 /// ```no_run
-/// // build.rs
-/// fn main() {
-///     tilewright_build::compile();
-/// }
+/// // The `main` of build.rs:
+/// tilewright_build::compile();
 /// ```
 pub fn compile() {
     Settings::from_env().compile()

@@ -3,10 +3,8 @@
 //! The build script of a crate with kernels is one line; [`Settings`] has options. The crate `tilewright` re-exports
 //! this one as `tilewright::build`, with the feature `build`.
 //! ```no_run
-//! // build.rs
-//! fn main() {
-//!     tilewright_build::compile();
-//! }
+//! // The `main` of build.rs:
+//! tilewright_build::compile();
 //! ```
 //!
 //! Where the device toolchain is missing, the build goes on with a warning that says how to get it; the kernels then

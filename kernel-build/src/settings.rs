@@ -25,10 +25,8 @@ pub(crate) const VARIABLES: [&str; 9] = [
 ///
 /// # Examples
 /// ```no_run
-/// // build.rs
-/// fn main() {
-///     tilewright_build::Settings::from_env().targets(&["sm_80", "sm_90a"]).dirs(&["src", "kernels"]).compile();
-/// }
+/// // The `main` of build.rs:
+/// tilewright_build::Settings::from_env().targets(&["sm_80", "sm_90a"]).dirs(&["src", "kernels"]).compile();
 /// ```
 #[derive(Clone, Debug)]
 pub struct Settings {
