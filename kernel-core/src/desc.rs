@@ -410,7 +410,7 @@ pub type Guard = tilewright_types::Guard<&'static [usize]>;
 /// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDesc {
-    /// The view, slice or pointer that the array begins at, as an index into [`KernelDesc::params`].
+    /// The view, slice or pointer that the array begins at, as an index into [`KernelParts::params`].
     pub param: usize,
     /// The contiguous dimension last.
     pub dims: &'static [MapDim],

@@ -5,7 +5,7 @@ use crate::error::Result;
 use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels as k;
 
-/// The element types of the element-wise operations: `f32`, [`f16`] and [`bf16`].
+/// The element types of the element-wise operations: `f32`, `f16` and `bf16`.
 ///
 /// # Examples
 /// ```
