@@ -15,6 +15,7 @@
 pub mod planted;
 
 #[cfg(any(target_arch = "nvptx64", feature = "emulator"))]
+#[doc(hidden)]
 pub mod device;
 pub mod scalar;
 
@@ -25,6 +26,7 @@ pub mod bundle;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod call;
 #[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod desc;

@@ -39,7 +39,7 @@ impl<T> Clone for Tile<T> {
 
 impl<T> Copy for Tile<T> {}
 
-/// A scalar or a tile.
+/// A scalar or a tile: a bound of operations, which kernels do not write.
 pub trait Value: Copy {
     /// The type of its elements.
     type Elem: Element;
@@ -129,12 +129,12 @@ pub trait Float: Element {}
 /// ```
 pub trait Int: Num {}
 
-/// Extents of a tile, `[M, N]`: constants.
+/// Extents of a tile, `[M, N]`, which are constants: a bound of operations, which kernels do not write.
 pub trait Shape: Copy {}
 
 impl<const R: usize> Shape for [usize; R] {}
 
-/// A `bool`, or a tile of them.
+/// A `bool`, or a tile of them: a bound of operations, which kernels do not write.
 pub trait Condition: Copy {
     /// The result of [`where_`](crate::where_) with this condition.
     type Choice<V: Value>;
@@ -148,7 +148,7 @@ impl Condition for Tile<bool> {
     type Choice<V: Value> = Tile<V::Elem>;
 }
 
-/// Two values that spread to one shape.
+/// Two values that spread to one shape: a bound of operations, which kernels do not write.
 pub trait Meets<Other>: Value {
     /// A value of that shape.
     type Output: Value<Elem = Self::Elem>;
@@ -156,7 +156,7 @@ pub trait Meets<Other>: Value {
     type Compared: Condition;
 }
 
-/// A scalar `T`, or a tile of them.
+/// A scalar `T`, or a tile of them: a bound of operations, which kernels do not write.
 pub trait Of<T>: Value {}
 
 impl<T: Element> Of<T> for T {}

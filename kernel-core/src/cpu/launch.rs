@@ -107,6 +107,7 @@ pub fn has_avx2_fma() -> bool {
 ///
 /// # Safety
 /// As of `$body`: the macro expands to a call of an `unsafe fn`.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! cpu_dispatch {
     ($body:path, $program:expr, $slots:expr) => {{

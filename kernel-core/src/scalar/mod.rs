@@ -19,7 +19,9 @@
 //! The errors given for `f32` on the device are the greatest over all arguments on an H200, with denormals; 16-bit
 //! floats add half an ulp of their own. On the host a function of `f32` is within an ulp.
 
+#[doc(hidden)]
 pub mod approx;
+#[doc(hidden)]
 pub mod approx64;
 mod cast;
 mod float8;
