@@ -40,7 +40,13 @@ pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
 
 /// The workspace of a launch whose tiles are within `min` and `max`: whole tiles of partial sums, and a semaphore for each
 /// tile. It is empty where programs share no tile.
-fn workspace(on: &impl Launch, e: GemmShape, splits: usize, min: [usize; 2], max: [usize; 2]) -> Result<Workspace<f32>> {
+fn workspace(
+    on: &impl Launch,
+    e: GemmShape,
+    splits: usize,
+    min: [usize; 2],
+    max: [usize; 2],
+) -> Result<Workspace<f32>> {
     if splits == 1 {
         return Workspace::none(on);
     }
