@@ -9,7 +9,9 @@ mod doctor;
 mod kernel_code;
 mod list;
 mod measure;
+mod model;
 mod out;
+mod plan;
 mod run;
 mod show;
 mod table;
@@ -37,6 +39,10 @@ enum Command {
     Check(check::Args),
     /// Find the fastest configurations of an operation
     Tune(tune::Args),
+    /// The plans that the planner has for given shapes, and what it predicts of each
+    Plan(plan::Args),
+    /// Time all plans of random products on this GPU, for the model of the planner
+    Model(model::Args),
     /// Time operations
     Bench(bench::Args),
     /// What the compiler makes of a kernel, by stage
@@ -67,6 +73,8 @@ fn main() -> ExitCode {
         Command::Run(a) => run::main(a),
         Command::Check(a) => check::main(a),
         Command::Tune(a) => tune::main(a),
+        Command::Plan(a) => plan::main(a),
+        Command::Model(a) => model::main(a),
         Command::Bench(a) => bench::main(a),
         Command::Show(a) => show::main(a),
         Command::Demo(a) => demo::main(a),

@@ -62,10 +62,11 @@ pub mod f32_products {
     /// # Safety
     /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
     #[tile_kernel(
-        /// A B of f32, of one row or a few.
+        /// A B, of one row or a few.
         kernel(matmul_row_nn, TB = false),
-        /// A Bᵀ of f32, of one row or a few.
+        /// A Bᵀ, of one row or a few.
         kernel(matmul_row_nt, TB = true),
+        types(T = [f32, f16, bf16]),
         tune(BN = [32], BK = [256, 512], warps = [8], kernels = [matmul_row_nn]),
         tune(BN = [64], BK = [128], warps = [8], kernels = [matmul_row_nn]),
         tune(BN = [16], BK = [512, 1024], warps = [8], kernels = [matmul_row_nn]),
@@ -75,12 +76,12 @@ pub mod f32_products {
         tune(BN = [16], BK = [256], warps = [4], kernels = [matmul_row_nt]),
         grid = [c.dim(0), cdiv(c.dim(1), BN), splits],
     )]
-    pub unsafe fn matmul_row<const TB: bool, const BN: usize, const BK: usize>(
-        a: View<f32, 2>,
-        b: View<f32, 2>,
+    pub unsafe fn matmul_row<T: Float, const TB: bool, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
         workspace: &mut [f32],
         semaphores: &mut [u64],
-        mut c: ViewMut<f32, 2>,
+        mut c: ViewMut<T, 2>,
         negative_slope: f32,
         splits: usize,
     ) {
@@ -88,11 +89,11 @@ pub mod f32_products {
             let s = j * BN;
             let mut acc = if TB { zeros::<f32>([BN, BK]) } else { zeros::<f32>([BK, BN]) };
             for k in range(from, to, BK) {
-                let x = a.tile([i, k], [1, BK]);
+                let x = a.tile([i, k], [1, BK]).to::<f32>();
                 if TB {
-                    acc = fma(b.tile([s, k], [BN, BK]), x.broadcast([BN, BK]), acc);
+                    acc = fma(b.tile([s, k], [BN, BK]).to::<f32>(), x.broadcast([BN, BK]), acc);
                 } else {
-                    acc = fma(b.tile([k, s], [BK, BN]), trans(x).broadcast([BK, BN]), acc);
+                    acc = fma(b.tile([k, s], [BK, BN]).to::<f32>(), trans(x).broadcast([BK, BN]), acc);
                 }
             }
             (if TB { sum(acc, 1) } else { sum(acc, 0) }).expand(0)
@@ -103,7 +104,7 @@ pub mod f32_products {
             semaphores,
             main_loop,
             |sums: Tile<f32>, r: usize, s: usize| {
-                c.store([r, s], activated(sums, negative_slope));
+                c.store([r, s], activated(sums, negative_slope).to::<T>());
             },
         );
     }

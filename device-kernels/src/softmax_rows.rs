@@ -51,6 +51,13 @@ pub mod rows {
     // Narrow rows: ROWS of them in one tile, and programs that stay, going from one group of rows to the next.
     #[tile_kernel(
         tune(ROWS = [16], BLOCK = [64], PER_SM = [16], warps = [4]),
+        tune(ROWS = [64], BLOCK = [32], PER_SM = [8], warps = [4]),
+        tune(ROWS = [128], BLOCK = [16], PER_SM = [8], warps = [4]),
+        tune(ROWS = [256], BLOCK = [8], PER_SM = [8], warps = [4]),
+        tune(ROWS = [512], BLOCK = [4], PER_SM = [8], warps = [4]),
+        tune(ROWS = [16], BLOCK = [128], PER_SM = [8], warps = [4]),
+        tune(ROWS = [8], BLOCK = [256], PER_SM = [8], warps = [4]),
+        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
         tune(ROWS = [4], BLOCK = [256], PER_SM = [16], warps = [4]),
         tune(ROWS = [2], BLOCK = [1024], PER_SM = [8], warps = [4]),
         grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],

@@ -18,10 +18,10 @@ use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
 /// What a kernel's results are filed under.
-struct File {
-    label: String,
-    hash: String,
-    signature: String,
+pub(crate) struct File {
+    pub label: String,
+    pub hash: String,
+    pub signature: String,
 }
 
 impl File {
@@ -111,7 +111,7 @@ impl Runtime {
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {
             Err(report) => {
-                self.0.plans.clear();
+                self.0.forget();
                 Ok(report)
             }
             Ok(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
@@ -160,7 +160,7 @@ impl Runtime {
         found
     }
 
-    fn would_tune(&self) -> bool {
+    pub(crate) fn would_tune(&self) -> bool {
         match (self.autotune(), self.kind()) {
             (Autotune::Off, _) | (_, BackendKind::Emulator) => false,
             (Autotune::On, kind) => kind == BackendKind::Cuda,
@@ -238,7 +238,7 @@ impl Runtime {
         Ok(Err(report))
     }
 
-    fn keep(&self, file: &File, report: &Report) {
+    pub(crate) fn keep(&self, file: &File, report: &Report) {
         for c in &report.candidates {
             tracing::debug!(kernel = file.label, config = c.id, outcome = ?c.outcome, "tuned");
         }
@@ -251,6 +251,22 @@ impl Runtime {
             "tuned a kernel"
         );
         self.0.tuner.record(&file.label, &file.hash, &file.signature, report);
+    }
+
+    /// Measures candidates whose runs `run` enqueues.
+    pub(crate) fn search_among(
+        &self,
+        stream: &Stream,
+        ids: Vec<&str>,
+        outputs: &[Output<'_>],
+        run: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Report> {
+        let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
+        let _alone = self.measuring();
+        let mut prepare = |_| Ok(());
+        // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
+        let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, run) }?;
+        search(&mut bench, None)
     }
 
     /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it.

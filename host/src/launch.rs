@@ -468,7 +468,10 @@ fn cuda_stream<'s>(cuda: &Arc<Cuda>, stream: &'s Stream) -> Result<&'s CudaStrea
 
 /// The index of a configuration by its id.
 pub(crate) fn config_index(desc: &KernelDesc, id: &str) -> Result<usize> {
-    desc.configs.iter().position(|c| c.id == id).ok_or_else(|| Error::UnknownConfig {
+    // Plans name configurations by the descriptors' own texts.
+    let same = |c: &ConfigDesc| core::ptr::eq(c.id, id);
+    let found = desc.configs.iter().position(same).or_else(|| desc.configs.iter().position(|c| c.id == id));
+    found.ok_or_else(|| Error::UnknownConfig {
         kernel: desc.name.into(),
         id: id.into(),
         known: desc.configs.iter().map(|c| c.id).collect::<Vec<_>>().join("; "),

@@ -33,6 +33,8 @@ mod marks;
 #[cfg(feature = "ops")]
 pub mod ops;
 mod plan;
+#[cfg(feature = "ops")]
+mod planner;
 mod runtime;
 mod scratch;
 mod stream;

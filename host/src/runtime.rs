@@ -8,6 +8,8 @@ use crate::device::Device;
 use crate::emulator_options::{self, Options};
 use crate::error::{Error, Result};
 use crate::plan::Plans;
+#[cfg(feature = "ops")]
+use crate::planner::decided::Decided;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
@@ -47,6 +49,18 @@ pub(crate) struct Inner {
     pub stream: Stream,
     pub tuner: Tuner,
     pub plans: Plans,
+    /// Plans of operations.
+    #[cfg(feature = "ops")]
+    pub decided: Decided,
+}
+
+impl Inner {
+    /// Forgets which plans and configurations were decided on.
+    pub fn forget(&self) {
+        self.plans.clear();
+        #[cfg(feature = "ops")]
+        self.decided.clear();
+    }
 }
 
 pub(crate) enum Backend {
@@ -273,7 +287,15 @@ impl Runtime {
             _ => Stream::host(),
         };
         let tuner = Tuner::new(&device);
-        Runtime(Arc::new(Inner { device, backend, stream, tuner, plans: Plans::default() }))
+        Runtime(Arc::new(Inner {
+            device,
+            backend,
+            stream,
+            tuner,
+            plans: Plans::default(),
+            #[cfg(feature = "ops")]
+            decided: Decided::default(),
+        }))
     }
 
     /// The device and its limits.
@@ -333,7 +355,7 @@ impl Runtime {
     /// Overrides `TILE_AUTOTUNE` for this runtime. Choices made before are made again.
     pub fn set_autotune(&self, mode: Autotune) {
         self.0.tuner.set_mode(mode);
-        self.0.plans.clear();
+        self.0.forget();
     }
 
     /// Overrides the folder of tuning results; `None` keeps them in this process only.
@@ -345,7 +367,7 @@ impl Runtime {
     /// ```
     pub fn set_cache_dir(&self, dir: Option<PathBuf>) {
         self.0.tuner.set_dir(dir);
-        self.0.plans.clear();
+        self.0.forget();
     }
 
     /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that

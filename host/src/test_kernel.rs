@@ -58,7 +58,17 @@ unsafe fn wrong(p: &cpu::Program, s: &[u64]) {
 }
 
 const fn config(id: &'static str, grid: fn(&GridCtx) -> [u64; 3], cpu: tilewright_core::CpuFn) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps: 4, requires: None, grid, cpu: CpuCode::alone(cpu), variants: VARIANTS }
+    ConfigDesc {
+        id,
+        consts: &[],
+        warps: 4,
+        blocks_per_sm: 0,
+        ctas: 1,
+        requires: None,
+        grid,
+        cpu: CpuCode::alone(cpu),
+        variants: VARIANTS,
+    }
 }
 
 /// Copies x to y; refuses negative numbers. Its last configuration is wrong, for the tuner.

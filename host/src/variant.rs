@@ -43,7 +43,7 @@ impl Inner {
     }
 
     #[inline]
-    fn runs(&self, variant: &VariantDesc) -> bool {
+    pub(crate) fn runs(&self, variant: &VariantDesc) -> bool {
         match &self.backend {
             Backend::Cpu => true,
             Backend::Emulator(_) => variant.emulated.is_some(),

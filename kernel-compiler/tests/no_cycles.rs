@@ -102,11 +102,6 @@ const CIRCLES: &[Circle] = &[
         reason: "The runtime owns the parts that take it as an argument.",
     },
     Circle {
-        of: "host",
-        files: &["ops/multiply.rs", "ops/repack.rs", "ops/route.rs", "ops/split.rs", "ops/stream_k.rs", "ops/wide.rs"],
-        reason: "The choice of a way for a product and the ways take types of each other.",
-    },
-    Circle {
         of: "model-driver",
         files: &[
             "capture.rs",

@@ -315,6 +315,10 @@ pub struct ConfigDesc {
     pub consts: &'static [(&'static str, i64)],
     /// 32-thread warps a program runs on.
     pub warps: u32,
+    /// Programs that fit on a multiprocessor at a time, where the configuration says so; else 0.
+    pub blocks_per_sm: u32,
+    /// Thread blocks of a program: a cluster where there are several.
+    pub ctas: u32,
     /// The condition on arguments on every backend, beside the guards of its variants.
     pub requires: Option<Condition>,
     /// Programs along x, y, z; a zero means that there is nothing to do.

@@ -25,6 +25,8 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     id: "boxes",
     consts: &[],
     warps: 8,
+    blocks_per_sm: 0,
+    ctas: 1,
     requires: None,
     grid,
     cpu: CpuCode::alone(on_cpu),

@@ -34,7 +34,17 @@ const fn config(
     cpu: CpuFn,
     variants: &'static [VariantDesc],
 ) -> ConfigDesc {
-    ConfigDesc { id, consts: &[], warps, requires: None, grid, cpu: CpuCode::alone(cpu), variants }
+    ConfigDesc {
+        id,
+        consts: &[],
+        warps,
+        blocks_per_sm: 0,
+        ctas: 1,
+        requires: None,
+        grid,
+        cpu: CpuCode::alone(cpu),
+        variants,
+    }
 }
 
 fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {

@@ -1,5 +1,6 @@
 //! Where an operation's launches go.
 
+use super::samples::Samples;
 use crate::choose::Tunable;
 use crate::error::Result;
 use crate::launch::{LaunchOptions, Pdl};
@@ -57,6 +58,11 @@ pub unsafe trait Launch {
         None
     }
 
+    /// Where to put the times of plans: an operation that has several runs all of them.
+    fn samples(&self) -> Option<&Samples> {
+        None
+    }
+
     /// Whether operations load their code and get their scratch memory, and enqueue nothing.
     fn preparing(&self) -> bool {
         false
@@ -82,11 +88,13 @@ pub unsafe trait Launch {
     #[doc(hidden)]
     fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
-        let config = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        let pinned = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        let config = pinned.or(options.config);
         if self.preparing() {
             return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
         }
         if let Some(tuned) = self.tuned()
+            && config.is_none()
             && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
         {
             let report = self.runtime().tune(self.stream(), call.reborrow())?;
@@ -118,13 +126,14 @@ pub struct On<'a> {
     pin: Option<Pin>,
     in_place: bool,
     tuned: Option<&'a Tuned>,
+    samples: Option<&'a Samples>,
     preparing: bool,
 }
 
 impl<'a> On<'a> {
     /// The runtime's default stream.
     pub fn new(rt: &'a Runtime) -> Self {
-        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None, preparing: false }
+        On { rt, stream: rt.stream(), pin: None, in_place: false, tuned: None, samples: None, preparing: false }
     }
 
     /// A stream of that runtime.
@@ -146,6 +155,11 @@ impl<'a> On<'a> {
     /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
     pub fn tuning(self, reports: &'a Tuned) -> Self {
         On { tuned: Some(reports), ..self }
+    }
+
+    /// Runs all plans of an operation that has several, and keeps their times. Nothing is decided by them.
+    pub fn sampling(self, samples: &'a Samples) -> Self {
+        On { samples: Some(samples), ..self }
     }
 
     /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
@@ -176,6 +190,10 @@ unsafe impl Launch for On<'_> {
 
     fn tuned(&self) -> Option<&Tuned> {
         self.tuned
+    }
+
+    fn samples(&self) -> Option<&Samples> {
+        self.samples
     }
 
     fn preparing(&self) -> bool {

@@ -1,14 +1,21 @@
 //! Products of two matrices.
 
+use super::candidates::{Target, TileKernels};
+use super::decide::Limits;
 use super::multiply::{Typed, Views, Way};
+use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant, math_of};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::with_copies;
-use super::scratch_matrix::{ScratchMatrix, if_room};
-use super::stream_k::{self, Workspace};
+use super::scratch_matrix::ScratchMatrix;
+use super::stream_k::Workspace;
 use super::wide::Wide;
-use super::{Launch, Multiply, gemm, route, split};
+use super::{Launch, Multiply, decide, gemm, split};
 use crate::error::{Error, Result};
-use tilewright_core::{AsView, AsViewMut, DType, ViewArg, ViewMutArg, f16};
+use crate::planner::gemm::Math;
+use crate::planner::{Candidate, Question};
+use core::marker::PhantomData;
+use core::time::Duration;
+use tilewright_core::{AsView, AsViewMut, DType, KernelDesc, ViewArg, ViewMutArg, f16};
 
 /// The arithmetic of a product of f32. Products of other types are exact but for the accumulation in f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -150,6 +157,53 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     ///
     /// The first three are returned before anything is written.
     pub fn launch(self, on: &impl Launch) -> Result<()> {
+        match self.check()? {
+            Checked::Empty => Ok(()),
+            Checked::Scaled(e, (a, b), c, scale) => gemm::scaled(on, e, (a, b), c, scale),
+            Checked::F32(p) => planned(on, &p, f32_plans, run_f32),
+            Checked::F16(p) => planned(on, &p, plans::<_, f16>, run),
+            Checked::Other(p) => planned(on, &p, plans::<_, T>, run),
+        }
+    }
+
+    /// The plans that exist for this product on this device, with their predicted times, the shortest first. Nothing is
+    /// launched. A scaled product and one without elements have none.
+    ///
+    /// # Errors
+    /// As [`Matmul::launch`], but for those of a launch.
+    pub fn plans(self, on: &impl Launch) -> Result<Vec<Prediction>> {
+        let limits = Limits { scratch: true, pin: on.pin() };
+        let mut all = match self.check()? {
+            Checked::Empty | Checked::Scaled(..) => vec![],
+            Checked::F32(p) => f32_plans(on, &p.problem(), limits),
+            Checked::F16(p) => plans::<_, f16>(on, &p.problem(), limits),
+            Checked::Other(p) => plans::<_, T>(on, &p.problem(), limits),
+        };
+        all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        let prediction = |c: Candidate<MatmulPlan>| Prediction {
+            plan: c.plan,
+            time: Duration::from_nanos((f64::from(c.micros) * 1e3) as u64),
+        };
+        Ok(all.into_iter().map(prediction).collect())
+    }
+
+    /// Enqueues the product by a plan of [`Matmul::plans`], instead of the one that the planner would decide on.
+    ///
+    /// # Errors
+    /// As [`Matmul::launch`]; [`Error::InvalidArgument`] for a plan of another type or a scaled product; where the plan's
+    /// kernel cannot run for these arguments, [`Error::CannotLaunch`].
+    pub fn launch_by(self, on: &impl Launch, plan: &MatmulPlan) -> Result<()> {
+        match self.check()? {
+            Checked::Empty => Ok(()),
+            Checked::Scaled(..) => Err(no_kernel::<T>(on)),
+            Checked::F32(p) => run_f32(on, plan, p),
+            Checked::F16(p) => run(on, plan, p),
+            Checked::Other(p) => run(on, plan, p),
+        }
+    }
+
+    /// The checked product.
+    fn check(self) -> Result<Checked<'a, T>> {
         let Matmul { views, transpose, precision, epilogue, scale } = self;
         let invalid = |why: &str| Err(Error::InvalidArgument { what: WHAT, why: why.into() });
         if T::DTYPE == DType::I8 && matches!(epilogue, Epilogue::LeakyRelu(_)) {
@@ -163,19 +217,39 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         }
         let e = GemmShape::of(WHAT, views.a.dims(), views.b.dims(), views.c.as_view().dims(), transpose)?;
         if !is_work(WHAT, e, &views.a, &views.b, &views.c)? {
-            return Ok(());
+            return Ok(Checked::Empty);
         }
-        let how = How { tf32: precision == Precision::Tf32, negative_slope: epilogue.negative_slope() };
-        match (T::typed(views), scale) {
+        let tf32 = T::DTYPE == DType::F32 && precision == Precision::Tf32;
+        let how = How { tf32, negative_slope: epilogue.negative_slope() };
+        Ok(match (T::typed(views), scale) {
             (Typed::F16(v), Some(scale)) => {
                 let flipped_if = |flip: bool, view: ViewArg<'a, f16, 2>| if flip { view.flipped() } else { view };
-                gemm::scaled(on, e, (flipped_if(transpose.a, v.a), flipped_if(transpose.b, v.b)), v.c, scale)
+                Checked::Scaled(e, (flipped_if(transpose.a, v.a), flipped_if(transpose.b, v.b)), v.c, scale)
             }
-            (Typed::F32(v), _) => f32_product(on, Product::new(on, e, v, transpose, how)),
-            (Typed::F16(v), None) => product(on, Product::new(on, e, v, transpose, how)),
-            (Typed::Other(v), _) => product(on, Product::new(on, e, v, transpose, how)),
-        }
+            (Typed::F32(v), _) => Checked::F32(Product::new(e, v, transpose, how)),
+            (Typed::F16(v), None) => Checked::F16(Product::new(e, v, transpose, how)),
+            (Typed::Other(v), _) => Checked::Other(Product::new(e, v, transpose, how)),
+        })
     }
+}
+
+/// A plan of a product and its predicted time.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// The plan. Its text names it.
+    pub plan: MatmulPlan,
+    /// The predicted time of all its launches.
+    pub time: Duration,
+}
+
+/// A product whose arguments were checked, by its type.
+enum Checked<'a, T: Multiply> {
+    /// The result has no elements.
+    Empty,
+    Scaled(GemmShape, (ViewArg<'a, f16, 2>, ViewArg<'a, f16, 2>), ViewMutArg<'a, f16, 2>, (f32, f32)),
+    F32(Product<'a, f32>),
+    F16(Product<'a, f16>),
+    Other(Product<'a, T>),
 }
 
 impl Matmul<'_, f32> {
@@ -212,84 +286,170 @@ struct How {
 }
 
 /// A product of checked operands.
-struct Product<'a, T: Multiply> {
-    e: GemmShape,
-    a: Operand<'a, T>,
-    b: Operand<'a, T>,
-    c: ViewMutArg<'a, T::Product, 2>,
+pub(super) struct Product<'a, T: Multiply> {
+    pub e: GemmShape,
+    pub a: Operand<'a, T>,
+    pub b: Operand<'a, T>,
+    pub c: ViewMutArg<'a, T::Product, 2>,
     how: How,
 }
 
 impl<'a, T: Multiply> Product<'a, T> {
-    fn new(on: &impl Launch, e: GemmShape, views: Views<'a, T, 2>, transpose: Transpose, how: How) -> Self {
+    fn new(e: GemmShape, views: Views<'a, T, 2>, transpose: Transpose, how: How) -> Self {
         let (a, b) = (Operand::new(views.a, transpose.a), Operand::new(views.b, transpose.b));
-        match route::is_row_of_transpose(on, e) {
-            true => Product {
-                e: e.turned(),
-                a: b.transpose().turned(false),
-                b: a.transpose(),
-                c: views.c.flipped().regular(),
-                how,
-            },
-            false => Product { e, a, b, c: views.c, how },
+        Product { e, a, b, c: views.c, how }
+    }
+
+    fn problem(&self) -> Problem {
+        let math = math_of::<T>(self.how.tf32);
+        Problem::new(self.e, Layout::of(&self.a), Layout::of(&self.b), &self.c, math, size_of::<T>())
+    }
+
+    /// The same product for one more launch.
+    ///
+    /// # Safety
+    /// One launch has the result at a time.
+    unsafe fn again(&self) -> Product<'_, T> {
+        // SAFETY: the caller's contract.
+        Product { e: self.e, a: self.a, b: self.b, c: unsafe { decide::again(&self.c) }, how: self.how }
+    }
+
+    /// `Cᵀ = Bᵀ Aᵀ`, by columns of C.
+    fn transposed(self) -> Self {
+        let p = self.of_transpose();
+        Product { c: p.c.flipped().regular(), ..p }
+    }
+
+    /// `Bᵀ Aᵀ`, into the same memory: the caller replaces C.
+    fn of_transpose(self) -> Self {
+        Product { e: self.e.transposed(), a: self.b.transpose(), b: self.a.transpose(), ..self }
+    }
+}
+
+/// Computes a product by the plan that is decided on for it.
+fn planned<L: Launch, T: Multiply>(
+    on: &L,
+    p: &Product<T>,
+    plans: impl Fn(&L, &Problem, Limits) -> Vec<Candidate<MatmulPlan>>,
+    run: impl Fn(&L, &MatmulPlan, Product<T>) -> Result<()>,
+) -> Result<()> {
+    let problem = p.problem();
+    let question = Question {
+        op: WHAT,
+        types: T::DTYPE.name(),
+        version: decide::version(),
+        sizes: [problem.shape.m, problem.shape.n, problem.shape.k, 0],
+        layout: problem.layout(),
+    };
+    decide::run(
+        on,
+        &question,
+        &p.c,
+        |limits| plans(on, &problem, limits),
+        |plan| {
+            // SAFETY: one launch has the result at a time.
+            run(on, plan, unsafe { p.again() })
+        },
+    )
+}
+
+/// The kernels of an element type that compute tiles.
+struct Tiles<T>(bool, PhantomData<T>);
+
+impl<T: Multiply> TileKernels for Tiles<T> {
+    fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
+        let way = Way { transpose: order, tf32: self.0 };
+        (T::has(way) && (!stream_k || T::has_stream_k(way))).then(|| T::desc(way))
+    }
+}
+
+/// The plans of a product by kernels that every type has.
+fn plans<L: Launch, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+    let (target, mut out) = (Target::new(on, limits), vec![]);
+    let tiles = Tiles::<T>(p.math == Math::Tf32, PhantomData);
+    let transposed = p.transposed();
+    for (orientation, p) in [(Orientation::AsGiven, p), (Orientation::Transposed, &transposed)] {
+        if !target.considers(orientation, p) {
+            continue;
+        }
+        target.tiles(&mut out, p, orientation, &tiles, 0.0);
+        if let Some(kernel) = T::gemv() {
+            target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
     }
+    if let Some(kernel) = T::wide() {
+        target.widened(&mut out, p, kernel.desc, 0);
+    }
+    out
+}
 
-    /// Whether elements of a row of the result are neighbours, as tensor maps need them.
-    fn c_in_rows(&self) -> bool {
-        self.c.as_view().strides()[1] == 1
+/// The plans of a product of f32.
+fn f32_plans<L: Launch>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+    let mut out = plans::<L, f32>(on, p, limits);
+    if p.math == Math::F32 {
+        let target = Target::new(on, limits);
+        target.tf32x3(&mut out, p, Orientation::AsGiven, 0.0);
+        let transposed = p.transposed().in_scratch();
+        if target.considers(Orientation::TransposedInScratch, &transposed) {
+            target.tf32x3(&mut out, &transposed, Orientation::TransposedInScratch, target.transposition(p));
+        }
+    }
+    out
+}
+
+/// Carries out a plan of f32.
+fn run_f32(on: &impl Launch, plan: &MatmulPlan, p: Product<f32>) -> Result<()> {
+    match plan.orientation {
+        Orientation::TransposedInScratch => {
+            let mut rows = ScratchMatrix::new(on, [p.e.n, p.e.m], 1)?;
+            let Product { e, a, b, c, how } = p;
+            let turned = Product { e, a, b, c: rows.view_mut()?, how }.of_transpose();
+            run_f32(on, &MatmulPlan { orientation: Orientation::AsGiven, ..*plan }, turned)?;
+            split::turn(on, rows.view()?, c)
+        }
+        Orientation::AsGiven if plan.is_tf32x3() => {
+            split::multiply(on, p.e, plan, (p.a, p.b), p.c, p.how.negative_slope)
+        }
+        _ => run(on, plan, p),
     }
 }
 
-/// A product of f32, which has routes of its own.
-fn f32_product(on: &impl Launch, p: Product<f32>) -> Result<()> {
-    let Product { e, a, b, c, how } = p;
-    if !how.tf32
-        && route::has_few_columns(on, e, &a)
-        && let Some(mut turned) = if_room(ScratchMatrix::new(on, [e.n, e.m], 1))?
-    {
-        let rows = turned.view_mut()?;
-        split_or_product(on, Product { e: e.turned(), a: b.transpose(), b: a.transpose(), c: rows, how })?;
-        return split::turn(on, turned.view()?, c);
-    }
-    split_or_product(on, Product { e, a, b, c, how })
-}
-
-/// A product of f32 out of decomposed operands, or like those of other types.
-fn split_or_product(on: &impl Launch, p: Product<f32>) -> Result<()> {
-    match route::split_of(on, p.e, &p.b, p.c_in_rows(), p.how.tf32) {
-        Some(way) => split::multiply(on, p.e, way, (p.a, p.b), p.c, p.how.negative_slope),
-        None => product(on, p),
-    }
-}
-
-/// A product by one kernel, of operands that are copied first, if they should be.
-fn product<T: Multiply>(on: &impl Launch, p: Product<T>) -> Result<()> {
-    if let Some(kernel) = route::wide(on, p.e, 0, &p.b, p.c_in_rows())
-        && let Some(wide) = Wide::of(on, kernel, &p.a, 0)?
-    {
-        return wide.multiply(on, &p.b, p.c, p.how.negative_slope);
-    }
-    let Product { e, a, b, c, how } = p;
-    with_copies::<T, T::Bits>(on, route::copies_of_product(on, e, (&a, &b), how.tf32), (a, b), |a, b| {
-        tiles(on, Product { e, a, b, c, how })
-    })
-}
-
-/// The product tile by tile.
-fn tiles<T: Multiply>(on: &impl Launch, p: Product<T>) -> Result<()> {
+/// Carries out a plan of kernels that every type has.
+fn run<T: Multiply>(on: &impl Launch, plan: &MatmulPlan, p: Product<T>) -> Result<()> {
+    let p = if plan.orientation == Orientation::Transposed { p.transposed() } else { p };
     let Product { e, a, b, c, how: How { tf32, negative_slope } } = p;
-    let given = Way { transpose: a.order(&b), tf32 };
-    let (a, b) = if route::has_order::<T>(on, given) { (a, b) } else { (a.turned(false), b.turned(true)) };
-    let way = Way { transpose: a.order(&b), tf32 };
-    let launch = |workspace: &mut Workspace<T::Sum>, c: ViewMutArg<T::Product, 2>| {
-        on.launch(T::call(way, a.view, b.view, workspace.parts(), c, negative_slope))
-    };
-    if !T::has_stream_k(way) {
-        return launch(&mut Workspace::none(on)?, c);
+    let options = plan.options();
+    match plan.variant {
+        Variant::Tiles { copies, stream_k } => with_copies::<T, T::Bits>(on, copies, (a, b), |a, b| {
+            // A kernel of another order reads operands by their strides.
+            let order = a.order(&b);
+            let own = Way { transpose: order, tf32 };
+            let strided = !core::ptr::eq(T::desc(own), plan.kernel) || !T::has(own);
+            let (a, b) = if strided { (a.as_transposed(false), b.as_transposed(true)) } else { (a, b) };
+            let way = Way { transpose: a.order(&b), tf32 };
+            let mut workspace = Workspace::of_scheduler(on, stream_k)?;
+            on.launch_as(T::call(way, a.view, b.view, workspace.parts(), c, negative_slope), options)
+        }),
+        Variant::Gemv { splits } => {
+            let Some(kernel) = T::gemv() else { return Err(no_kernel::<T>(on)) };
+            let mut workspace = split::gemv_workspace(on, e, splits)?;
+            let a = a.as_transposed(false).view;
+            on.launch_as((kernel.call)(a, b.view, b.transposed, workspace.parts(), c, negative_slope, splits), options)
+        }
+        Variant::Widened => {
+            let Some(kernel) = T::wide() else { return Err(no_kernel::<T>(on)) };
+            Wide::of(on, kernel, &a, 0)?.multiply(on, &b, c, negative_slope, options)
+        }
+        Variant::MixedTf32x3 { .. } | Variant::DecomposedTf32x3 => Err(no_kernel::<T>(on)),
     }
-    let kernel = stream_k::Kernel { desc: T::desc(way), after: None, name: stream_k::MATMUL, transpose: way.transpose };
-    stream_k::multiply(on, e, kernel, (a, b), c, launch)
+}
+
+/// The error of a plan of another type.
+fn no_kernel<T: Multiply>(on: &impl Launch) -> Error {
+    Error::InvalidArgument {
+        what: WHAT,
+        why: format!("the plan is of no kernel for {} on {}", T::DTYPE.name(), on.runtime().device().name),
+    }
 }
 
 #[cfg(test)]

@@ -26,8 +26,11 @@
 //! enqueued, except where a later launch of an operation of several launches fails: then the output is unspecified.
 
 mod attention;
+mod batched;
+mod candidates;
 mod check;
 mod convolution;
+mod decide;
 mod elementwise;
 mod gemm;
 // Without documentation yet: `Launch::runtime` and `Launch::stream`.
@@ -36,13 +39,14 @@ mod launch;
 mod matmul;
 mod matrix;
 mod multiply;
+mod plan;
 mod product;
 mod quantised;
 mod rainbow;
 mod reduce;
 mod reorder;
 mod repack;
-mod route;
+mod samples;
 mod scratch_matrix;
 mod softmax;
 mod split;
@@ -50,27 +54,20 @@ mod stream_k;
 mod wide;
 
 pub use attention::{Attend, attention};
+pub use batched::{BatchMultiply, batched_matmul};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
-pub use gemm::{BatchMultiply, batched_matmul};
 pub use launch::{Launch, On, Pin, Tuned};
-pub use matmul::{Epilogue, Matmul, Precision};
+pub use matmul::{Epilogue, Matmul, Precision, Prediction};
 pub use matrix::matrix_transpose;
 pub use multiply::Multiply;
+pub use plan::MatmulPlan;
+pub(crate) use product::GemmShape;
 pub use product::Transpose;
 pub use quantised::{Quantisation, matmul_int8};
 pub use rainbow::rainbow_table;
 pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
 pub use reorder::{color_inversion, reverse_array};
 pub use repack::{Bits, repack};
+pub use samples::{Sample, Samples};
 pub use softmax::{softmax_1d, softmax_rows};
-
-/// The choices that are measured beside those of configurations: what each is filed under, and what it is among.
-#[cfg(test)]
-pub(crate) const CHOICES: [(&str, &[&str]); 5] = [
-    (stream_k::MATMUL, &stream_k::CANDIDATES),
-    (stream_k::GEMM, &stream_k::CANDIDATES),
-    (stream_k::SCALED_PRODUCT, &stream_k::CANDIDATES),
-    (stream_k::QUANTISED, &stream_k::CANDIDATES),
-    (softmax::ROWS, &softmax::KERNELS),
-];

@@ -63,7 +63,12 @@ pub trait Kernels: Element {
         None
     }
 
-    /// The operands, by their type where it has routes of its own.
+    /// The kernel for one row of A or a few, if there is one.
+    fn gemv() -> Option<GemvKernel<Self>> {
+        None
+    }
+
+    /// The operands, by their type where it has plans of its own.
     fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::Other(operands)
     }
@@ -83,7 +88,7 @@ pub struct Views<'a, T: Kernels, const R: usize> {
     pub c: ViewMutArg<'a, T::Output, R>,
 }
 
-/// Operands of a type that has routes of its own, or of another one.
+/// Operands of a type that has plans of its own, or of another one.
 pub enum Typed<'a, T: Kernels, const R: usize> {
     F32(Views<'a, f32, R>),
     F16(Views<'a, f16, R>),
@@ -105,6 +110,56 @@ pub struct WideKernel<T: Kernels> {
     pub call: WideCall<T>,
     /// Copies A as f16, with ones in the rows that the copy has more.
     pub widen: for<'a> fn(ViewArg<'a, T, 2>, ViewMutArg<'a, f16, 2>) -> Call<'a>,
+}
+
+type GemvCall<T> = for<'a> fn(
+    ViewArg<'a, T, 2>,
+    ViewArg<'a, T, 2>,
+    bool,
+    Parts<'a, f32>,
+    ViewMutArg<'a, <T as Kernels>::Output, 2>,
+    f32,
+    usize,
+) -> Call<'a>;
+
+/// A kernel that computes rows of a product by fused multiply-adds in f32.
+#[derive(Clone, Copy)]
+pub struct GemvKernel<T: Kernels> {
+    /// For a B that is given transposed, or not.
+    pub desc: fn(bool) -> &'static KernelDesc,
+    pub call: GemvCall<T>,
+}
+
+macro_rules! gemv {
+    ($t:ty) => {
+        fn gemv() -> Option<GemvKernel<Self>> {
+            use k::matmul_f32::f32_products::{matmul_row_nn, matmul_row_nt};
+            fn desc(b_transposed: bool) -> &'static KernelDesc {
+                match b_transposed {
+                    true => <($t,) as matmul_row_nt::Types>::DESC,
+                    false => <($t,) as matmul_row_nn::Types>::DESC,
+                }
+            }
+            fn call<'a>(
+                a: ViewArg<'a, $t, 2>,
+                b: ViewArg<'a, $t, 2>,
+                b_transposed: bool,
+                (workspace, semaphores): Parts<'a, f32>,
+                c: ViewMutArg<'a, $t, 2>,
+                negative_slope: f32,
+                splits: usize,
+            ) -> Call<'a> {
+                // SAFETY: the workspace is as large as every configuration asks, by `split::gemv_workspace`.
+                unsafe {
+                    match b_transposed {
+                        true => matmul_row_nt(a, b, workspace, semaphores, c, negative_slope, splits),
+                        false => matmul_row_nn(a, b, workspace, semaphores, c, negative_slope, splits),
+                    }
+                }
+            }
+            Some(GemvKernel { desc, call })
+        }
+    };
 }
 
 macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t {
@@ -142,6 +197,7 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
             }
         }
     }
+    gemv!($t);
     $(fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::$typed(operands)
     })?
@@ -233,6 +289,7 @@ impl Kernels for f32 {
             }
         }
     }
+    gemv!(f32);
     fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::F32(operands)
     }

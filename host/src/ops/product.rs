@@ -62,13 +62,8 @@ impl GemmShape {
     }
 
     /// Of the transpose of the product.
-    pub fn turned(self) -> GemmShape {
+    pub fn transposed(self) -> GemmShape {
         GemmShape { m: self.n, n: self.m, k: self.k }
-    }
-
-    /// Multiply-adds.
-    pub fn product(self) -> usize {
-        self.m.saturating_mul(self.n).saturating_mul(self.k)
     }
 }
 
@@ -127,7 +122,7 @@ impl<'a, T: Element> Operand<'a, T> {
     }
 
     /// The same matrix given transposed or not, by its strides.
-    pub fn turned(self, transposed: bool) -> Self {
+    pub fn as_transposed(self, transposed: bool) -> Self {
         if self.transposed == transposed { self } else { Operand { view: self.view.flipped(), transposed } }
     }
 

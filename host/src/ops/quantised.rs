@@ -1,16 +1,20 @@
 //! Products of quantised matrices.
 
-use super::Launch;
-use super::multiply::{Kernels, Way};
+use super::candidates::{Target, TileKernels};
+use super::decide::Limits;
+use super::multiply::{Kernels as _, Way};
+use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::{Packed, with_copies};
-use super::route::{self, LEAST_TO_TURN};
-use super::scratch_matrix::{ScratchMatrix, if_room};
-use super::stream_k::{self, Workspace};
+use super::scratch_matrix::ScratchMatrix;
+use super::stream_k::Workspace;
 use super::wide::Wide;
+use super::{Launch, decide, multiply};
 use crate::error::{Error, Result};
+use crate::planner::Question;
+use crate::planner::gemm::Math;
 use crate::scratch::Scratch;
-use tilewright_core::{AsSlice, AsView, AsViewMut, SliceArg, ViewArg, ViewMutArg};
+use tilewright_core::{AsSlice, AsView, AsViewMut, KernelDesc, SliceArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
 
 const WHAT: &str = "matmul_int8";
@@ -84,48 +88,87 @@ pub fn matmul_int8<'a>(
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
     }
-    let (a, b) = (Operand::new(a, false), Operand::new(b, false));
+    let (a, b) = (Operand::new(a, false).as_transposed(false), Operand::new(b, false));
     // A row of ones below A makes the sums of B's columns.
     let ones = usize::from(q.zero_a != 0);
-    if let Some(kernel) = route::wide(on, e, ones, &b, true) {
-        let memory = || -> Result<_> {
-            Ok((
-                ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?,
-                row_sums(on, a.turned(false).view, q.zero_b)?,
-                Wide::of(on, kernel, &a, ones)?,
-            ))
+    let problem = Problem::new(e, Layout::of(&a), Layout::of(&b), &c, Math::Byte, size_of::<i8>());
+    let question = Question {
+        op: WHAT,
+        types: "",
+        version: decide::version(),
+        sizes: [e.m, e.n, e.k, 0],
+        layout: problem.layout() | (ones as u64) << 20,
+    };
+    let candidates = |limits: Limits| {
+        let (target, mut out) = (Target::new(on, limits), vec![]);
+        // Kernels of tiles take a B that is given transposed, and no other.
+        let (p, turned) = match b.transposed {
+            true => (problem, 0.0),
+            false => (Problem { b: Layout::copied(true), ..problem }, target.copy(2 * e.n.saturating_mul(e.k))),
         };
-        // Else B turned may fit.
-        if let Some((mut product, rows, Some(wide))) = if_room(memory())? {
-            wide.multiply(on, &b, product.view_mut()?, 1.0)?;
-            return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
+        target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, turned);
+        if let Some(kernel) = i8::wide() {
+            target.widened(&mut out, &problem, kernel.desc, ones);
         }
-    }
-    // There are kernels for nothing else.
+        out
+    };
+    decide::run(on, &question, &c, candidates, |plan: &MatmulPlan| {
+        // SAFETY: one launch has it at a time.
+        run(on, plan, (e, ones), (a, b), unsafe { decide::again(&c) }, q)
+    })
+}
+
+/// Carries out a plan.
+fn run(
+    on: &impl Launch,
+    plan: &MatmulPlan,
+    (e, ones): (GemmShape, usize),
+    (a, b): (Operand<i8>, Operand<i8>),
+    c: ViewMutArg<i8, 2>,
+    q: &Quantisation,
+) -> Result<()> {
+    let Variant::Tiles { copies, stream_k } = plan.variant else {
+        let Some(kernel) = i8::wide() else {
+            return Err(Error::InvalidArgument { what: WHAT, why: format!("`{plan}` is no plan of this product") });
+        };
+        let mut product = ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?;
+        let rows = row_sums(on, a.view, q.zero_b)?;
+        Wide::of(on, kernel, &a, ones)?.multiply(on, &b, product.view_mut()?, 1.0, plan.options())?;
+        return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
+    };
     let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
     let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
-    let a = a.turned(false);
-    let copies = route::copies(LEAST_TO_TURN, on, e, (&a, &b), WAY.transpose, |_| quantised::DESCS[0]);
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
         let [sa, sb, inverse] = q.scales();
-        let desc = <i8 as Kernels>::desc(WAY);
-        let kernel = stream_k::Kernel {
-            desc,
-            after: Some(quantise::DESCS[0]),
-            name: stream_k::QUANTISED,
-            transpose: WAY.transpose,
-        };
-        stream_k::multiply(on, e, kernel, (a, b), c, |workspace: &mut Workspace<i32>, c| {
-            if workspace.is_none() {
-                return on.launch(quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc));
-            }
-            let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
-            on.launch(<i8 as Kernels>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0))?;
-            finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
-        })
+        if !stream_k {
+            let call = quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc);
+            return on.launch_as(call, plan.options());
+        }
+        let mut workspace = Workspace::new(on)?;
+        let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
+        let call = <i8 as multiply::Kernels>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0);
+        on.launch_as(call, plan.options())?;
+        finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
     })
+}
+
+/// The kernels of products whose results are quantised.
+struct Kernels {
+    /// Elements of the result.
+    area: usize,
+}
+
+impl TileKernels for Kernels {
+    fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
+        let desc = if stream_k { <i8 as multiply::Kernels>::desc(WAY) } else { quantised::DESCS[0] };
+        (order == Transpose::OF_B).then_some(desc)
+    }
+
+    fn after(&self) -> Option<(&'static KernelDesc, usize)> {
+        Some((quantise::DESCS[0], self.area.saturating_mul(size_of::<i32>() + 1)))
+    }
 }
 
 /// Of the product that is quantised then.

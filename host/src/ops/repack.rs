@@ -1,9 +1,9 @@
 //! Operands in rows that tensor maps take: contiguous, and starting at multiples of 16 bytes.
 
 use super::Launch;
+use super::plan::Copies;
 use super::product::{Operand, apart};
-use super::route::Copies;
-use super::scratch_matrix::{ScratchMatrix, if_room};
+use super::scratch_matrix::ScratchMatrix;
 use crate::error::{Error, Result};
 use tilewright_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
 use tilewright_kernels::repack::copies as k;
@@ -103,14 +103,9 @@ pub(super) fn with_copies<T: Element, B: Bits>(
     (a, b): (Operand<T>, Operand<T>),
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
-    let made = || -> Result<_> {
-        let copied_a = copies.a.map(|transposed| Packed::<B>::new(on, &a, transposed)).transpose()?;
-        Ok((copied_a, copies.b.map(|transposed| Packed::<B>::new(on, &b, transposed)).transpose()?))
-    };
-    match if_room(made())? {
-        Some((x, y)) => run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?),
-        None => run(a, b),
-    }
+    let x = copies.a.map(|transposed| Packed::<B>::new(on, &a, transposed)).transpose()?;
+    let y = copies.b.map(|transposed| Packed::<B>::new(on, &b, transposed)).transpose()?;
+    run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?)
 }
 
 #[cfg(test)]

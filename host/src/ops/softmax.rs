@@ -1,11 +1,17 @@
 //! Softmax.
 
-use super::{Launch, check};
+use super::decide::Limits;
+use super::{Launch, check, decide};
 use crate::choose::Tunable;
 use crate::error::Result;
-use crate::tuner::measure::Output;
+use crate::launch::LaunchOptions;
+use crate::planner::device::DeviceModel;
+use crate::planner::rows::{self, RowsWork};
+use crate::planner::{Candidate, Question};
+use crate::runtime::BackendKind;
+use core::fmt;
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_core::{AsSlice, AsSliceMut, SliceArg, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
 
@@ -45,8 +51,8 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.
 ///
-/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. Which is fastest is
-/// measured once for each size (see [`crate::Autotune`]).
+/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts which
+/// one is fastest, or measures the best few once for each size (see [`crate::Autotune`]).
 ///
 /// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
 /// NaN.
@@ -70,7 +76,6 @@ pub fn softmax_rows<'a>(
     rows: usize,
     cols: usize,
 ) -> Result<()> {
-    const WHAT: &str = ROWS;
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     let area = check::area(WHAT, rows, cols)?;
     check::length(WHAT, "x", x.len(), area, &format!("a {rows} x {cols} matrix"))?;
@@ -78,56 +83,111 @@ pub fn softmax_rows<'a>(
     if area == 0 {
         return Ok(());
     }
-    if let Some(kernel) = on.pin().and_then(|(k, _)| KERNELS.into_iter().find(|name| *name == k.name)) {
-        return launch_rows(on, kernel, x, y, rows, cols);
-    }
-    let kernels = by_width(cols);
-    // SAFETY: the candidates alone use `y` during the choice: it is borrowed mutably here.
-    let outputs = [unsafe { Output::new(&y) }];
-    let op = Tunable { name: WHAT, types: "", version: version(), sizes: &[rows, cols], candidates: &kernels };
-    let choice = on.choose_among(&op, &outputs, |i| {
+    let question = Question {
+        op: WHAT,
+        types: "",
+        version: version(),
+        sizes: [rows, cols, 0, 0],
+        layout: u64::from(aligned(&x, cols)),
+    };
+    let y = y.view([rows, cols])?;
+    let candidates = |limits: Limits| plans(on, limits, [rows, cols], aligned(&x, cols));
+    decide::run(on, &question, &y, candidates, |plan: &SoftmaxPlan| {
+        let out = y.as_view();
         // SAFETY: one launch has it at a time.
-        launch_rows(on, kernels[i], x, unsafe { again(&y) }, rows, cols)
-    })?;
-    launch_rows(on, kernels[choice], x, y, rows, cols)
+        let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.place()) };
+        let call = match plan.kernel.name {
+            "softmax_rows_packed" => softmax_rows_packed(x, y, rows, cols),
+            "softmax_rows_wide" => softmax_rows_wide(x, y, rows, cols),
+            _ => softmax_row(x, y, rows, cols),
+        };
+        on.launch_as(call, LaunchOptions { config: plan.config.map(|c| c.id), ..Default::default() })
+    })
 }
 
-/// What the choice among them is filed under.
-pub(super) const ROWS: &str = "softmax_rows";
-pub(super) const KERNELS: [&str; 3] = ["softmax_row", "softmax_rows_packed", "softmax_rows_wide"];
+const WHAT: &str = "softmax_rows";
 
-/// The likely one first: it is taken where nothing was measured.
-fn by_width(cols: usize) -> [&'static str; 3] {
-    let [one, packed, wide] = KERNELS;
-    match cols {
-        0..=512 => [packed, one, wide],
-        513..=32768 => [one, packed, wide],
-        _ => [wide, one, packed],
+/// A kernel and its configuration.
+#[derive(Clone, Copy)]
+struct SoftmaxPlan {
+    kernel: &'static KernelDesc,
+    config: Option<&'static ConfigDesc>,
+}
+
+impl PartialEq for SoftmaxPlan {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.kernel, other.kernel) && self.config.map(|c| c.id) == other.config.map(|c| c.id)
     }
 }
 
-fn launch_rows(
-    on: &impl Launch,
-    kernel: &str,
-    x: SliceArg<f32>,
-    y: SliceMutArg<f32>,
-    rows: usize,
-    cols: usize,
-) -> Result<()> {
-    match kernel {
-        "softmax_rows_packed" => on.launch(softmax_rows_packed(x, y, rows, cols)),
-        "softmax_rows_wide" => on.launch(softmax_rows_wide(x, y, rows, cols)),
-        _ => on.launch(softmax_row(x, y, rows, cols)),
+impl fmt::Display for SoftmaxPlan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.kernel.name)?;
+        self.config.map_or(Ok(()), |c| write!(f, " {}", c.id))
     }
 }
 
-/// The output once more, for one more measured run.
-///
-/// # Safety
-/// One launch has it at a time: it is enqueued before the next one is made.
-unsafe fn again<'b>(y: &'b SliceMutArg<'_, f32>) -> SliceMutArg<'b, f32> {
-    // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
-    unsafe { SliceMutArg::from_raw(y.addr(), y.len(), y.place()) }
+/// Whether rows start at multiples of 16 bytes.
+fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
+    x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
+}
+
+/// The plans of a softmax of `rows` rows of `cols` elements.
+fn plans(on: &impl Launch, limits: Limits, [rows, cols]: [usize; 2], vectors: bool) -> Vec<Candidate<SoftmaxPlan>> {
+    let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
+    if let Some((kernel, config)) = limits.pin {
+        let own = kernels.into_iter().find(|k| core::ptr::eq(*k, kernel));
+        let plan = own.map(|kernel| SoftmaxPlan { kernel, config: Some(config) });
+        return plan.map(|plan| Candidate { plan, micros: 0.0 }).into_iter().collect();
+    }
+    let (model, num_sms) = (DeviceModel::of(on.runtime().device()), on.num_sms());
+    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
+    let mut out = vec![];
+    for kernel in kernels {
+        for config in kernel.configs {
+            let work = work(kernel, config, num_sms, [rows, cols], bytes, vectors);
+            let micros = rows::predict(model, num_sms, &work);
+            // Off the GPU the backend chooses the configuration.
+            let config = (on.runtime().kind() == BackendKind::Cuda).then_some(config);
+            out.push(Candidate { plan: SoftmaxPlan { kernel, config }, micros });
+        }
+    }
+    out
+}
+
+/// What a configuration of a kernel does for these rows.
+fn work(
+    kernel: &KernelDesc,
+    config: &ConfigDesc,
+    num_sms: usize,
+    [rows, cols]: [usize; 2],
+    bytes: usize,
+    vectors: bool,
+) -> RowsWork {
+    let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map_or(1, |(_, v)| *v as usize);
+    // A row that is wider than a tile is read twice.
+    let passes = |width: usize| if cols <= width { 1 } else { 2 * cols.div_ceil(width) };
+    let (programs, tiles, tile, readings, rows_of_tile) = match kernel.name {
+        "softmax_rows_packed" => {
+            let groups = rows.div_ceil(get("ROWS"));
+            let programs = groups.min(num_sms * get("PER_SM"));
+            let passes = passes(get("BLOCK"));
+            let tiles = groups.div_ceil(programs.max(1)) * passes;
+            (programs, tiles, get("ROWS") * get("BLOCK"), passes.min(2), get("ROWS"))
+        }
+        "softmax_rows_wide" => {
+            let tile = get("ROWS") * get("LANES");
+            (rows, 2 * cols.div_ceil(tile), tile, 2, 1)
+        }
+        _ => (rows, passes(get("BLOCK")), get("BLOCK"), passes(get("BLOCK")).min(2), 1),
+    };
+    // A row of a packed tile is reduced within as many lanes as its vectors of four elements take.
+    let several_rows = kernel.name == "softmax_rows_packed";
+    let lanes = if several_rows { (get("BLOCK") / 4).clamp(1, 32) } else { 32 };
+    let warps = if several_rows { config.warps as f32 } else { 1.0 };
+    let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
+    let threads = config.warps as usize * 32;
+    RowsWork { programs, threads, tiles, tile, bytes, readings, several_rows, exchanges, vectors }
 }
 
 /// Changes with any of the kernels.

@@ -1,12 +1,13 @@
 //! Products of f32 on tensor cores, where every number is taken apart in two of tf32 first; and of one row, which are read once and need none.
 
 use super::Launch;
+use super::plan::{MatmulPlan, Variant};
 use super::product::{GemmShape, Operand};
 use super::repack::{Bits, Packed, memory_of};
-use super::route::Split;
 use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
 use crate::error::{Error, Result};
+use crate::launch::{LaunchOptions, Pdl};
 use tilewright_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_f32::f32_products as k;
 
@@ -34,13 +35,28 @@ pub(super) fn mixed_desc(b_transposed: bool) -> &'static KernelDesc {
     if b_transposed { k::matmul_f32_mixed_nt::DESCS[0] } else { k::matmul_f32_mixed_nn::DESCS[0] }
 }
 
-pub(super) fn row_desc(b_transposed: bool) -> &'static KernelDesc {
-    if b_transposed { k::matmul_row_nt::DESCS[0] } else { k::matmul_row_nn::DESCS[0] }
+pub(super) fn decomposed_desc() -> &'static KernelDesc {
+    k::matmul_f32_parts::DESCS[0]
+}
+
+/// Output tiles lie along an axis of the grid: columns of the narrowest tiles, at most.
+pub(super) const MAX_MIXED_COLUMNS: usize = 65535 * MIN_TILE[1];
+pub(super) const MAX_GEMV_COLUMNS: usize = 65535 * ROW_COLUMNS[1];
+
+/// The workspace of a GEMV of any type.
+pub(super) fn gemv_workspace(on: &impl Launch, e: GemmShape, splits: usize) -> Result<Workspace<f32>> {
+    workspace(on, e, splits, [1, ROW_COLUMNS[1]], [1, MAX_ROW_COLUMNS])
 }
 
 /// The workspace of a launch whose tiles are within `min` and `max`: whole tiles of partial sums, and a semaphore for each
 /// tile. It is empty where programs share no tile.
-fn workspace(on: &impl Launch, e: GemmShape, splits: usize, min: [usize; 2], max: [usize; 2]) -> Result<Workspace<f32>> {
+fn workspace(
+    on: &impl Launch,
+    e: GemmShape,
+    splits: usize,
+    min: [usize; 2],
+    max: [usize; 2],
+) -> Result<Workspace<f32>> {
     if splits == 1 {
         return Workspace::none(on);
     }
@@ -49,64 +65,46 @@ fn workspace(on: &impl Launch, e: GemmShape, splits: usize, min: [usize; 2], max
     Workspace::of(on, sums, e.m.div_ceil(min[0]).checked_mul(e.n.div_ceil(min[1])))
 }
 
-/// `f(op(A) op(B))`, A of any strides, B of any for [`Split::Apart`].
+/// `f(op(A) op(B))` by a plan of 3xTF32.
 pub(super) fn multiply(
     on: &impl Launch,
     e: GemmShape,
-    way: Split,
+    plan: &MatmulPlan,
     (a, b): (Operand<f32>, Operand<f32>),
     c: ViewMutArg<f32, 2>,
     negative_slope: f32,
 ) -> Result<()> {
-    let a = a.turned(false).view;
-    match way {
-        Split::Apart => {
-            let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.turned(true).view)?);
-            on.launch(k::matmul_f32_parts(
-                a.high.view()?,
-                a.low.view()?,
-                b.high.view()?,
-                b.low.view()?,
-                c,
-                negative_slope,
-            ))
+    let options = LaunchOptions { config: plan.config.map(|c| c.id), ..Default::default() };
+    let a = a.as_transposed(false).view;
+    let Variant::MixedTf32x3 { splits, copy_b } = plan.variant else {
+        let (a, b) = (Parts::of(on, a)?, Parts::of(on, b.as_transposed(true).view)?);
+        let (a_high, a_low, b_high, b_low) = (a.high.view()?, a.low.view()?, b.high.view()?, b.low.view()?);
+        return on.launch_as(k::matmul_f32_parts(a_high, a_low, b_high, b_low, c, negative_slope), options);
+    };
+    if copy_b {
+        let rows = Packed::<u32>::new(on, &b, b.transposed)?;
+        let copied: Operand<f32> = rows.operand()?;
+        if !copied.tma_compatible() {
+            return Err(Error::TooLarge { len: b.view.span(), size: size_of::<f32>() });
         }
-        Split::Mixed(parts) if !b.tma_compatible() => {
-            let rows = Packed::<u32>::new(on, &b, b.transposed)?;
-            let copied: Operand<f32> = rows.operand()?;
-            if !copied.tma_compatible() {
-                return Err(Error::TooLarge { len: b.view.span(), size: size_of::<f32>() });
-            }
-            multiply(on, e, Split::Mixed(parts), (Operand::new(a, false), copied), c, negative_slope)
-        }
-        Split::Mixed(splits) => {
-            let mut workspace = workspace(on, e, splits, MIN_TILE, MAX_TILE)?;
-            let (sums, semaphores) = workspace.parts();
-            // Last, so that nothing but this launch stands before the next, not even in a graph.
-            let a = Parts::of(on, a)?;
-            let (high, low) = (a.high.view()?, a.low.view()?);
-            // SAFETY: the scratch memory is as large as every configuration asks.
-            let call = unsafe {
-                match b.transposed {
-                    true => k::matmul_f32_mixed_nt(high, low, b.view, sums, semaphores, c, negative_slope, splits),
-                    false => k::matmul_f32_mixed_nn(high, low, b.view, sums, semaphores, c, negative_slope, splits),
-                }
-            };
-            // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
-            unsafe { on.launch_early(call) }
-        }
-        Split::Row(splits) => {
-            let mut workspace = workspace(on, e, splits, [1, ROW_COLUMNS[1]], [1, MAX_ROW_COLUMNS])?;
-            let (sums, semaphores) = workspace.parts();
-            // SAFETY: the scratch memory is as large as every configuration asks.
-            on.launch(unsafe {
-                match b.transposed {
-                    true => k::matmul_row_nt(a, b.view, sums, semaphores, c, negative_slope, splits),
-                    false => k::matmul_row_nn(a, b.view, sums, semaphores, c, negative_slope, splits),
-                }
-            })
-        }
+        let plan = MatmulPlan { variant: Variant::MixedTf32x3 { splits, copy_b: false }, ..*plan };
+        return multiply(on, e, &plan, (Operand::new(a, false), copied), c, negative_slope);
     }
+    let mut workspace = workspace(on, e, splits, MIN_TILE, MAX_TILE)?;
+    let (sums, semaphores) = workspace.parts();
+    // Last, so that nothing but this launch stands before the next, not even in a graph.
+    let a = Parts::of(on, a)?;
+    let (high, low) = (a.high.view()?, a.low.view()?);
+    // SAFETY: the scratch memory is as large as every configuration asks.
+    let call = unsafe {
+        match b.transposed {
+            true => k::matmul_f32_mixed_nt(high, low, b.view, sums, semaphores, c, negative_slope, splits),
+            false => k::matmul_f32_mixed_nn(high, low, b.view, sums, semaphores, c, negative_slope, splits),
+        }
+    };
+    // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
+    let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..options };
+    on.launch_as(call, options)
 }
 
 /// Products of a batch, whose matrices of A stand one below the other, `rows` rows apart.
@@ -116,9 +114,10 @@ pub(super) fn multiply_batch(
     rows: usize,
     b: ViewArg<f32, 3>,
     c: ViewMutArg<f32, 3>,
+    options: LaunchOptions,
 ) -> Result<()> {
-    let a = Parts::of(on, a.turned(false).view)?;
-    on.launch(k::batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, rows, b, c))
+    let a = Parts::of(on, a.as_transposed(false).view)?;
+    on.launch_as(k::batched_matmul_f32_mixed(a.high.view()?, a.low.view()?, rows, b, c), options)
 }
 
 /// The two parts of an operand, in scratch memory.

@@ -3,10 +3,11 @@
 
 use super::multiply::WideKernel;
 use super::product::Operand;
-use super::scratch_matrix::{ScratchMatrix, if_room};
+use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
 use super::{Launch, Multiply};
 use crate::error::Result;
+use crate::launch::LaunchOptions;
 use tilewright_core::{ViewMutArg, f16};
 
 /// Rows of A as f16 are a multiple of this many elements: whole cache lines.
@@ -20,15 +21,14 @@ pub(super) struct Wide<T: Multiply> {
 }
 
 impl<T: Multiply> Wide<T> {
-    /// With `ones` rows of ones. None where there is no memory.
-    pub fn of(on: &impl Launch, kernel: WideKernel<T>, a: &Operand<T>, ones: usize) -> Result<Option<Self>> {
-        let x = a.turned(false).view;
+    /// With `ones` rows of ones.
+    pub fn of(on: &impl Launch, kernel: WideKernel<T>, a: &Operand<T>, ones: usize) -> Result<Self> {
+        let x = a.as_transposed(false).view;
         let [m, k] = x.dims();
-        let memory =
-            || -> Result<_> { Ok((ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?, Workspace::new(on)?)) };
-        let Some((mut rows, workspace)) = if_room(memory())? else { return Ok(None) };
+        let mut rows = ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?;
+        let workspace = Workspace::new(on)?;
         on.launch((kernel.widen)(x, rows.view_mut()?))?;
-        Ok(Some(Wide { kernel, rows, workspace }))
+        Ok(Wide { kernel, rows, workspace })
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
@@ -38,9 +38,11 @@ impl<T: Multiply> Wide<T> {
         b: &Operand<T>,
         c: ViewMutArg<T::Product, 2>,
         negative_slope: f32,
+        options: LaunchOptions,
     ) -> Result<()> {
         let call = self.kernel.call;
-        on.launch(call(self.rows.view()?, b.turned(false).view, self.workspace.parts(), c, negative_slope))
+        let b = b.as_transposed(false).view;
+        on.launch_as(call(self.rows.view()?, b, self.workspace.parts(), c, negative_slope), options)
     }
 }
 

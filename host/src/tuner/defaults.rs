@@ -103,9 +103,13 @@ mod tests {
                     .iter()
                     .any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config))
             };
-            let way = crate::ops::CHOICES.iter().find(|(name, _)| label.split('[').next() == Some(name));
-            let of_way = |config: &str| way.is_some_and(|(_, candidates)| candidates.contains(&config));
-            let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_way(config)).collect();
+            // Plans of operations name a kernel and its configuration at their end.
+            let of_plan = |plan: &str| {
+                let (kernel, config) = plan.rsplit_once(' ').unwrap_or(("", plan));
+                let kernel = kernel.rsplit(' ').find(|w| !w.starts_with("splits=")).unwrap_or_default();
+                kernels.iter().any(|k| k.name == kernel && k.configs.iter().any(|c| c.id == config))
+            };
+            let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_plan(config)).collect();
             assert!(stale.is_empty(), "{label}: {stale:?}");
         }
     }

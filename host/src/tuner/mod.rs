@@ -76,6 +76,8 @@ pub enum Source {
     Alike,
     /// Shipped for other sizes, on this device or one of its compute capability.
     Nearest,
+    /// Predicted by the planner.
+    Predicted,
     /// The first declared.
     Default,
 }

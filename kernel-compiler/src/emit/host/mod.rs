@@ -330,8 +330,8 @@ fn instance(
         let v = v.number() as i64;
         quote! { (#n, #v) }
     });
-    let warps = config.warps;
+    let (warps, blocks_per_sm, ctas) = (config.warps, config.blocks_per_sm, config.ctas.max(1));
     Ok(quote! {
-        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, requires: #requires, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
+        __k::ConfigDesc { id: #id, consts: &[#(#consts),*], warps: #warps, blocks_per_sm: #blocks_per_sm, ctas: #ctas, requires: #requires, grid: #grid_fn, cpu: #cpu, variants: &[#(#variants),*] }
     })
 }

@@ -1,0 +1,103 @@
+//! `tile plan matmul`
+
+use crate::choose::Backend;
+use crate::measure::Bench;
+use crate::out::outln;
+use anyhow::{Result, bail};
+use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_runtime::ops::{Matmul, Multiply, Precision, Prediction, Transpose};
+use tilewright_runtime::{BackendKind, Buffer, Runtime};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The operation: `matmul`
+    op: String,
+    /// Rows of the result
+    #[arg(long)]
+    m: usize,
+    /// Columns of the result
+    #[arg(long)]
+    n: usize,
+    /// The depth: columns of op(A)
+    #[arg(long)]
+    k: usize,
+    /// f32, f16, bf16, i8, f8e4m3 or f8e5m2
+    #[arg(long, default_value = "f32")]
+    dtype: String,
+    /// Operands of f32 are rounded to tf32
+    #[arg(long)]
+    tf32: bool,
+    /// A is given transposed, as a k x m matrix
+    #[arg(long)]
+    transpose_a: bool,
+    /// B is given transposed, as an n x k matrix
+    #[arg(long)]
+    transpose_b: bool,
+    /// Also time the plans on the device
+    #[arg(long)]
+    measure: bool,
+    /// Plans to print, the best first; 0 for all
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    #[command(flatten)]
+    backend: Backend,
+}
+
+/// The plans of an operation for these shapes, with their predicted times, and with `--measure` the measured ones.
+pub fn main(args: Args) -> Result<bool> {
+    if args.op != "matmul" {
+        bail!("no plans of `{}` are printed: the operation with plans that are is `matmul`", args.op);
+    }
+    let rt = args.backend.open()?;
+    if args.measure && rt.kind() == BackendKind::Emulator {
+        bail!("the emulator's time says nothing about a GPU's: use --backend cuda or cpu");
+    }
+    let dtype = DType::ALL.into_iter().find(|d| d.name() == args.dtype);
+    match dtype {
+        Some(DType::F32) => plans::<f32>(&rt, &args, |m, p| m.precision(p)),
+        Some(DType::F16) => plans::<f16>(&rt, &args, |m, _| m),
+        Some(DType::BF16) => plans::<bf16>(&rt, &args, |m, _| m),
+        Some(DType::I8) => plans::<i8>(&rt, &args, |m, _| m),
+        Some(DType::F8E4M3) => plans::<f8e4m3>(&rt, &args, |m, _| m),
+        Some(DType::F8E5M2) => plans::<f8e5m2>(&rt, &args, |m, _| m),
+        _ => bail!("`{}` is no type of a product: f32, f16, bf16, i8, f8e4m3 or f8e5m2", args.dtype),
+    }
+}
+
+fn plans<T: Multiply>(
+    rt: &Runtime,
+    args: &Args,
+    with_precision: impl for<'a> Fn(Matmul<'a, T>, Precision) -> Matmul<'a, T>,
+) -> Result<bool> {
+    let (m, n, k) = (args.m, args.n, args.k);
+    let transpose = Transpose { a: args.transpose_a, b: args.transpose_b };
+    let precision = if args.tf32 { Precision::Tf32 } else { Precision::Default };
+    let dims = |flip: bool, dims: [usize; 2]| if flip { [dims[1], dims[0]] } else { dims };
+    let (a, b) = (Buffer::<T>::zeros(rt, m * k)?, Buffer::<T>::zeros(rt, k * n)?);
+    let mut c = Buffer::<T::Product>::zeros(rt, m * n)?;
+    let mut product = |of: &mut dyn FnMut(Matmul<T>) -> tilewright_runtime::Result<()>| {
+        let a = a.view(dims(transpose.a, [m, k]))?;
+        let b = b.view(dims(transpose.b, [k, n]))?;
+        of(with_precision(Matmul::new(a, b, c.view_mut([m, n])?).transpose(transpose), precision))
+    };
+    let mut all: Vec<Prediction> = vec![];
+    product(&mut |p| {
+        all = p.plans(rt)?;
+        Ok(())
+    })?;
+    let count = if args.top == 0 { all.len() } else { args.top.min(all.len()) };
+    outln!("{} plans of {m} x {n} x {k} on {}", all.len(), rt.device().name);
+    outln!("{:>12}  {:>12}  plan", "predicted us", if args.measure { "measured us" } else { "" });
+    let mut bench = Bench::new(rt, 7)?;
+    for p in &all[..count] {
+        let measured = match args.measure {
+            false => String::new(),
+            true => match bench.time(|| Ok(product(&mut |m| m.launch_by(rt, &p.plan))?)) {
+                Ok(times) => format!("{:.2}", times.median() * 1e3),
+                Err(e) => format!("{e:#}"),
+            },
+        };
+        outln!("{:>12.2}  {measured:>12}  {}", p.time.as_secs_f64() * 1e6, p.plan);
+    }
+    Ok(true)
+}

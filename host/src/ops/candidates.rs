@@ -1,0 +1,467 @@
+//! The plans that exist for a product on a device, with their predicted times.
+
+use super::decide::Limits;
+use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
+use super::product::{GemmShape, Transpose};
+use super::{Launch, split, stream_k};
+use crate::planner::gemm::{self, GemmWork, Loads, Math};
+use crate::planner::{Candidate, device::DeviceModel};
+use crate::runtime::BackendKind;
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
+
+/// The kernels that compute tiles of one element type.
+pub(super) trait TileKernels {
+    /// The kernel for an order of the operands under a scheduler, if there is one.
+    fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc>;
+    /// A kernel that is launched after this one under stream-K, with its bytes.
+    fn after(&self) -> Option<(&'static KernelDesc, usize)> {
+        None
+    }
+}
+
+/// What predictions depend on beside the problem.
+pub(super) struct Target<'a, L: Launch> {
+    on: &'a L,
+    limits: Limits,
+    model: &'static DeviceModel,
+    num_sms: usize,
+}
+
+const ORDERS: [Transpose; 4] =
+    [Transpose::NONE, Transpose::OF_B, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
+
+impl<'a, L: Launch> Target<'a, L> {
+    pub fn new(on: &'a L, limits: Limits) -> Self {
+        Target { on, limits, model: DeviceModel::of(on.runtime().device()), num_sms: on.num_sms() }
+    }
+
+    /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of few rows.
+    pub fn considers(&self, orientation: Orientation, p: &Problem) -> bool {
+        const MAX_ROWS: usize = 512;
+        match orientation {
+            Orientation::AsGiven => true,
+            _ if self.limits.pin.is_some() || self.is_cpu() => false,
+            Orientation::Transposed => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n,
+            Orientation::TransposedInScratch => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n && self.limits.scratch,
+        }
+    }
+
+    /// Whether configurations are predicted one by one. The emulated SM takes the first that was built for it.
+    fn chooses_configurations(&self) -> bool {
+        self.on.runtime().kind() == BackendKind::Cuda
+    }
+
+    fn is_cpu(&self) -> bool {
+        self.on.runtime().kind() == BackendKind::Cpu
+    }
+
+    /// Whether a kernel may be taken: any, or the pinned one alone.
+    fn allows(&self, desc: &KernelDesc) -> bool {
+        self.limits.pin.is_none_or(|(k, _)| core::ptr::eq(k, desc))
+    }
+
+    /// Whether TMA serves some variant of a kernel here; the CPU runs every kernel.
+    fn takes_tma(&self, desc: &KernelDesc) -> bool {
+        self.is_cpu() || self.on.runtime().0.takes_maps(desc)
+    }
+
+    /// The microseconds of a copy of these bytes, read and written.
+    pub fn copy(&self, bytes: usize) -> f32 {
+        self.model.copy(bytes)
+    }
+
+    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `before`
+    /// is the time of the launches in front. Off the GPU: one plan, whose configuration the backend chooses.
+    fn add_configurations(&self, out: &mut Vec<Candidate<MatmulPlan>>, plan: MatmulPlan, work: &GemmWork, before: f32) {
+        if let Some((_, config)) = self.limits.pin {
+            if !is_of_scheduler(config, work.stream_k) {
+                return;
+            }
+            out.push(Candidate { plan: MatmulPlan { config: Some(config), ..plan }, micros: before });
+            return;
+        }
+        if self.is_cpu() {
+            let first = plan.kernel.configs.first();
+            out.extend(first.map(|config| Candidate { plan, micros: before + gemm::predict_on_cpu(config, work) }));
+            return;
+        }
+        let inner = &self.on.runtime().0;
+        let of_scheduler = || plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
+        let runs = |v: &VariantDesc| !self.chooses_configurations() || inner.runs(v);
+        let predicted = of_scheduler().filter_map(|config| {
+            let loads = loads(plan.kernel, config, work, runs)?;
+            let work = GemmWork { grid: work.grid || stream_k::is_grid(config), ..*work };
+            let micros = before + gemm::predict(self.model, self.num_sms, config, &work, loads);
+            Some(Candidate { plan: MatmulPlan { config: Some(config), ..plan }, micros })
+        });
+        match self.chooses_configurations() {
+            true => out.extend(predicted),
+            // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
+            false => {
+                let shortest = predicted.map(|c| c.micros).min_by(f32::total_cmp);
+                let here = |c: &ConfigDesc| loads(plan.kernel, c, work, |v| inner.runs(v)).is_some();
+                let shortest = shortest.filter(|_| of_scheduler().any(here));
+                out.extend(shortest.map(|micros| Candidate { plan, micros }));
+            }
+        }
+    }
+}
+
+/// How a configuration would load these operands; none where none of its variants takes them and `runs`.
+fn loads(
+    kernel: &KernelDesc,
+    config: &ConfigDesc,
+    work: &GemmWork,
+    runs: impl Fn(&VariantDesc) -> bool,
+) -> Option<Loads> {
+    let c = kernel.params.iter().position(|p| p.name == "c");
+    let taken = |v: &&VariantDesc| {
+        let stores_c = v.maps.iter().any(|m| Some(m.param) == c);
+        runs(v) && (v.maps.is_empty() || work.tma && work.rows_of_c && (work.tma_store || !stores_c))
+    };
+    let variant = config.variants.iter().find(taken)?;
+    Some(match (variant.maps.is_empty(), work.tma) {
+        (false, _) => Loads::Tma,
+        (true, true) if work.tma_store => Loads::Vectors,
+        (true, _) => Loads::Elements,
+    })
+}
+
+/// Whether a configuration is of stream-K, or of another scheduler.
+fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
+    stream_k::is_stream_k(config) == stream_k
+}
+
+impl<L: Launch> Target<'_, L> {
+    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes.
+    pub fn tiles(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        kernels: &impl TileKernels,
+        before: f32,
+    ) {
+        let GemmShape { m, n, k } = p.shape;
+        for order in ORDERS {
+            let must = (p.a.transposed != order.a, p.b.transposed != order.b);
+            for copy in [(false, false), (true, false), (false, true), (true, true)] {
+                // A kernel of strides reads an operand in any order, by general loads.
+                let copies = Copies { a: copy.0.then_some(order.a), b: copy.1.then_some(order.b) };
+                // A copy of rows that TMA takes already, in their own order, wins nothing.
+                if copy.0 && !must.0 && p.a.tma || copy.1 && !must.1 && p.b.tma {
+                    continue;
+                }
+                let strided = must.0 && !copy.0 || must.1 && !copy.1;
+                if strided && (order != Transpose::OF_B || copy.0 || copy.1) {
+                    continue;
+                }
+                let (a, b) = (
+                    if copy.0 { Layout::copied(order.a) } else { p.a },
+                    if copy.1 { Layout::copied(order.b) } else { p.b },
+                );
+                // TMA takes no depth of 0.
+                let tma = a.tma && b.tma && !strided && k > 0;
+                let may_copy = tma && self.limits.scratch && (!self.is_cpu() || self.limits.pin.is_some());
+                if (copy.0 || copy.1) && !may_copy {
+                    continue;
+                }
+                let bytes =
+                    |copy: bool, area: usize| if copy { self.copy(area.saturating_mul(2 * p.bytes[0])) } else { 0.0 };
+                let copied = bytes(copy.0, m.saturating_mul(k)) + bytes(copy.1, k.saturating_mul(n));
+                for stream_k in [false, true] {
+                    if stream_k && !(self.limits.scratch && (!self.is_cpu() || self.limits.pin.is_some())) {
+                        continue;
+                    }
+                    let Some(kernel) = kernels.desc(order, stream_k) else { continue };
+                    let pinned_after = stream_k
+                        && self
+                            .limits
+                            .pin
+                            .is_some_and(|(k, _)| kernels.after().is_some_and(|(d, _)| core::ptr::eq(k, d)));
+                    if (copy.0 || copy.1) && !self.takes_tma(kernel) || !(self.allows(kernel) || pinned_after) {
+                        continue;
+                    }
+                    let work = GemmWork {
+                        shape: p.shape,
+                        batch: 1,
+                        math: p.math,
+                        bytes: p.bytes,
+                        tma,
+                        in_sectors: a.in_sectors && b.in_sectors,
+                        tma_store: p.c.tma,
+                        rows_of_c: !p.c.transposed,
+                        grid: false,
+                        depth_first: (!a.transposed, b.transposed),
+                        stream_k,
+                        splits: 1,
+                    };
+                    let after = kernels.after().filter(|_| stream_k).map_or(0.0, |(_, bytes)| self.copy(bytes));
+                    let plan =
+                        MatmulPlan { orientation, variant: Variant::Tiles { copies, stream_k }, kernel, config: None };
+                    if pinned_after {
+                        out.push(Candidate { plan, micros: 0.0 });
+                    } else {
+                        self.add_configurations(out, plan, &work, before + copied + after);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Plans by a GEMV kernel for each row.
+    pub fn gemv(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        kernel: &'static KernelDesc,
+    ) {
+        const MAX_ROWS: usize = 64;
+        const MIN_DEPTH: usize = 256;
+        if !self.allows(kernel)
+            || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
+            || p.shape.n > split::MAX_GEMV_COLUMNS
+        {
+            return;
+        }
+        let programs =
+            p.shape.m.saturating_mul(p.shape.n.div_ceil(split::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
+        let most = (p.shape.k / MIN_DEPTH).max(1);
+        let full = if self.limits.scratch { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
+        let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
+        let [few, many] = pinned.unwrap_or([full.div_ceil(4), full]);
+        for splits in if few == many { vec![few] } else { vec![few, many] } {
+            let work = GemmWork::gemv(p.shape, p.bytes, (p.a.tma && p.b.tma, p.c.tma), p.b.transposed, splits);
+            let plan = MatmulPlan { orientation, variant: Variant::Gemv { splits }, kernel, config: None };
+            self.add_configurations(out, plan, &work, 0.0);
+        }
+    }
+
+    /// Plans of f32 by 3xTF32.
+    pub fn tf32x3(&self, out: &mut Vec<Candidate<MatmulPlan>>, p: &Problem, orientation: Orientation, before: f32) {
+        // TMA takes no depth of 0.
+        if !self.limits.scratch || p.shape.k == 0 && !self.is_cpu() {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        let pinned = self.limits.pin.map(|(kernel, _)| kernel);
+        let (area_a, area_b) = (m.saturating_mul(k), k.saturating_mul(n));
+        // Read once, and two parts written.
+        let decomposed = |area: usize| self.model.decompose(area.saturating_mul(3 * size_of::<f32>()));
+        let kernel = split::mixed_desc(p.b.transposed);
+        let rows_of_c = !p.c.transposed && p.c.tma || self.is_cpu();
+        if self.allows(kernel)
+            && n <= split::MAX_MIXED_COLUMNS
+            && self.takes_tma(kernel)
+            && (if pinned.is_some() { p.b.tma } else { !self.is_cpu() })
+            && rows_of_c
+        {
+            let copy_b = !p.b.tma && !self.is_cpu();
+            let copied = if copy_b { self.copy(area_b.saturating_mul(2 * size_of::<f32>())) } else { 0.0 };
+            let all = split_counts(self.num_sms, p.shape);
+            let splits = if pinned.is_some() { vec![PINNED_SPLITS] } else { all };
+            for splits in splits {
+                let work = GemmWork {
+                    shape: p.shape,
+                    batch: 1,
+                    math: Math::Tf32x3,
+                    bytes: p.bytes,
+                    tma: true,
+                    in_sectors: copy_b || p.b.in_sectors,
+                    tma_store: p.c.tma,
+                    rows_of_c: true,
+                    grid: true,
+                    depth_first: (true, p.b.transposed),
+                    stream_k: false,
+                    splits,
+                };
+                let variant = Variant::MixedTf32x3 { splits, copy_b };
+                let plan = MatmulPlan { orientation, variant, kernel, config: None };
+                self.add_configurations(out, plan, &work, before + decomposed(area_a) + copied);
+            }
+        }
+        let kernel = split::decomposed_desc();
+        let pinned_part = pinned.is_some_and(|k| ["split", "split_transposed"].contains(&k.name));
+        let may = if pinned.is_some() { self.allows(kernel) || pinned_part } else { !self.is_cpu() };
+        if may && self.takes_tma(kernel) {
+            let plan = MatmulPlan { orientation, variant: Variant::DecomposedTf32x3, kernel, config: None };
+            if pinned_part {
+                out.push(Candidate { plan, micros: 0.0 });
+                return;
+            }
+            let work = GemmWork {
+                shape: p.shape,
+                batch: 1,
+                math: Math::DecomposedTf32x3,
+                bytes: p.bytes,
+                tma: true,
+                in_sectors: true,
+                tma_store: p.c.tma,
+                rows_of_c: !p.c.transposed,
+                grid: false,
+                depth_first: (true, true),
+                stream_k: false,
+                splits: 1,
+            };
+            self.add_configurations(out, plan, &work, before + decomposed(area_a) + decomposed(area_b));
+        }
+    }
+
+    /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A.
+    pub fn widened(&self, out: &mut Vec<Candidate<MatmulPlan>>, p: &Problem, kernel: &'static KernelDesc, ones: usize) {
+        const MAX_ROWS: usize = 128;
+        if !self.limits.scratch {
+            return;
+        }
+        let pinned = self.limits.pin.is_some();
+        let pinned_widen = self.limits.pin.is_some_and(|(k, _)| k.name == "widen");
+        let taken = !p.b.transposed && p.b.tma && p.c.tma && p.shape.k > 0 && self.on.runtime().0.takes_maps(kernel);
+        let may = match pinned {
+            true => self.allows(kernel) || pinned_widen && (taken || self.is_cpu()),
+            false => taken && p.shape.m + ones <= MAX_ROWS,
+        };
+        if !may {
+            return;
+        }
+        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant: Variant::Widened, kernel, config: None };
+        if pinned_widen {
+            out.push(Candidate { plan, micros: 0.0 });
+            return;
+        }
+        let shape = GemmShape { m: p.shape.m + ones, ..p.shape };
+        let work = GemmWork {
+            shape,
+            batch: 1,
+            math: Math::Widened,
+            bytes: p.bytes,
+            tma: true,
+            in_sectors: p.b.in_sectors,
+            tma_store: p.c.tma,
+            rows_of_c: true,
+            grid: false,
+            depth_first: (true, false),
+            stream_k: true,
+            splits: 1,
+        };
+        let widened = self.model.decompose(p.shape.m.saturating_mul(p.shape.k).saturating_mul(3));
+        self.add_configurations(out, plan, &work, widened);
+    }
+
+    /// The time of a transposition of the result at the end.
+    pub fn transposition(&self, p: &Problem) -> f32 {
+        self.model.transpose(p.shape.m.saturating_mul(p.shape.n).saturating_mul(2 * p.bytes[1]))
+    }
+
+    /// Plans of batches by one kernel. `stacked`: the operands whose matrices make one, which alone are copied.
+    pub fn batches(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        batch: usize,
+        stacked: (bool, bool),
+        kernel: &'static KernelDesc,
+    ) {
+        if !self.allows(kernel) {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        for copy in [(false, false), (true, false), (false, true), (true, true)] {
+            if copy.0 && (p.a.tma || !stacked.0) || copy.1 && (p.b.tma || !stacked.1) {
+                continue;
+            }
+            let (a, b) =
+                (if copy.0 { Layout::copied(false) } else { p.a }, if copy.1 { Layout::copied(false) } else { p.b });
+            let tma = a.tma && b.tma && k > 0;
+            let may_copy = tma && self.limits.scratch && self.limits.pin.is_none() && !self.is_cpu();
+            if (copy.0 || copy.1) && !(may_copy && self.takes_tma(kernel)) {
+                continue;
+            }
+            let bytes = |copy: bool, area: usize| {
+                if copy { self.copy(area.saturating_mul(2 * batch * p.bytes[0])) } else { 0.0 }
+            };
+            let work = GemmWork {
+                shape: p.shape,
+                batch,
+                math: p.math,
+                bytes: p.bytes,
+                tma,
+                in_sectors: a.in_sectors && b.in_sectors,
+                tma_store: p.c.tma,
+                rows_of_c: !p.c.transposed,
+                grid: false,
+                depth_first: (!a.transposed, b.transposed),
+                stream_k: false,
+                splits: 1,
+            };
+            let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
+            let variant = Variant::Tiles { copies, stream_k: false };
+            let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
+            let before = bytes(copy.0, m.saturating_mul(k)) + bytes(copy.1, k.saturating_mul(n));
+            self.add_configurations(out, plan, &work, before);
+        }
+    }
+
+    /// Plans of batches of f32 by 3xTF32.
+    pub fn decomposed_batches(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        batch: usize,
+        kernel: &'static KernelDesc,
+    ) {
+        let pinned = self.limits.pin.is_some();
+        let taken = if pinned { p.b.tma } else { !self.is_cpu() && p.shape.k > 0 };
+        if !self.allows(kernel) || !self.limits.scratch || !self.takes_tma(kernel) || !taken {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        let copy_b = !p.b.tma && !self.is_cpu();
+        let each = size_of::<f32>() * batch;
+        let copied = if copy_b { self.copy(k.saturating_mul(n).saturating_mul(2 * each)) } else { 0.0 };
+        let work = GemmWork {
+            shape: p.shape,
+            batch,
+            math: Math::Tf32x3,
+            bytes: p.bytes,
+            tma: true,
+            in_sectors: copy_b || p.b.in_sectors,
+            tma_store: p.c.tma,
+            rows_of_c: true,
+            grid: false,
+            depth_first: (true, false),
+            stream_k: false,
+            splits: 1,
+        };
+        let variant = Variant::MixedTf32x3 { splits: 1, copy_b };
+        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
+        self.add_configurations(
+            out,
+            plan,
+            &work,
+            copied + self.model.decompose(m.saturating_mul(k).saturating_mul(3 * each)),
+        );
+    }
+}
+
+/// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most depths.
+const PINNED_SPLITS: usize = 3;
+
+/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of the depth and partial
+/// sums have a bounded size.
+fn split_counts(num_sms: usize, shape: GemmShape) -> Vec<usize> {
+    const MIN_DEPTH: usize = 128;
+    const MAX_SPLITS: usize = 32;
+    const MAX_SUMS: usize = 1 << 26;
+    let most = (shape.k / MIN_DEPTH).clamp(1, MAX_SPLITS);
+    let area = shape.m.saturating_mul(shape.n);
+    // More programs than fill the device twice over only add partial sums.
+    let tiles = shape.m.div_ceil(128).saturating_mul(shape.n.div_ceil(128)).max(1);
+    let fit = |splits: &usize| {
+        *splits == 1
+            || *splits <= most
+                && splits.saturating_mul(area) <= MAX_SUMS
+                && tiles.saturating_mul(splits / 2) < 8 * num_sms
+    };
+    [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].into_iter().filter(fit).collect()
+}

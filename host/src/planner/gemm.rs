@@ -1,0 +1,212 @@
+//! The predicted time of a kernel that computes tiles of a product.
+//!
+//! Terms, each with a physical meaning:
+//! - a launch,
+//! - steps of the depth on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or the
+//!   latency of its pipeline stage, whichever takes longest,
+//! - the pipeline's fill and the epilogue, for each tile in turn,
+//! - partial sums of programs that share a tile,
+//! - bytes from and to device memory, which bound the whole.
+
+use super::device::DeviceModel;
+use crate::ops::GemmShape;
+use tilewright_core::ConfigDesc;
+
+/// The arithmetic of a product, by which multiprocessors differ in speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Math {
+    /// f16 and bf16.
+    Half,
+    Tf32,
+    /// i8 and floats of 8 bits.
+    Byte,
+    /// f32 fused multiply-adds.
+    F32,
+    /// 3xTF32 of a B that programs decompose.
+    Tf32x3,
+    /// 3xTF32 of decomposed operands.
+    DecomposedTf32x3,
+    /// f16 by a B of 8 bits.
+    Widened,
+    /// f32 fused multiply-adds of a row by a matrix.
+    Gemv,
+}
+
+/// How a program loads its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Loads {
+    Tma,
+    /// Asynchronous copies of 16 bytes.
+    Vectors,
+    /// Elements one by one, by any strides.
+    Elements,
+}
+
+/// What a launch computes, and of which operands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GemmWork {
+    pub shape: GemmShape,
+    pub batch: usize,
+    pub math: Math,
+    /// Of an element of A and B, and of C.
+    pub bytes: [usize; 2],
+    /// TMA takes both operands.
+    pub tma: bool,
+    pub in_sectors: bool,
+    /// TMA takes the result.
+    pub tma_store: bool,
+    /// Rows of the result are contiguous.
+    pub rows_of_c: bool,
+    /// Each program has one tile.
+    pub grid: bool,
+    /// Whether the depth is contiguous in A, and in B.
+    pub depth_first: (bool, bool),
+    pub stream_k: bool,
+    /// Programs that share the depth of a tile, under split-K.
+    pub splits: usize,
+}
+
+impl GemmWork {
+    /// A product by a GEMV kernel.
+    pub fn gemv(
+        shape: GemmShape,
+        bytes: [usize; 2],
+        (tma, tma_store): (bool, bool),
+        b_transposed: bool,
+        splits: usize,
+    ) -> GemmWork {
+        GemmWork {
+            shape,
+            batch: 1,
+            math: Math::Gemv,
+            bytes,
+            tma,
+            in_sectors: tma,
+            tma_store,
+            rows_of_c: true,
+            grid: true,
+            depth_first: (true, b_transposed),
+            stream_k: false,
+            splits,
+        }
+    }
+}
+
+/// The constants of a configuration that the model knows.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    /// Of a thread block: a cluster shares the rows of a tile.
+    bm: f32,
+    bn: f32,
+    bk: f32,
+    /// Of a program.
+    rows: usize,
+    columns: usize,
+    depth: usize,
+    ctas: usize,
+    /// Programs on a multiprocessor at a time.
+    resident: usize,
+    min_k_steps: usize,
+    threads: f32,
+    /// Tensor cores get operands swapped: rows of the tile are columns of their instruction.
+    by_columns: bool,
+    /// Instructions for each multiply-add.
+    times: f32,
+}
+
+impl Tile {
+    fn of(config: &ConfigDesc) -> Tile {
+        let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map(|(_, v)| *v as usize);
+        let size = |name: &str| get(name).unwrap_or(1).max(1);
+        let (rows, columns, depth) = (size("BM"), size("BN"), size("BK"));
+        let ctas = config.ctas.max(1) as usize;
+        Tile {
+            bm: rows as f32 / ctas as f32,
+            bn: columns as f32,
+            bk: depth as f32,
+            rows,
+            columns,
+            depth,
+            ctas,
+            resident: get("PER_SM").unwrap_or(config.blocks_per_sm.max(1) as usize),
+            min_k_steps: size("MIN_K_STEPS"),
+            threads: (config.warps * 32) as f32,
+            by_columns: get("BY_COLUMNS") == Some(1) || rows < 64,
+            times: if get("X3") == Some(1) { 3.0 } else { 1.0 },
+        }
+    }
+}
+
+/// The predicted microseconds of one launch of a configuration.
+pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, work: &GemmWork, loads: Loads) -> f32 {
+    let (t, c) = (Tile::of(config), &model.gemm[work.math as usize]);
+    let wgmma = usize::from(loads != Loads::Tma);
+    let GemmShape { m, n, k } = work.shape;
+    let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch).max(1);
+    let steps = k.div_ceil(t.depth).max(1);
+    // A step of the depth: multiply-adds, which short instructions slow down, beside loads.
+    let instruction = if t.by_columns { t.bm.min(t.bn) } else { t.bn };
+    let rate = c.rate[wgmma] * instruction / (instruction + c.short);
+    let flops = 2.0 * t.bm * t.bn * t.bk / rate * t.times;
+    let elements = (t.bm + t.bn / t.ctas as f32) * t.bk;
+    let mn_major = !(work.depth_first.0 && work.depth_first.1);
+    let loaded = match loads {
+        Loads::Elements => elements * c.element,
+        _ => {
+            let slower = if work.in_sectors { 1.0 } else { model.unsectored } * if mn_major { c.mn_major } else { 1.0 };
+            elements * work.bytes[0] as f32 / model.l2_per_sm * slower
+        }
+    };
+    let by_threads = if loads == Loads::Elements { elements / t.threads * c.element_of_thread } else { 0.0 };
+    let latency = c.latency[loads as usize] + by_threads;
+    let step = |programs: f32| (programs * flops.max(loaded)).max(latency);
+    // Kernels that load elements one by one store them so.
+    let stored = match work.tma_store && loads != Loads::Elements {
+        true => work.bytes[1] as f32 / model.store_per_sm,
+        false => c.store_element[wgmma],
+    };
+    let tile = |programs: usize, steps: usize| {
+        let programs = programs as f32;
+        steps as f32 * step(programs) + c.tile + programs * t.bm * t.bn * stored
+    };
+    let fill = c.fill[wgmma];
+    let busy = if work.stream_k {
+        let pieces = tiles.saturating_mul(k.div_ceil(t.depth * t.min_k_steps).max(1));
+        let programs = (num_sms * t.resident).min(pieces);
+        let on_sm = programs.div_ceil(num_sms);
+        let waves = tiles / programs;
+        let rest = tiles - waves * programs;
+        let parts = programs.checked_div(rest).map_or(1, |most| most.min(steps / t.min_k_steps).max(1));
+        let sums = (t.rows * t.columns * 8 * on_sm) as f32;
+        let shared = if parts > 1 { model.partials + sums / model.store_per_sm } else { 0.0 };
+        let last = if rest > 0 { tile(on_sm, steps.div_ceil(parts)) + shared } else { 0.0 };
+        waves as f32 * tile(on_sm, steps) + last + fill
+    } else {
+        let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
+        let at_once = on_sm.min(t.resident);
+        // Programs of a round do not end at once: half of a last round that is not full is saved.
+        let rounds = 0.5 * (on_sm.div_ceil(at_once) as f32 + on_sm as f32 / at_once as f32);
+        let sums = (work.splits * t.rows * t.columns * 4) as f32;
+        let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
+        // A program that stays overlaps the fill of its next tile.
+        let filled = if work.grid { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
+        rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill
+    };
+    let area = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(work.batch) as f32;
+    let results = m.saturating_mul(n).saturating_mul(work.batch) as f32;
+    let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / model.memory;
+    let cluster = if t.ctas > 1 { model.cluster } else { 0.0 };
+    model.launch + cluster + (busy.powi(4) + memory.powi(4)).powf(0.25)
+}
+
+/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.
+pub(crate) fn predict_on_cpu(config: &ConfigDesc, work: &GemmWork) -> f32 {
+    const PER_MICROSECOND: f32 = 1.0e4;
+    let t = Tile::of(config);
+    let GemmShape { m, n, k } = work.shape;
+    let area = m.div_ceil(t.rows) as f32 * t.rows as f32 * n.div_ceil(t.columns) as f32 * t.columns as f32;
+    let slower = if work.math == Math::Gemv { 4.0 } else { 1.0 };
+    area * k as f32 * work.batch as f32 * slower / PER_MICROSECOND
+}

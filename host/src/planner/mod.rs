@@ -1,0 +1,149 @@
+//! The planner: how an operation that can be done in several ways is done for given arguments.
+//!
+//! An operation enumerates its plans as data, each with a predicted time ([`model`]). A result that was measured before, or
+//! is shipped, decides. Else the plan with the shortest predicted time is taken, or the best few are measured where tuning is
+//! on. A plan that was decided is kept for the same shapes and layouts, so that the next call finds it by one look-up.
+
+pub(crate) mod decided;
+pub(crate) mod device;
+pub(crate) mod gemm;
+pub(crate) mod rows;
+
+use crate::choose::File;
+use crate::error::{Error, Result};
+use crate::runtime::{BackendKind, Runtime};
+use crate::stream::Stream;
+use crate::tuner::Source;
+use crate::tuner::key;
+use crate::tuner::measure::Output;
+pub(crate) use decided::Plan;
+use decided::{Key, MAX_SIZES};
+
+/// A plan and its predicted time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<P> {
+    pub plan: P,
+    /// Predicted, in microseconds.
+    pub micros: f32,
+}
+
+/// What a plan is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    /// Files the results; unlike any kernel's name.
+    pub op: &'static str,
+    /// The element types, as in `f16`; empty where there is one.
+    pub types: &'static str,
+    /// Changes with the code of any kernel of a plan: results of another version are not used.
+    pub version: &'a str,
+    /// Extents. Results are filed under their buckets, plans are kept by their values.
+    pub sizes: [usize; MAX_SIZES],
+    /// Everything else that decides: strides, alignment, precision.
+    pub layout: u64,
+}
+
+/// Plans that the first call measures, at most.
+const MEASURED: usize = 3;
+/// A plan is not measured where its predicted time is more than this many times the shortest.
+const MEASURED_WITHIN: f32 = 1.6;
+
+impl Runtime {
+    /// The plan for these arguments. `run` enqueues one whole run of a plan on `stream`; it is called only where plans are
+    /// measured, which `measure` allows. `outputs` are all that a plan writes but scratch memory; they are as before
+    /// afterwards.
+    ///
+    /// Errors: [`Error::Unsupported`] without a candidate; those of lost devices.
+    pub(crate) fn decide<P: Plan>(
+        &self,
+        stream: &Stream,
+        question: &Question,
+        outputs: &[Output<'_>],
+        measure: bool,
+        candidates: impl FnOnce() -> Vec<Candidate<P>>,
+        mut run: impl FnMut(&P) -> Result<()>,
+    ) -> Result<P> {
+        let key = question.key();
+        if let Some(plan) = self.0.decided.get::<P>(&key) {
+            return Ok(plan);
+        }
+        let mut candidates = candidates();
+        candidates.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        let Some(predicted) = candidates.first() else {
+            return Err(Error::Unsupported {
+                what: question.op,
+                device: self.device().name.clone(),
+                instead: "no kernel of this build runs here",
+            });
+        };
+        let file = question.file();
+        let of_id = |id: &str| candidates.iter().find(|c| c.plan.to_string() == id).map(|c| c.plan);
+        let known = || self.0.tuner.known(&file.label, &file.hash, &file.signature);
+        // A result of a device like this one says more than a prediction.
+        let alike = || {
+            let found = self.0.tuner.guess(&file.label, &file.hash, &file.signature);
+            found.filter(|(_, source)| *source != Source::Nearest).and_then(|(id, source)| Some((of_id(&id)?, source)))
+        };
+        let (plan, source) = if self.kind() == BackendKind::Emulator {
+            (predicted.plan, Source::Predicted)
+        } else if let Some((plan, source)) = known().and_then(|(id, source)| Some((of_id(&id)?, source))) {
+            (plan, source)
+        } else if candidates.len() < 2 || !self.would_tune() {
+            alike().unwrap_or((predicted.plan, Source::Predicted))
+        } else if stream.is_capturing() || !measure {
+            // Another call may find the time.
+            return Ok(alike().map_or(predicted.plan, |(plan, _)| plan));
+        } else {
+            let near = |c: &&Candidate<P>| c.micros <= predicted.micros * MEASURED_WITHIN;
+            let mut best: Vec<P> = candidates.iter().take(MEASURED).filter(near).map(|c| c.plan).collect();
+            best.extend(alike().map(|(plan, _)| plan).filter(|plan| !best.contains(plan)));
+            match self.measure_plans(stream, &file, &best, outputs, &mut run) {
+                Ok(i) => (best[i], Source::Tuned),
+                Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => {
+                    return Err(e);
+                }
+                Err(e) => {
+                    tracing::warn!(operation = file.label, error = %e, "not tuned");
+                    (predicted.plan, Source::Predicted)
+                }
+            }
+        };
+        tracing::debug!(operation = file.label, key = file.signature, plan = %plan, ?source, "decided on a plan");
+        self.0.decided.insert(key, plan);
+        Ok(plan)
+    }
+
+    /// Replaces the plan that was decided on.
+    pub(crate) fn decide_again<P: Plan>(&self, question: &Question, plan: P) {
+        self.0.decided.insert(question.key(), plan);
+    }
+
+    fn measure_plans<P: Plan>(
+        &self,
+        stream: &Stream,
+        file: &File,
+        plans: &[P],
+        outputs: &[Output<'_>],
+        run: &mut impl FnMut(&P) -> Result<()>,
+    ) -> Result<usize> {
+        let ids: Vec<String> = plans.iter().map(P::to_string).collect();
+        let mut run_one = |i: usize| run(&plans[i]);
+        let report = self.search_among(stream, ids.iter().map(String::as_str).collect(), outputs, &mut run_one)?;
+        self.keep(file, &report);
+        Ok(report.winner)
+    }
+}
+
+impl Question<'_> {
+    fn key(&self) -> Key {
+        Key { op: self.op, types: self.types, sizes: self.sizes, layout: self.layout }
+    }
+
+    fn file(&self) -> File {
+        let sizes = self.sizes.iter().map(|&s| key::extent_bucket(s as u64).to_string()).collect::<Vec<_>>().join("x");
+        File {
+            label: key::kernel_label(self.op, self.types),
+            hash: self.version.into(),
+            signature: format!("{sizes} {:x}", self.layout),
+        }
+    }
+}

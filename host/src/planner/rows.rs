@@ -1,0 +1,51 @@
+//! The predicted time of a kernel that goes over rows, such as a softmax.
+//!
+//! Terms: a launch, the tiles of the busiest multiprocessor, each with the elements of its padded tile and a latency, and
+//! bytes from and to device memory, which bound the whole.
+
+use super::device::DeviceModel;
+
+/// What a launch over rows does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowsWork {
+    pub programs: usize,
+    /// Threads of a program.
+    pub threads: usize,
+    /// Tiles that a program loads, one after another.
+    pub tiles: usize,
+    /// Elements of a tile, those that a mask excludes included.
+    pub tile: usize,
+    /// Bytes of the rows that are read and written.
+    pub bytes: usize,
+    /// How often a row is read.
+    pub readings: usize,
+    /// Tiles have several rows.
+    pub several_rows: bool,
+    /// Exchanges between lanes in the reductions of a tile, for each warp.
+    pub exchanges: f32,
+    /// Rows start at multiples of 16 bytes.
+    pub vectors: bool,
+}
+
+/// The predicted microseconds of one launch.
+pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &RowsWork) -> f32 {
+    const MAX_THREADS: usize = 2048;
+    const MAX_PROGRAMS: usize = 16;
+    /// Warps that a multiprocessor issues from at a time.
+    const SCHEDULERS: f32 = 4.0;
+    let c = &model.rows;
+    let resident = (MAX_THREADS / work.threads).clamp(1, MAX_PROGRAMS);
+    let on_sm = work.programs.div_ceil(num_sms).max(1);
+    let at_once = on_sm.min(resident);
+    let rounds = on_sm as f32 / at_once as f32;
+    let several = if work.several_rows { c.several_rows } else { 1.0 };
+    let element = several * if work.vectors { c.element } else { c.element_unaligned };
+    let reduced = work.exchanges * c.exchange;
+    // A multiprocessor shares its throughput among programs; a program by itself is bound by its own threads.
+    let shared = (work.tile as f32 * element + reduced / SCHEDULERS) * at_once as f32;
+    let slower = if work.vectors { 1.0 } else { c.element_unaligned / c.element };
+    let alone = c.latency + reduced + work.tile as f32 / work.threads as f32 * c.element_of_thread * slower;
+    let busy = rounds * (c.program + work.tiles as f32 * shared.max(alone));
+    let memory = work.bytes as f32 * (1.0 + c.again * (work.readings - 1) as f32) / c.memory;
+    c.launch + (busy.powi(4) + memory.powi(4)).powf(0.25)
+}
