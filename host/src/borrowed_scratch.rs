@@ -1,5 +1,5 @@
-//! Scratch memory of one stream in a launch on another. The launch is ordered with the scratch's own stream: the block's
-//! next lease is of that stream alone.
+//! Scratch memory of one stream in a launch on another. The launch is ordered with the scratch's own stream: the
+//! block's next lease is of that stream alone.
 
 use crate::error::{Error, Result};
 use crate::leases::Lease;
@@ -20,8 +20,8 @@ pub(crate) struct Borrowed<'a> {
 }
 
 impl Stream {
-    /// To be called before work that uses these buffers. Errors: those of [`Stream::wait_for`]; [`Error::Unsupported`] for
-    /// the scratch of a capture outside of it.
+    /// To be called before work that uses these buffers. Errors: those of [`Stream::wait_for`]; [`Error::Unsupported`]
+    /// for the scratch of a capture outside of it.
     #[inline]
     pub(crate) fn borrow_scratch(&self, buffers: &[BufferUse]) -> Result<Option<Borrowed<'_>>> {
         let Some(s) = self.as_cuda() else { return Ok(None) };

@@ -18,6 +18,36 @@ use tilewright_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceA
 /// `&mut buffer` for `&mut [T]`.
 ///
 /// Allocation, copies and the release on drop are ordered on the runtime's default stream; a drop never waits.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 3)?;
+/// y.copy_from_buffer(&x)?;
+/// assert_eq!((y.len(), y.bytes(), y.to_vec()?), (3, 12, vec![1.0, 2.0, 3.0]));
+/// y.copy_from(&[4.0, 5.0, 6.0])?;
+/// let mut back = [0.0; 3];
+/// y.copy_to(&mut back)?;
+/// assert_eq!(back, [4.0, 5.0, 6.0]);
+/// y.fill_zero()?;
+/// assert_eq!(y.as_host(), Some(&[0.0; 3][..]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+/// Parts of a buffer and views of it are arguments, too:
+/// ```
+/// # use tilewright::{Buffer, Runtime};
+/// # let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// assert_eq!(x.slice(1..3)?.len(), 2);
+/// assert_eq!(x.view([2, 2])?.strides(), [2, 1]);
+/// let mut y = Buffer::<f32>::zeros(&rt, 4)?;
+/// let (head, tail) = y.split_at_mut(1)?;
+/// assert_eq!((head.len(), tail.len()), (1, 3));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,
@@ -56,8 +86,8 @@ impl<T: Element> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the lengths
-    /// are equal.
+    /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the
+    /// lengths are equal.
     pub fn copy_from(&mut self, src: &[T]) -> Result<()> {
         self.same_len("Buffer::copy_from", src.len())?;
         if self.len == 0 {
@@ -76,8 +106,8 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::Shape`] unless the lengths
-    /// are equal, and those of the work.
+    /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::Shape`] unless the
+    /// lengths are equal, and those of the work.
     pub fn copy_to(&self, dst: &mut [T]) -> Result<()> {
         self.same_len("Buffer::copy_to", dst.len())?;
         if T::DTYPE == DType::Bool {
@@ -91,12 +121,14 @@ impl<T: Element> Buffer<T> {
         self.read(unsafe { &mut *(dst as *mut [MaybeUninit<T>]) }, DEFAULT_STREAM)
     }
 
-    /// Reads all elements, after the work put on the streams of the runtime so far.
+    /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::OutOfMemory`], and
+    /// those of the work.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.read_vec(DEFAULT_STREAM)
     }
 
-    /// Reads all elements, after the work put on `stream` so far.
+    /// Reads all elements, after the work put on `stream` so far, which may still go on elsewhere. Errors: as
+    /// [`Buffer::to_vec`].
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         if let Some(s) = stream.as_cuda() {
             let _entered = s.cuda.enter()?;
@@ -106,7 +138,8 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Overwrites all elements with those of another buffer of the same runtime, on the default stream.
-    /// Errors: [`Error::Shape`] unless the lengths are equal.
+    /// Errors: [`Error::Shape`] unless the lengths are equal; [`Error::StreamMismatch`] where the other buffer is on
+    /// another device.
     pub fn copy_from_buffer(&mut self, src: &Buffer<T>) -> Result<()> {
         self.same_len("Buffer::copy_from_buffer", src.len)?;
         match (&self.memory.cuda, &src.memory.cuda) {
@@ -127,7 +160,7 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Sets every byte to zero, on the default stream.
+    /// Sets every byte to zero, on the default stream. Errors: the driver's.
     pub fn fill_zero(&mut self) -> Result<()> {
         match &self.memory.cuda {
             _ if self.len == 0 => Ok(()),
@@ -193,7 +226,8 @@ impl<T: Element> Buffer<T> {
         self.memory.ptr
     }
 
-    /// For a raw-pointer parameter; the caller keeps the buffer.
+    /// An argument for a parameter `*const T` or `*mut T`, whose extent is the buffer. The caller keeps the buffer
+    /// alive until the launch is done.
     pub fn raw(&self) -> RawArg<T> {
         RawArg::within(self.addr(), self.bytes(), self.place())
     }
@@ -271,11 +305,12 @@ impl<T: Element> Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -285,6 +320,7 @@ impl<T> Buffer<T> {
         self.len * size_of::<T>()
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.memory.cuda.as_ref().map_or(Place::Host, |c| c.place())
     }

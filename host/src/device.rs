@@ -1,30 +1,53 @@
-//! What a runtime knows of the device it runs on.
+//! The device of a runtime and its limits.
 
 use tilewright_core::Place;
 
-/// A device and its limits.
+/// A device and its limits, of [`Runtime::device`](crate::Runtime::device).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Place, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let device = rt.device();
+/// assert_eq!((device.name.as_str(), device.place, device.compute_capability), ("cpu", Place::Host, None));
+/// assert!(device.num_sms >= 1, "worker threads");
+/// assert_eq!(device.arch(), "cpu");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Device {
     /// As the driver names it (`NVIDIA H200`), or `cpu`, or `emulator`. Tuning results are filed under it.
     pub name: String,
+    /// The memory that its kernels use.
     pub place: Place,
-    /// Major and minor; `None` off the GPU.
+    /// Major and minor version, `(9, 0)` for an H200; `None` off the GPU.
     pub compute_capability: Option<(u32, u32)>,
-    /// Multiprocessors; worker threads on the CPU.
+    /// Multiprocessors; on the CPU, worker threads. At least 1.
     pub num_sms: u32,
     /// The CUDA version the driver supports, as in `13.0`; empty off the GPU.
     pub driver: String,
     /// Bytes of device memory; 0 where not known.
     pub memory: u64,
+    /// The limits of one program.
     pub limits: Limits,
 }
 
-/// What one program may use.
+/// The limits of one program. Off the GPU they are those of an H200.
+///
+/// # Examples
+/// ```
+/// use tilewright::Runtime;
+///
+/// let limits = Runtime::cpu().device().limits;
+/// assert_eq!((limits.threads, limits.shared_bytes, limits.registers), (1024, 227 << 10, 65536));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Threads of a thread block.
     pub threads: u32,
-    /// Bytes of shared memory, opted in.
+    /// Bytes of shared memory of a thread block, after the opt-in.
     pub shared_bytes: u32,
+    /// Registers of 32 bits of a thread block.
     pub registers: u32,
     /// Bytes of L2 cache; 0 off the GPU.
     pub l2_bytes: u32,
@@ -44,7 +67,7 @@ impl Device {
         }
     }
 
-    /// `sm_90`, or the name where there is no compute capability.
+    /// The target, as in `sm_90`; the name where there is no compute capability.
     pub fn arch(&self) -> String {
         match self.compute_capability {
             Some((major, minor)) => format!("sm_{major}{minor}"),

@@ -1,7 +1,7 @@
 //! DLPack: tensors of other frameworks (PyTorch, JAX, CuPy), borrowed without a copy.
 //!
-//! The structures are those of dlpack.h, version 1. Work of the other framework is not waited for: launch on its stream
-//! ([`crate::Stream::from_raw`]), or synchronise.
+//! The structures are those of `dlpack.h`, version 1, with the names that it gives their fields. Work of the other
+//! framework is not waited for: launch on its stream ([`crate::Stream::from_raw`]), or synchronise.
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
@@ -12,54 +12,112 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use tilewright_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 
+/// The device of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLDevice {
+    /// 1: CPU, 2: CUDA, 3: pinned host memory, 13: CUDA managed memory. Others are refused.
     pub device_type: i32,
+    /// The ordinal, from 0 on.
     pub device_id: i32,
 }
 
+/// The element type of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLDataType {
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat16, 6: `bool`. Others are refused.
     pub code: u8,
+    /// Bits of a lane.
     pub bits: u8,
+    /// Elements of a vector; 1 for scalars, which alone are taken.
     pub lanes: u16,
 }
 
+/// A tensor that this structure does not own.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
+    /// The address of the memory.
     pub data: *mut c_void,
+    /// The device that the memory is on.
     pub device: DLDevice,
+    /// The rank.
     pub ndim: i32,
+    /// The element type.
     pub dtype: DLDataType,
+    /// `ndim` extents.
     pub shape: *mut i64,
-    /// In elements; null for row-major.
+    /// `ndim` strides in elements; null for a row-major tensor.
     pub strides: *mut i64,
+    /// Bytes from `data` to the first element.
     pub byte_offset: u64,
 }
 
+/// The content of a `dltensor` capsule.
 #[repr(C)]
 pub struct DLManagedTensor {
+    /// The tensor.
     pub dl_tensor: DLTensor,
+    /// The owner's data.
     pub manager_ctx: *mut c_void,
+    /// The function that frees the tensor and this structure.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
+/// The content of a `dltensor_versioned` capsule.
 #[repr(C)]
 pub struct DLManagedTensorVersioned {
+    /// The major version of DLPack; 1 is taken.
     pub major: u32,
+    /// The minor version of DLPack.
     pub minor: u32,
+    /// The owner's data.
     pub manager_ctx: *mut c_void,
+    /// The function that frees the tensor and this structure.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// Bit 0: read only.
+    /// Bit 0: the tensor is read-only. Others are ignored.
     pub flags: u64,
+    /// The tensor.
     pub dl_tensor: DLTensor,
 }
 
-/// A tensor taken over from another framework. Its deleter runs on drop, once the work of the runtime's streams is done:
-/// a drop on a GPU waits.
+/// A tensor taken over from another framework. Its deleter runs on drop, once the work of the runtime's streams is
+/// done: a drop on a GPU waits.
+///
+/// # Examples
+/// ```
+/// use std::ptr::null_mut;
+/// use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+/// use tilewright::{Buffer, DType, Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn row_sums(x: View<f32, 2>, y: &mut [f32]) {
+///     store(y, arange(2), sum(x.tile([0, 0], [2, 4]), 1));
+/// }
+///
+/// // The tensor of another framework: 2 x 3 of f32.
+/// let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]);
+/// let dl_tensor = DLTensor {
+///     data: data.as_mut_ptr().cast(),
+///     device: DLDevice { device_type: 1, device_id: 0 },
+///     ndim: 2,
+///     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+///     shape: shape.as_mut_ptr(),
+///     strides: null_mut(),
+///     byte_offset: 0,
+/// };
+/// let mut managed = DLManagedTensor { dl_tensor, manager_ctx: null_mut(), deleter: None };
+///
+/// let rt = Runtime::cpu();
+/// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
+/// let x = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
+/// assert_eq!((x.dtype(), x.dims(), x.strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
+/// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+/// rt.launch(row_sums(x.view::<f32, 2>()?, &mut y))?;
+/// assert_eq!(y.to_vec()?, [6.0, 15.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct DlpackTensor {
     addr: u64,
@@ -119,12 +177,14 @@ impl Drop for Owner {
 }
 
 impl DlpackTensor {
-    /// Takes a tensor over, for launches on `rt`, whose device it must be on; on an error, too, it is released. Errors: [`Error::Foreign`] for null, a device that is
-    /// neither a CPU nor CUDA, an element type without a counterpart, negative extents or strides, misaligned data.
+    /// Takes a tensor over, for launches on `rt`, whose device it must be on; on an error, too, it is released.
+    ///
+    /// Errors: [`Error::Foreign`] for null, another device than the runtime's, an element type without a [`DType`],
+    /// negative extents or strides, and misaligned data.
     ///
     /// # Safety
-    /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else writes
-    /// what is read through it, or uses what is written.
+    /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else
+    /// writes what is read through it, or uses what is written.
     pub unsafe fn from_managed(rt: &Runtime, tensor: *mut DLManagedTensor) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Managed(t);
@@ -149,7 +209,8 @@ impl DlpackTensor {
     }
 
     /// # Safety
-    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank says.
+    /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank
+    /// says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
         let device = match t.device.device_type {
             1 | 3 => None,
@@ -189,20 +250,22 @@ impl DlpackTensor {
         Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
     }
 
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// GemmShape.
+    /// The extents.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Steps between neighbours along each axis, in elements.
+    /// The stride of each axis, in elements.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }

@@ -14,15 +14,18 @@ thread_local! {
     static LAUNCHED: RefCell<Option<Vec<&'static VariantDesc>>> = const { RefCell::new(None) };
 }
 
-/// Keeps a list of the variants that this thread launches on the emulated SM, until it is dropped. One at a time.
+/// A list of the variants that this thread launches on the emulated SM, until it is dropped. A thread has one at a
+/// time.
 pub struct Launched(());
 
 impl Launched {
+    /// Begins an empty list.
     pub fn start() -> Launched {
         LAUNCHED.set(Some(Vec::new()));
         Launched(())
     }
 
+    /// The variants launched so far, each once.
     pub fn variants(&self) -> Vec<&'static VariantDesc> {
         LAUNCHED.with_borrow(|l| l.clone().unwrap_or_default())
     }

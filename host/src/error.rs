@@ -2,121 +2,305 @@
 
 use tilewright_core::{BindError, Place, ViewError};
 
+/// The result of a call of the runtime.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Result, Runtime};
+///
+/// fn total(rt: &Runtime, data: &[f32]) -> Result<f32> {
+///     let x = Buffer::from_slice(rt, data)?;
+///     Ok(x.to_vec()?.iter().sum())
+/// }
+/// assert_eq!(total(&Runtime::cpu(), &[1.0, 2.0])?, 3.0);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong. Unless the variant says otherwise nothing was enqueued, nothing was written, and the runtime is
-/// usable after it.
+/// An error of the runtime.
+///
+/// Unless the variant says otherwise, nothing was enqueued, nothing was written, and the runtime is usable after it.
+/// The message says the way out. More variants may be added.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Error, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+/// let e = x.slice(1..5).unwrap_err();
+/// assert!(matches!(e, Error::Shape { .. }) && !e.is_fatal());
+/// assert_eq!(e.to_string(), "Buffer::slice: shapes do not agree: the range leaves a buffer of 2 elements");
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no CUDA driver, or it shows no device.
     #[error("no CUDA here: {why}. Use Runtime::cpu() (or --backend cpu), or install the NVIDIA driver")]
-    NoCuda { why: String },
+    NoCuda {
+        /// The driver's message, or that of the loader.
+        why: String,
+    },
 
+    /// The driver shows fewer devices.
     #[error("no CUDA device {ordinal}: {count} visible. Choose a smaller ordinal or change CUDA_VISIBLE_DEVICES")]
-    NoDevice { ordinal: u32, count: u32 },
+    NoDevice {
+        /// The device that was asked for, from 0 on.
+        ordinal: u32,
+        /// Devices that the driver shows.
+        count: u32,
+    },
 
+    /// The driver has no function of this name, which CUDA 12.0 has.
     #[error("the NVIDIA driver is too old: it lacks {missing}. Install a driver for CUDA 12.0 or later")]
-    DriverTooOld { missing: &'static str },
+    DriverTooOld {
+        /// As in `cuTensorMapEncodeTiled`.
+        missing: &'static str,
+    },
 
+    /// [`Runtime::from_name`](crate::Runtime::from_name) or `TILE_BACKEND` has another name than those of a backend.
     #[error(
         "`{name}` is not a backend: use auto, cuda, cuda:N, cpu, emulator, emulator:SEED or emulator:SEED:MULTIPROCESSORS"
     )]
-    UnknownBackend { name: String },
+    UnknownBackend {
+        /// The name as it was given.
+        name: String,
+    },
 
+    /// The emulated SM was asked for in a build without the feature `emulator`.
     #[error("this program has no emulated SM: build it with the feature `emulator` of tilewright")]
     NoEmulator,
 
-    /// `meant`: names like it, empty where there is none.
+    /// There is no operation of this name.
     #[error("there is no operation `{name}`{}: `tile list` shows all", meant_text(meant))]
-    UnknownOperation { name: String, meant: String },
+    UnknownOperation {
+        /// The name as it was given.
+        name: String,
+        /// Operations with a similar name; empty where there is none.
+        meant: String,
+    },
 
+    /// An argument is in the memory of another device than the one that launches.
     #[error(
         "{kernel}: `{param}` lives {} but the call runs {}: copy it there with Buffer::from_slice or to_vec",
         describe(*found), describe(*expected)
     )]
-    DeviceMismatch { kernel: &'static str, param: &'static str, expected: Place, found: Place },
+    DeviceMismatch {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+        /// The memory of the runtime that launches.
+        expected: Place,
+        /// The memory of the argument.
+        found: Place,
+    },
 
+    /// A stream, an event, a graph or a buffer is of another runtime.
     #[error("the stream belongs to another runtime: create it with Stream::new on the runtime that launches")]
     StreamMismatch,
 
+    /// An output shares memory with another argument. [`LaunchOptions`](crate::LaunchOptions) may allow an output that
+    /// is an input.
     #[error("{kernel}: output `{output}` overlaps `{other}`: give the output memory of its own")]
-    Alias { kernel: &'static str, output: &'static str, other: &'static str },
+    Alias {
+        /// The kernel or the operation.
+        kernel: &'static str,
+        /// The parameter that is written.
+        output: &'static str,
+        /// The parameter that shares its memory.
+        other: &'static str,
+    },
 
+    /// The address of an argument is not a multiple of the size of its elements.
     #[error(
         "{kernel}: the address of `{param}` is not a multiple of its element size, {align} bytes: pass memory aligned to its element"
     )]
-    Misaligned { kernel: &'static str, param: &'static str, align: usize },
+    Misaligned {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+        /// The alignment that is needed, in bytes.
+        align: usize,
+    },
 
+    /// An argument with elements has no address.
     #[error("{kernel}: `{param}` is a null pointer with a positive length: pass memory, or a length of zero")]
-    NullPointer { kernel: &'static str, param: &'static str },
+    NullPointer {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+    },
 
+    /// The arguments of a [`Call`](crate::Call) are not those that its kernel takes.
     #[error(transparent)]
     Arguments(#[from] BindError),
 
+    /// An array has too few elements for a view, or, for a row-major one, too many.
     #[error(transparent)]
     View(#[from] ViewError),
 
+    /// Lengths or extents of arguments do not fit together.
     #[error("{what}: shapes do not agree: {why}")]
-    Shape { what: &'static str, why: String },
+    Shape {
+        /// The function or the operation.
+        what: &'static str,
+        /// The extents, and the rule that they break.
+        why: String,
+    },
 
     /// An argument that no shape makes right: a scale, a precision, a type.
     #[error("{what}: {why}")]
-    InvalidArgument { what: &'static str, why: String },
+    InvalidArgument {
+        /// The operation.
+        what: &'static str,
+        /// The argument, and its range.
+        why: String,
+    },
 
+    /// The grid is larger than CUDA allows.
     #[error(
         "{kernel}: a grid of {grid:?} programs is beyond the limit of 2147483647 × 65535 × 65535: split the data or use a larger block"
     )]
-    GridTooLarge { kernel: &'static str, grid: [u64; 3] },
+    GridTooLarge {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// Programs along x, y and z.
+        grid: [u64; 3],
+    },
 
+    /// The kernel was not compiled for a GPU.
     #[error(
         "{kernel}: this build holds no code for a GPU: its build script found no device toolchain (run `cargo xtask setup` \
          or `rustup component add rust-src`), the kernel was changed while it was built (build again), or the script does not find it: \
          in another folder than src and examples, in a function's body, made by a macro_rules!, or under another name of the attribute. Or use the CPU"
     )]
-    MissingBundle { kernel: &'static str },
+    MissingBundle {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+    },
 
+    /// The kernel was compiled for other GPUs.
     #[error("{kernel}: built for {built}, not for {device}: build with TILE_TARGETS={wanted}")]
-    NoTarget { kernel: &'static str, device: String, built: String, wanted: String },
+    NoTarget {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// The name of the GPU.
+        device: String,
+        /// The targets of the build, as in `sm_80, sm_90a`.
+        built: String,
+        /// The target of the GPU, for `TILE_TARGETS`.
+        wanted: String,
+    },
 
+    /// The compiled code of the kernel is damaged, or is of another version.
     #[error("{kernel}: the compiled kernel cannot be used ({why}): run `cargo clean -p` on its crate and build again")]
-    BadBundle { kernel: &'static str, why: String },
+    BadBundle {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// The damage.
+        why: String,
+    },
 
+    /// The kernel has no configuration with this id.
     #[error("{kernel}: no configuration `{id}`: use one of {known}")]
-    UnknownConfig { kernel: String, id: String, known: String },
+    UnknownConfig {
+        /// The kernel.
+        kernel: String,
+        /// The id as it was given.
+        id: String,
+        /// All ids of the kernel.
+        known: String,
+    },
 
+    /// The configuration was not compiled for the emulated SM.
     #[error(
         "{kernel}: configuration {config} has no code for the emulated SM: write `emulate = all` in its attribute \
          and build with the feature `emulator` of tilewright, or choose another configuration"
     )]
-    NotEmulated { kernel: &'static str, config: &'static str },
+    NotEmulated {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// The id of the configuration.
+        config: &'static str,
+    },
 
+    /// The device or the arguments do not allow the configuration.
     #[error("{kernel} ({config}) cannot run on {device}: {why}. Choose another configuration")]
-    CannotLaunch { kernel: &'static str, config: &'static str, device: String, why: String },
+    CannotLaunch {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// The id of the configuration.
+        config: &'static str,
+        /// The name of the device.
+        device: String,
+        /// The limit or the condition that does not hold.
+        why: String,
+    },
 
+    /// An allocation failed.
     #[error("out of memory {}: {bytes} bytes asked for{}. Free buffers or use smaller ones", describe(*place), free_text(*free))]
-    OutOfMemory { place: Place, bytes: u64, free: Option<u64> },
+    OutOfMemory {
+        /// Host memory, or that of a device.
+        place: Place,
+        /// Bytes of the allocation.
+        bytes: u64,
+        /// Bytes that were free on the device, where that is known.
+        free: Option<u64>,
+    },
 
+    /// The size of an allocation in bytes is no `isize`.
     #[error("{len} elements of {size} bytes are more than an address space holds: use a smaller length")]
-    TooLarge { len: usize, size: usize },
+    TooLarge {
+        /// Elements that were asked for.
+        len: usize,
+        /// Bytes of an element.
+        size: usize,
+    },
 
+    /// A `device_assert!` failed on the CPU or on the emulated SM. Outputs may be partly written.
     #[error("{kernel}: {message}")]
-    Assert { kernel: &'static str, message: String },
+    Assert {
+        /// The kernel that was launched.
+        kernel: &'static str,
+        /// File, line and message of the assertion, and its program.
+        message: String,
+    },
 
+    /// The emulated SM found a race or another defect. Outputs may be partly written.
     #[error("{kernel}: the emulated SM found a defect: {report}")]
-    Emulator { kernel: &'static str, report: String },
+    Emulator {
+        /// The kernel that was launched.
+        kernel: &'static str,
+        /// The defect, with the lines of the kernel and the threads.
+        report: String,
+    },
 
     /// The device context is gone (an illegal access or an assertion on the GPU); every later call fails too.
     #[error(
         "{what}: the GPU stopped with {source} and its context is lost: end the process; run with TILE_BACKEND=cpu or under compute-sanitizer to find the cause"
     )]
-    DeviceLost { what: String, source: DriverError },
+    DeviceLost {
+        /// The call that failed.
+        what: String,
+        /// The driver's error.
+        source: DriverError,
+    },
 
     /// The context was destroyed by its owner, or the device's primary context was reset: what was in it is gone. The
     /// device can be used by a runtime that is made after this.
     #[error(
         "{what}: the driver reports {source}: the runtime's CUDA context was destroyed or reset by other code: make a new runtime and new buffers"
     )]
-    ContextDestroyed { what: String, source: DriverError },
+    ContextDestroyed {
+        /// The call that failed.
+        what: String,
+        /// The driver's error.
+        source: DriverError,
+    },
 
     /// CUDA does not survive a fork; the driver was not called.
     #[error(
@@ -125,20 +309,55 @@ pub enum Error {
     )]
     Forked,
 
+    /// Any other error of the driver.
     #[error("{what}: the driver reports {source}")]
-    Driver { what: String, source: DriverError },
+    Driver {
+        /// The call that failed.
+        what: String,
+        /// The driver's error.
+        source: DriverError,
+    },
 
+    /// The device, or the state of a stream, does not allow the call.
     #[error("{what} is not supported on {device}: {instead}")]
-    Unsupported { what: &'static str, device: String, instead: &'static str },
+    Unsupported {
+        /// The call.
+        what: &'static str,
+        /// The name of the device.
+        device: String,
+        /// The call to make in its place.
+        instead: &'static str,
+    },
 
+    /// Memory of another library cannot be an argument.
     #[error("the memory cannot be borrowed: {why}")]
-    Foreign { why: String },
+    Foreign {
+        /// The address, the device or the element type that does not fit.
+        why: String,
+    },
 
+    /// The tuner could not measure.
     #[error("{what}: {why}")]
-    Tuning { what: String, why: String },
+    Tuning {
+        /// The kernel, or the measurement.
+        what: String,
+        /// The reason.
+        why: String,
+    },
 }
 
-/// What the CUDA driver reports: the source of [`Error::Driver`] and of errors of a lost context.
+/// An error of the CUDA driver: the source of [`Error::Driver`] and of errors of a lost context.
+///
+/// # Examples
+/// ```
+/// use std::error::Error as _;
+/// use tilewright::{DriverError, Error};
+///
+/// let source = DriverError { code: 1, name: "CUDA_ERROR_INVALID_VALUE".into(), message: "invalid argument".into() };
+/// let e = Error::Driver { what: "copying".into(), source };
+/// let driver = e.source().and_then(|s| s.downcast_ref::<DriverError>());
+/// assert_eq!(driver.map(|d| d.code), Some(1));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} ({message})")]
 pub struct DriverError {
@@ -151,7 +370,7 @@ pub struct DriverError {
 }
 
 impl Error {
-    /// True when the process cannot use this device any more.
+    /// True where the process cannot use this device any more: for [`Error::DeviceLost`].
     pub fn is_fatal(&self) -> bool {
         matches!(self, Error::DeviceLost { .. })
     }

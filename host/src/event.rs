@@ -11,7 +11,22 @@ use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A mark on a stream.
+/// A mark on a stream, which other streams and the host wait for, and from which time is measured.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Event, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let (start, end) = (Event::new(&rt)?, Event::new(&rt)?);
+/// start.record(rt.stream())?;
+/// let x = Buffer::<f32>::zeros(&rt, 1 << 20)?;
+/// end.record(rt.stream())?;
+/// end.synchronize()?;
+/// assert!(end.is_done()?);
+/// println!("{:?} for {} bytes", end.since(&start)?, x.bytes());
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub struct Event(Inner);
 
 enum Inner {
@@ -54,10 +69,11 @@ impl Event {
         Ok(Event(Inner::Cuda(Mark { cuda: cuda.clone(), raw: Handle(raw), captured: Mutex::default() })))
     }
 
-    /// Marks the end of what `stream` was given so far. On a stream that is captured it marks a place in the graph, for
-    /// [`Stream::wait`] in that capture.
+    /// Marks the end of the work that `stream` was given so far. On a stream that is captured it marks a place in the
+    /// graph, for [`Stream::wait`] in that capture.
     ///
-    /// Errors: [`Error::Unsupported`] for the default stream while a stream that waits for it is captured.
+    /// Errors: [`Error::StreamMismatch`] for a stream of another backend; [`Error::Unsupported`] for the default stream
+    /// while a stream that waits for it is captured.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(at), None) => {
@@ -105,8 +121,9 @@ impl Event {
         }
     }
 
-    /// Device time from `start` to this event; waits for this one. Both must have been recorded.
-    /// Errors: as [`Event::synchronize`], for either.
+    /// Device time from `start` to this event; waits for this one. Both must have been recorded. On the GPU the
+    /// resolution is about half a microsecond. Errors: as [`Event::synchronize`], for either; [`Error::Tuning`] off the
+    /// GPU for an event that was not recorded.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&self.0, &start.0) {
             (Inner::Host(end), Inner::Host(start)) => {

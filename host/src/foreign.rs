@@ -5,7 +5,26 @@ use crate::runtime::Runtime;
 use core::marker::PhantomData;
 use tilewright_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
 
-/// `len` elements of borrowed memory, contiguous. Pass `&foreign` for `&[T]`.
+/// Contiguous memory of another library, borrowed. Pass `&foreign` for `&[T]`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Foreign, Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn copy(x: &[f32], y: &mut [f32]) {
+///     store(y, arange(2), load(x, arange(2)));
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let theirs = vec![1.0f32, 2.0];
+/// // SAFETY: two elements, which live and stay unwritten as long as `x`.
+/// let x = unsafe { Foreign::from_raw(&rt, theirs.as_ptr(), theirs.len()) }?;
+/// let mut y = Buffer::<f32>::zeros(&rt, x.len())?;
+/// rt.launch(copy(&x, &mut y))?;
+/// assert_eq!(y.to_vec()?, theirs);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign<'a, T> {
     addr: u64,
@@ -14,7 +33,24 @@ pub struct Foreign<'a, T> {
     borrow: PhantomData<&'a [T]>,
 }
 
-/// Borrowed memory that may be written. Pass `&mut foreign` for `&mut [T]`.
+/// Contiguous memory of another library, borrowed to be written. Pass `&mut foreign` for `&mut [T]`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{ForeignMut, Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn ones(y: &mut [f32]) {
+///     store(y, arange(2), 1.0);
+/// }
+///
+/// let (rt, mut theirs) = (Runtime::cpu(), vec![0.0f32; 2]);
+/// // SAFETY: two elements, which nothing else uses as long as `y` lives.
+/// let mut y = unsafe { ForeignMut::from_raw(&rt, theirs.as_mut_ptr(), theirs.len()) }?;
+/// rt.launch(ones(&mut y))?;
+/// assert_eq!(theirs, [1.0, 1.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ForeignMut<'a, T>(Foreign<'a, T>);
 
@@ -28,9 +64,9 @@ impl<'a, T> Foreign<'a, T> {
 }
 
 impl<'a, T: Element> Foreign<'a, T> {
-    /// Memory at an address on the runtime's device (host memory on the CPU runtime). Errors: [`Error::Foreign`] for a
-    /// null pointer with a positive length, an address that is not aligned to its element, a byte count that overflows,
-    /// and, on a GPU, an address that the driver does not know on this device.
+    /// `len` elements at an address on the runtime's device (host memory on the CPU runtime). Errors:
+    /// [`Error::Foreign`] for a null pointer with a positive length, an address that is not aligned to its element, a
+    /// byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
     ///
     /// # Safety
     /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.
@@ -44,11 +80,12 @@ impl<'a, T: Element> Foreign<'a, T> {
         Ok(Foreign { addr, len, place: rt.device().place, borrow: PhantomData })
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -63,7 +100,7 @@ impl<'a, T: Element> ForeignMut<'a, T> {
         ForeignMut(unsafe { Foreign::on(place, addr, len) })
     }
 
-    /// As [`Foreign::from_raw`].
+    /// `len` elements at an address, to be written. Errors: as [`Foreign::from_raw`].
     ///
     /// # Safety
     /// As [`Foreign::from_raw`], and nothing else uses the memory during `'a`.
@@ -72,11 +109,12 @@ impl<'a, T: Element> ForeignMut<'a, T> {
         unsafe { Foreign::from_raw(rt, addr.cast_const(), len) }.map(ForeignMut)
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }

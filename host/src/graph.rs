@@ -8,15 +8,38 @@ use crate::error::{Error, Result};
 use crate::stream::{CudaStream, Stream};
 use std::sync::Arc;
 
-/// A recorded and instantiated sequence of launches.
+/// A recorded and instantiated sequence of launches, which [`Graph::replay`] runs with one call of the driver.
+///
+/// # Examples
+/// ```no_run
+/// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn add_one(y: &mut [f32]) {
+///     store(y, arange(2), load(y, arange(2)) + 1.0);
+/// }
+///
+/// let rt = Runtime::cuda(0)?;
+/// let (stream, mut y) = (Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+/// rt.launch_on(&stream, add_one(&mut y))?; // loads the code
+/// let graph = stream.capture(|s| {
+///     rt.launch_on(s, add_one(&mut y))?;
+///     rt.launch_on(s, add_one(&mut y))
+/// })?;
+/// // SAFETY: `y` is alive, and nothing else uses it.
+/// unsafe { graph.replay(&stream) }?;
+/// assert_eq!(y.to_vec()?, [3.0, 3.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub struct Graph {
     cuda: Arc<Cuda>,
     exec: Handle<CUgraphExec>,
 }
 
 impl Stream {
-    /// Records what `work` puts on this stream, without running it. Launches in it do not tune: they take a result that
-    /// is known already, else the default configuration. Call each operation once before, so that its code is loaded.
+    /// Records the launches that `work` puts on this stream, without running them. They do not tune: a launch takes a
+    /// result that is known already, else the default configuration. Call each operation once before, so that its code
+    /// is loaded. [`Graph`] has an example.
     ///
     /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
     /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.
@@ -91,7 +114,11 @@ impl Graph {
     /// Runs the recorded launches on `stream`, with one call into the driver.
     ///
     /// # Safety
-    /// Every buffer that a recorded launch names is still alive, and is not used by other work at the same time.
+    /// Every buffer that a recorded launch uses is still alive, and is not used by other work at the same time.
+    ///
+    /// # Errors
+    /// [`Error::StreamMismatch`] for a stream of another runtime, [`Error::Unsupported`] for the default stream while a
+    /// stream that waits for it is captured, and the driver's.
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
         let _entered = self.cuda.enter()?;

@@ -17,7 +17,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};
 
-/// How to launch, beyond the default.
+/// Options of a launch.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Error, LaunchOptions, Runtime, tile_kernel};
+///
+/// #[tile_kernel(tune(BLOCK = [64, 128], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
+/// fn ones<const BLOCK: usize>(y: &mut [f32]) {
+///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let mut y = Buffer::<f32>::zeros(&rt, 200)?;
+/// let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..LaunchOptions::default() };
+/// rt.launch_with(rt.stream(), ones(&mut y), &options)?;
+/// assert_eq!(y.to_vec()?, [1.0; 200]);
+///
+/// let options = LaunchOptions { config: Some("BLOCK=256,warps=4"), ..LaunchOptions::default() };
+/// let e = rt.launch_with(rt.stream(), ones(&mut y), &options).unwrap_err();
+/// assert!(matches!(e, Error::UnknownConfig { .. }), "{e}");
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchOptions<'a> {
     /// Lets an output be the very memory of another argument, same start and same size: for kernels in which each
@@ -25,19 +46,41 @@ pub struct LaunchOptions<'a> {
     pub allow_exact_alias: bool,
     /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
     pub config: Option<&'a str>,
-    /// Lets the launch begin while the one before it on the stream ends, if the kernel is for that (`pdl = [..]`) and the device
-    /// can (code for compute capability 9.0 or later, and a driver for CUDA 12.3 or later): for a caller who knows what is before, and that
-    /// it writes nothing of what this one reads early, which is then read before it is written, after it, or between. A launch that may
-    /// have tuned, the first of its kind, begins when all before it has ended.
+    /// Programmatic dependent launch: the launch may begin while the launch before it on the stream ends. The kernel
+    /// allows that with `pdl = [..]`; the device needs compute capability 9.0 or later, and a driver for CUDA 12.3 or
+    /// later. A launch that may have tuned, the first of its kind, begins when all work before it has ended.
     pub pdl: Pdl,
 }
 
-/// Whether a launch may begin before the one in front of it has ended. It waits by default.
+/// Whether a launch may begin before the launch in front of it has ended (programmatic dependent launch). It waits by
+/// default.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, LaunchOptions, Pdl, Runtime, tile_kernel};
+///
+/// /// Loads `weights` before the launch in front has ended, and `x` after it.
+/// #[tile_kernel(grid = [1], pdl = [weights])]
+/// fn scaled(weights: &[f32], x: &[f32], y: &mut [f32]) {
+///     let w = load(weights, arange(4));
+///     store(y, arange(4), w * load(x, arange(4)));
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let weights = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let x = Buffer::from_slice(&rt, &[1.0f32; 4])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 4)?;
+/// // SAFETY: no launch in front writes `weights`.
+/// let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..LaunchOptions::default() };
+/// rt.launch_with(rt.stream(), scaled(&weights, &x, &mut y), &options)?;
+/// assert_eq!(y.to_vec()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pdl(bool);
 
 impl Pdl {
-    /// It may.
+    /// The launch may begin early.
     ///
     /// # Safety
     /// The launch before it on the stream writes nothing that this one reads before it waits, and reads nothing that
@@ -47,7 +90,29 @@ impl Pdl {
     }
 }
 
-/// A call that was checked once and can be run many times.
+/// A call that was checked once and can be run many times, of [`Runtime::prepare`].
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, tile_kernel};
+///
+/// #[tile_kernel(tune(BLOCK = [64], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
+/// fn add_one<const BLOCK: usize>(y: &mut [f32]) {
+///     let i = program_id(0) * BLOCK + arange(BLOCK);
+///     store(y, i, load(y, i) + 1.0);
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let mut y = Buffer::<f32>::zeros(&rt, 200)?;
+/// let mut launcher = rt.prepare(add_one(&mut y))?;
+/// assert_eq!((launcher.config(), launcher.grid()), (Some("BLOCK=64,warps=4"), [4, 1, 1]));
+/// for _ in 0..3 {
+///     launcher.run()?;
+/// }
+/// drop(launcher); // it borrows `y`
+/// assert_eq!(y.to_vec()?, [3.0; 200]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[must_use = "a launcher does nothing until it is run"]
 pub struct Launcher<'a> {
     rt: Runtime,
@@ -89,9 +154,12 @@ impl Runtime {
     /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
     /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
-    /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that this
-    /// one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also [`Error::Assert`]
-    /// and [`Error::OutOfMemory`], after which outputs may be partly written.
+    /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that
+    /// this one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also
+    /// [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
+    ///
+    /// # Examples
+    /// [`LaunchOptions`] has one.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
         match &self.0.backend {
@@ -116,8 +184,8 @@ impl Runtime {
         self.prepare_with(self.stream(), call, &LaunchOptions::default())
     }
 
-    /// Does all of a launch but the launch: checks, loads and tunes. What is left to [`Launcher::run`] costs little more
-    /// than the driver's own launch. Errors: as [`Runtime::launch_with`].
+    /// Does all of a launch but the launch: checks, loads and tunes. [`Launcher::run`] then costs little more than the
+    /// driver's own launch. Errors: as [`Runtime::launch_with`].
     pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
         check::call(self.0.device.place, &call, options.allow_exact_alias)?;
         let _here = match &self.0.backend {
@@ -435,15 +503,39 @@ impl Launcher<'_> {
         self.ready.as_ref().map_or([0; 3], |r| r.grid)
     }
 
-    /// The stream's queue of this launcher.
+    /// The stream that it was prepared for.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Lets go of the borrowed arguments, so that a launcher can be kept beside its buffers.
+    /// Ends the borrow of the arguments, so that a launcher can be kept beside its buffers.
     ///
     /// # Safety
-    /// Whenever it is run the arguments are alive, nobody else uses an output, and nobody writes an input.
+    /// Whenever it is run, the arguments are alive, nobody else uses an output, and nobody writes an input.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Launcher, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// struct Layer {
+    ///     step: Launcher<'static>,
+    ///     y: Buffer<f32>,
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+    /// // SAFETY: `Layer` keeps the buffer, which is used between runs alone.
+    /// let step = unsafe { rt.prepare(add_one(&mut y))?.detach() };
+    /// let mut layer = Layer { step, y };
+    /// layer.step.run()?;
+    /// assert_eq!(layer.y.to_vec()?, [1.0, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn detach(self) -> Launcher<'static> {
         // SAFETY: only the lifetime changes.
         unsafe { core::mem::transmute::<Launcher<'_>, Launcher<'static>>(self) }

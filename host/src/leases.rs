@@ -11,8 +11,8 @@ pub(crate) type Owner = Weak<dyn Any + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct Leases {
-    /// How many streams have ever leased, and how many leases are of captures. A launch on the only stream that leases has
-    /// nothing to look for.
+    /// How many streams have ever leased, and how many leases are of captures. A launch on the only stream that leases
+    /// has nothing to look for.
     lenders: AtomicUsize,
     all: RwLock<Vec<Lease>>,
 }

@@ -9,6 +9,7 @@
 //! ```
 //! A kernel's function under `#[tile_kernel]` binds arguments to a [`Call`]; [`Runtime::launch`] checks and runs it.
 //! Every error is an [`Error`]; nothing was enqueued unless its documentation says otherwise.
+#![warn(missing_docs)]
 
 mod borrowed_scratch;
 mod buffer;
@@ -47,6 +48,8 @@ mod tensor_map;
 mod test_kernel;
 #[cfg(test)]
 mod tests;
+// Without documentation yet: `Outcome`, `Candidate` and its fields, `Report::candidates`.
+#[allow(missing_docs)]
 mod tuner;
 mod variant;
 #[cfg(feature = "warnings")]

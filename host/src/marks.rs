@@ -33,9 +33,9 @@ impl Marks {
         self.given.fetch_add(1, Release);
     }
 
-    /// Calls `wait`, which lets the default stream wait for all work that the stream has, unless it waits for all that is
-    /// marked. When this returns, the wait for work that was marked before the call is enqueued. Errors: those of `wait`,
-    /// after which the work counts as not waited for.
+    /// Calls `wait`, which lets the default stream wait for all work that the stream has, unless it waits for all that
+    /// is marked. When this returns, the wait for work that was marked before the call is enqueued. Errors: those of
+    /// `wait`, after which the work counts as not waited for.
     pub(crate) fn join<E>(&self, wait: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
         let given = self.given.load(Acquire);

@@ -17,7 +17,29 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use tilewright_core::{Element, KernelDesc};
 
-/// Where kernels run. Clones are the same runtime; it may be used from any number of threads.
+/// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
+/// of threads.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Autotune, BackendKind, Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [cdiv(y.len(), 64)])]
+/// fn double(x: &[f32], y: &mut [f32]) {
+///     let i = program_id(0) * 64 + arange(64);
+///     store(y, i, 2.0 * load(x, i));
+/// }
+///
+/// let rt = Runtime::cpu(); // Runtime::new() takes a GPU where there is one
+/// assert_eq!((rt.kind(), rt.name()), (BackendKind::Cpu, "cpu".to_string()));
+/// rt.set_autotune(Autotune::Off);
+/// let x = rt.from_slice(&[1.0f32, 2.0])?;
+/// let mut y = rt.zeros::<f32>(2)?;
+/// rt.launch(double(&x, &mut y))?;
+/// rt.synchronize()?; // `to_vec` waits by itself
+/// assert_eq!(y.to_vec()?, [2.0, 4.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Runtime(pub(crate) Arc<Inner>);
 
@@ -48,17 +70,27 @@ pub(crate) enum Backend {
     Cuda(Arc<Cuda>),
 }
 
-/// Which execution a runtime is.
+/// The kind of a runtime's backend.
+///
+/// # Examples
+/// ```
+/// use tilewright::{BackendKind, Runtime};
+///
+/// assert_eq!(Runtime::cpu().kind(), BackendKind::Cpu);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
+    /// An NVIDIA GPU.
     Cuda,
+    /// All cores of the host.
     Cpu,
+    /// The emulated SM, which runs the GPU code of kernels on the host.
     Emulator,
 }
 
 impl Runtime {
     /// CUDA device 0 where there is a device and a driver, else the CPU. `TILE_BACKEND` overrides (see
-    /// [`Runtime::from_name`]); where it names what is not there, the CPU is taken with a warning.
+    /// [`Runtime::from_name`]); where its backend is not there, the CPU is taken with a warning.
     pub fn new() -> Runtime {
         let name = std::env::var("TILE_BACKEND").ok().filter(|n| !n.is_empty()).unwrap_or_else(|| "auto".into());
         Self::from_name(&name).unwrap_or_else(|e| {
@@ -68,6 +100,22 @@ impl Runtime {
     }
 
     /// As [`Runtime::new`], but the CPU also where one of the kernels was not compiled for the device.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn one(y: &mut [f32]) {
+    ///     store(y, 0, 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::for_kernels(one::DESCS); // the build script has not seen this kernel
+    /// let mut y = rt.zeros::<f32>(1)?;
+    /// rt.launch(one(&mut y))?;
+    /// assert_eq!(y.to_vec()?, [1.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn for_kernels(kernels: &[&'static KernelDesc]) -> Runtime {
         let rt = Self::new();
         let Some(cuda) = rt.cuda_context() else { return rt };
@@ -87,7 +135,7 @@ impl Runtime {
         }
     }
 
-    /// The first of these kernels that was to be compiled for this runtime's GPU and was not; none off the GPU.
+    /// The first of these kernels that is for this runtime's GPU and was not compiled for it; `None` off the GPU.
     pub fn without_code(&self, kernels: &[&'static KernelDesc]) -> Option<&'static KernelDesc> {
         let cuda = self.cuda_context()?;
         kernels.iter().copied().find(|k| module::is_missing(k, cuda.compute))
@@ -112,9 +160,18 @@ impl Runtime {
         })
     }
 
-    /// `auto`, `cuda`, `cuda:N`, `cpu`, `emulator`, `emulator:SEED` or
+    /// The runtime of a name: `auto`, `cuda`, `cuda:N`, `cpu`, `emulator`, `emulator:SEED` or
     /// `emulator:SEED:MULTIPROCESSORS`. Errors: [`Error::UnknownBackend`]; [`Error::NoEmulator`] without the feature
     /// `emulator`; those of [`Runtime::cuda`] where CUDA is named.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Error, Runtime};
+    ///
+    /// assert_eq!(Runtime::from_name("cpu")?.name(), "cpu");
+    /// assert!(matches!(Runtime::from_name("tpu"), Err(Error::UnknownBackend { name }) if name == "tpu"));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn from_name(name: &str) -> Result<Runtime> {
         let unknown = || Error::UnknownBackend { name: name.into() };
         match name.split_once(':').unwrap_or((name, "")) {
@@ -132,27 +189,56 @@ impl Runtime {
 
     /// The emulated SM: runs the code that goes to the GPU, thread by thread in an order chosen by `seed`, and reports
     /// defects. Slow; for tests.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{BackendKind, Runtime};
+    ///
+    /// let rt = Runtime::emulator(7);
+    /// assert_eq!((rt.kind(), rt.name()), (BackendKind::Emulator, "emulator:7".to_string()));
+    /// ```
     #[cfg(feature = "emulator")]
     pub fn emulator(seed: u64) -> Runtime {
         Self::emulator_with(Options { seed, ..Default::default() })
     }
 
-    /// As [`Runtime::emulator`], with a choice of the defects that are looked for.
+    /// As [`Runtime::emulator`], with a choice of the defects that are reported.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, kernel::emulator::Options};
+    ///
+    /// let rt = Runtime::emulator_with(Options { seed: 7, num_sms: 8, ..Options::default() });
+    /// assert_eq!((rt.device().num_sms, rt.name()), (8, "emulator:7:8".to_string()));
+    /// ```
     #[cfg(feature = "emulator")]
     pub fn emulator_with(options: Options) -> Runtime {
         let options = Options { num_sms: options.num_sms.max(1), ..options };
         Self::build(emulator_options::device(&options), Backend::Emulator(options))
     }
 
-    /// A CUDA device, in its primary context. Errors: [`Error::NoCuda`], [`Error::NoDevice`], [`Error::DriverTooOld`],
-    /// and the driver's.
+    /// The CUDA device with this ordinal, from 0 on, in its primary context. Errors: [`Error::NoCuda`],
+    /// [`Error::NoDevice`], [`Error::DriverTooOld`], and the driver's.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// let rt = tilewright::Runtime::cuda(0)?;
+    /// println!("{}, {} multiprocessors", rt.device().name, rt.device().num_sms);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn cuda(ordinal: u32) -> Result<Runtime> {
         Cuda::primary(ordinal).map(|cuda| Self::build(cuda.info.clone(), Backend::Cuda(cuda)))
     }
 
-    /// The context that is current on the calling thread, else the primary one of device 0. For callees of foreign
-    /// code: the default stream is that context's. The same context gives the same runtime. Errors: as
+    /// The context that is current on the calling thread, else the primary one of device 0. For functions that foreign
+    /// code calls: the default stream is that context's. The same context gives the same runtime. Errors: as
     /// [`Runtime::cuda`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// let rt = tilewright::Runtime::current()?; // that of torch, in a library that Python calls
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn current() -> Result<Runtime> {
         /// A context by address and id: addresses are used again.
         type Id = (usize, u64);
@@ -190,7 +276,7 @@ impl Runtime {
         Ok(rt)
     }
 
-    /// The CPU: programs over all cores, done when a launch returns.
+    /// The CPU: programs run on all cores. A launch is done when it returns.
     pub fn cpu() -> Runtime {
         Self::build(Device::host("cpu"), Backend::Cpu)
     }
@@ -217,7 +303,7 @@ impl Runtime {
         &self.0.device
     }
 
-    /// What [`Runtime::from_name`] makes the same of, as in `cuda:0` or `emulator:7`.
+    /// The name of which [`Runtime::from_name`] makes the same runtime, as in `cuda:0` or `emulator:7`.
     pub fn name(&self) -> String {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),
@@ -226,6 +312,7 @@ impl Runtime {
         }
     }
 
+    /// The kind of the backend.
     pub fn kind(&self) -> BackendKind {
         match self.0.backend {
             Backend::Cuda(_) => BackendKind::Cuda,
@@ -245,22 +332,22 @@ impl Runtime {
         self.stream().synchronize()
     }
 
-    /// See [`Buffer::alloc`].
+    /// A buffer with unspecified contents: [`Buffer::alloc`].
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::alloc(self, len)
     }
 
-    /// See [`Buffer::zeros`].
+    /// A buffer of zeros: [`Buffer::zeros`].
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::zeros(self, len)
     }
 
-    /// See [`Buffer::from_slice`].
+    /// A buffer with a copy of host data: [`Buffer::from_slice`].
     pub fn from_slice<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
         Buffer::from_slice(self, data)
     }
 
-    /// Whether launches measure configurations.
+    /// The mode of the autotuner: whether launches measure configurations.
     pub fn autotune(&self) -> Autotune {
         self.0.tuner.mode()
     }
@@ -271,20 +358,39 @@ impl Runtime {
         self.0.forget();
     }
 
-    /// Overrides where tuning results are kept; `None` keeps them in this process only.
+    /// Overrides the folder of tuning results; `None` keeps them in this process only.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// rt.set_cache_dir(None); // a test neither reads nor writes the user's results
+    /// ```
     pub fn set_cache_dir(&self, dir: Option<PathBuf>) {
         self.0.tuner.set_dir(dir);
         self.0.forget();
     }
 
-    /// The tuning results on this device of all that this runtime has launched, and of the ways that operations were done in, as a file for
-    /// `host/defaults`.
+    /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that
+    /// chose a route: JSON, a file for `host/defaults`.
+    ///
+    /// # Examples
+    /// ```
+    /// let text = tilewright::Runtime::cpu().export_defaults();
+    /// assert!(text.starts_with('{') && text.contains("\"kernels\""));
+    /// ```
     pub fn export_defaults(&self) -> String {
         self.0.tuner.export()
     }
 
-    /// Where tuning results and other caches are by default: `$TILE_CACHE_DIR`, else `tilewright` in
-    /// `$XDG_CACHE_HOME` or `~/.cache`.
+    /// The default folder of tuning results and other caches: `$TILE_CACHE_DIR`, else `tilewright` in
+    /// `$XDG_CACHE_HOME` or `~/.cache`; `None` where none of these is set.
+    ///
+    /// # Examples
+    /// ```
+    /// if let Some(dir) = tilewright::Runtime::cache_dir() {
+    ///     println!("tuning results are in {}", dir.display());
+    /// }
+    /// ```
     pub fn cache_dir() -> Option<PathBuf> {
         tilewright_cache_dir::user_dir()
     }
@@ -331,7 +437,16 @@ impl core::fmt::Debug for Runtime {
     }
 }
 
-/// Whether a CUDA driver and a device are there, and why not; nothing is created.
+/// The number of CUDA devices. Nothing is created. Errors: [`Error::NoCuda`] without a driver or a device,
+/// [`Error::DriverTooOld`].
+///
+/// # Examples
+/// ```
+/// match tilewright::cuda_status() {
+///     Ok(count) => assert!(count >= 1),
+///     Err(e) => println!("{e}"),
+/// }
+/// ```
 pub fn cuda_status() -> Result<u32> {
     let api = Api::get()?;
     match Cuda::count(api)? {

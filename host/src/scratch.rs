@@ -1,7 +1,7 @@
 //! Scratch memory: what an operation needs between its launches, or between the programs of one.
 //!
-//! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease is
-//! dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
+//! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease
+//! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
 use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
@@ -12,11 +12,36 @@ use std::sync::{Arc, Mutex};
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
 
-/// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on that
-/// stream, and drop it after the last of them. A launch on another stream runs behind what this one was given before, and
-/// this one's later work runs behind the launch.
+/// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
+/// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
+/// before, and this one's later work runs behind the launch.
 ///
-/// The tuner knows scratch from outputs: it restores it, but does not compare what two configurations leave in it.
+/// The tuner tells scratch from outputs: it restores scratch, but does not compare the contents that two configurations
+/// leave in it.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [cdiv(x.len(), 64)])]
+/// fn sums(x: &[f32], partials: &mut [f32]) {
+///     store(partials, program_id(0), sum(load(x, program_id(0) * 64 + arange(64))));
+/// }
+///
+/// #[tile_kernel(grid = [1])]
+/// fn total(partials: &[f32], y: &mut [f32]) {
+///     store(y, 0, sum(load(partials, arange(64))));
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0f32; 1000])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 1)?;
+/// let mut partials = rt.stream().scratch::<f32>(x.len().div_ceil(64))?;
+/// rt.launch(sums(&x, &mut partials))?;
+/// rt.launch(total(&partials, &mut y))?;
+/// assert_eq!(y.to_vec()?, [1000.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub struct Scratch<T> {
     ptr: u64,
     len: usize,
@@ -35,13 +60,36 @@ enum Lease {
 }
 
 impl Stream {
-    /// Scratch with unspecified contents. Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    /// Scratch of `len` elements with unspecified contents. [`Scratch`] has an example. Errors: [`Error::OutOfMemory`],
+    /// [`Error::TooLarge`].
     pub fn scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
         self.lease(len, false)
     }
 
-    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program puts
-    /// back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
+    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program
+    /// puts back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// /// The last of the programs to arrive stores, and puts the counter back.
+    /// #[tile_kernel(grid = [4])]
+    /// fn arrive(counter: &mut [u32], y: &mut [u32]) {
+    ///     let before = atomic_add(counter, 0, 1);
+    ///     if before == 3 {
+    ///         store(y, 0, before + 1);
+    ///         store(counter, 0, 0);
+    ///     }
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut counter = rt.stream().zeroed_scratch::<u32>(1)?;
+    /// let mut y = Buffer::<u32>::zeros(&rt, 1)?;
+    /// rt.launch(arrive(&mut counter, &mut y))?;
+    /// assert_eq!(y.to_vec()?, [4]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn zeroed_scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
         self.lease(len, true)
     }
@@ -84,16 +132,17 @@ impl Stream {
 }
 
 impl<T> Scratch<T> {
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// For a raw-pointer parameter.
+    /// An argument for a parameter `*const T` or `*mut T`, whose extent is this scratch.
     pub fn raw(&self) -> RawArg<T> {
         RawArg::within(self.ptr, self.len * size_of::<T>(), self.place)
     }

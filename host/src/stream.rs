@@ -18,9 +18,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
 /// The default stream of a runtime ([`Runtime::stream`]) is the context's legacy default stream; buffers are allocated,
-/// copied and freed on it. Streams made here run beside it: they see what was put on the default stream before they were
-/// made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never reused while a stream
-/// still works on it.
+/// copied and freed on it. Streams made here run beside it: they see what was put on the default stream before they
+/// were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never reused while a
+/// stream still works on it.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Event, Runtime, Stream, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn add_one(y: &mut [f32]) {
+///     store(y, arange(2), load(y, arange(2)) + 1.0);
+/// }
+///
+/// let rt = Runtime::cpu();
+/// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+/// let (a, b) = (Stream::new(&rt)?, Stream::new(&rt)?);
+/// rt.launch_on(&a, add_one(&mut y))?;
+/// b.wait_for(&a)?; // what follows on `b` begins when `add_one` is done
+/// rt.launch_on(&b, add_one(&mut y))?;
+/// b.synchronize()?;
+/// assert!(b.is_done()?);
+/// assert_eq!(y.to_vec_on(&b)?, [2.0, 2.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Stream(pub(crate) Arc<StreamInner>);
 
@@ -89,7 +110,7 @@ enum Owner {
 }
 
 impl Stream {
-    /// A new queue. Errors: the driver's.
+    /// A new stream, behind the work that the default stream was given so far. Errors: the driver's.
     pub fn new(rt: &Runtime) -> Result<Stream> {
         let Some(cuda) = rt.cuda_context() else { return Ok(Stream::host()) };
         const NON_BLOCKING: u32 = 1;
@@ -102,12 +123,24 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Work on a `CUstream` that someone else owns; null is the legacy default stream.
-    /// Errors: [`Error::StreamMismatch`] where the stream is of another context, [`Error::Unsupported`] off the GPU.
+    /// A `CUstream` that other code owns; null is the legacy default stream. Errors: [`Error::StreamMismatch`] where
+    /// the stream is of another context, [`Error::Unsupported`] off the GPU.
     ///
     /// # Safety
     /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
     /// work put here is done, or ordered before the default stream, before a buffer that it uses is dropped.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tilewright::{Runtime, Stream};
+    ///
+    /// let rt = Runtime::cuda(0)?;
+    /// let raw = std::ptr::null_mut(); // `torch.cuda.current_stream().cuda_stream`
+    /// // SAFETY: the default stream is valid as long as its context.
+    /// let stream = unsafe { Stream::from_raw(&rt, raw) }?;
+    /// stream.synchronize()?;
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn from_raw(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
         let Some(cuda) = rt.cuda_context() else {
             return Err(rt.unsupported("a CUDA stream", "use Stream::new, or a CUDA runtime"));
@@ -163,7 +196,7 @@ impl Stream {
         self.as_cuda().map_or(Ok(()), |s| s.cuda.synchronize(s.raw.0))
     }
 
-    /// Whether everything put here is done.
+    /// Whether everything put here is done. Errors: those of the work; [`Error::Unsupported`] while it is captured.
     pub fn is_done(&self) -> Result<bool> {
         let Some(s) = self.as_cuda() else { return Ok(true) };
         let _entered = s.cuda.enter()?;
@@ -177,12 +210,25 @@ impl Stream {
         }
     }
 
-    /// Later work here waits for what `event` has recorded.
+    /// Later work here waits for the work that `event` marks. Errors: [`Error::StreamMismatch`] for an event of another
+    /// backend; [`Error::Unsupported`] where a capture would break.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime, Stream};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (stream, copied) = (Stream::new(&rt)?, Event::new(&rt)?);
+    /// copied.record(rt.stream())?;
+    /// stream.wait(&copied)?;
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.hold_back(self)
     }
 
-    /// Later work here waits for what was put on `other` so far.
+    /// Later work here waits for the work that `other` was given so far. Errors: [`Error::Unsupported`] where a capture
+    /// would break.
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         match (self.as_cuda(), other.as_cuda()) {
             (Some(a), Some(b)) if a.raw != b.raw => {
@@ -227,10 +273,10 @@ impl CudaStream {
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
     }
 
-    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream. To
-    /// be called before work that uses a buffer; the context must be current. A captured stream cannot wait for another:
-    /// there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default stream from
-    /// being waited for.
+    /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream.
+    /// To be called before work that uses a buffer; the context must be current. A captured stream cannot wait for
+    /// another: there, the replay waits. Errors: the driver's; [`Error::Unsupported`] where a capture keeps the default
+    /// stream from being waited for.
     #[inline]
     pub(crate) fn behind_allocations(&self) -> Result<()> {
         if matches!(self.owner, Owner::Default)

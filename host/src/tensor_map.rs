@@ -24,7 +24,8 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Of an array as the slots have it; `None` where the descriptor is none of 1 to 5 dimensions, or not of these slots.
+    /// Of an array as the slots have it; `None` where the descriptor is none of 1 to 5 dimensions, or not of these
+    /// slots.
     pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Option<Geometry> {
         let (param, rank) = (desc.params.get(map.param)?, map.dims.len());
         let all = map.dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.slots).chain([&param.slot]);

@@ -3,8 +3,14 @@
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-/// Writes warnings to stderr, or what `RUST_LOG` asks for, as in `tilewright_runtime=debug`. Nothing changes where the process
-/// has a subscriber.
+/// Writes warnings to stderr, or the events that `RUST_LOG` asks for, as in `tilewright_runtime=debug`. Nothing changes
+/// where the process has a subscriber of `tracing`.
+///
+/// # Examples
+/// ```
+/// tilewright_runtime::warnings_to_stderr();
+/// let rt = tilewright_runtime::Runtime::new(); // says why it takes the CPU, where it does
+/// ```
 pub fn warnings_to_stderr() {
     let asked = std::env::var("RUST_LOG").ok().filter(|v| !v.is_empty()).and_then(|v| v.parse::<Targets>().ok());
     let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));

@@ -15,13 +15,25 @@ use crate::settings::{Settings, VARIABLES};
 use crate::sources::Sources;
 use crate::{files, host_code, ptxas, registry, toolchain, units};
 
-/// Compiles the kernels of the crate whose build script calls it.
+/// Compiles the kernels of the crate whose build script calls it, with the settings of the environment.
+///
+/// A kernel that cannot be compiled is an error of the build. A missing device toolchain is a warning.
+///
+/// # Panics
+/// It is not called from a build script.
+///
+/// # Examples
+/// ```no_run
+/// // The `main` of build.rs:
+/// tilewright_build::compile();
+/// ```
 pub fn compile() {
     Settings::from_env().compile()
 }
 
 impl Settings {
-    /// Compiles the kernels of the crate whose build script calls it, as set.
+    /// Compiles the kernels of the crate whose build script calls it, with these settings. Errors and panics: as
+    /// [`compile`].
     pub fn compile(&self) {
         // SAFETY: a build script has just started and has no threads.
         let pool = unsafe { Pool::from_env() };

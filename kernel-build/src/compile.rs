@@ -21,15 +21,27 @@ use crate::target::{BadTarget, Target};
 use crate::toolchain::{Missing, Toolchain};
 use crate::units::{self, Lower};
 
-/// Why nothing at all could be compiled.
+/// The error of a build in which no kernel was compiled. The build script prints it.
+///
+/// # Examples
+/// ```
+/// use tilewright_build::{BuildError, Target};
+///
+/// let e = BuildError::from(Target::parse("volta").unwrap_err());
+/// assert!(e.to_string().contains("`volta` is no target"));
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
+    /// No device toolchain was found.
     #[error(transparent)]
     Toolchain(#[from] Missing),
+    /// `TILE_TARGETS`, or [`Settings::targets`](crate::Settings::targets), has a name that is no target.
     #[error("TILE_TARGETS: {0}")]
     Target(#[from] BadTarget),
+    /// `core` or the device library does not compile for the device.
     #[error(transparent)]
     Prebuilt(#[from] PrebuiltError),
+    /// A file cannot be read or written, or a program cannot be started.
     #[error("cannot compile kernels: {0}")]
     Io(#[from] io::Error),
 }

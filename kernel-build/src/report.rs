@@ -1,4 +1,4 @@
-//! What was built, for people and tests: `report.json` beside the bundles.
+//! The report of a build, for people and tests: `report.json` beside the bundles.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,62 @@ use serde_json::{Value, json};
 use tilewright_compiler::remarks::Remark;
 use tilewright_core::bundle::Usage;
 
+/// The report of a build, which a build script writes to `$OUT_DIR/tile/report.json`.
+///
+/// # Examples
+/// ```
+/// use tilewright_build::Report;
+///
+/// let report = Report { targets: vec!["sm_90a".into()], ..Report::default() };
+/// assert!(report.to_json().contains("\"targets\"") && report.slow().is_empty());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Missing where there was nothing to compile, or no toolchain.
+    /// The version of the device toolchain; `None` where there was nothing to compile, or no toolchain.
     pub rustc: Option<String>,
+    /// The version of `ptxas`, where there was one.
     pub ptxas: Option<String>,
+    /// The targets of the build, as in `sm_90a`.
     pub targets: Vec<String>,
+    /// The compiled entries, each for each target.
     pub entries: Vec<EntryReport>,
-    /// What the compiler could not do well, by file, if it was asked.
+    /// The optimisations that the compiler missed, by file, where `TILE_REMARKS` is set.
     pub remarks: Vec<(PathBuf, Remark)>,
 }
 
 /// One entry for one target.
 #[derive(Clone, Debug)]
 pub struct EntryReport {
+    /// The name of the kernel.
     pub kernel: String,
+    /// The fingerprint of the kernel's tokens.
     pub fingerprint: String,
+    /// The name of the entry in the PTX.
     pub entry: String,
+    /// The target, as in `sm_90a`.
     pub target: String,
+    /// Threads of a thread block.
     pub threads: u32,
+    /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: u32,
+    /// Thread blocks that are resident on a multiprocessor at least.
     pub min_blocks: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
-    /// Local memory in the PTX.
+    /// Bytes of local memory of a thread, in the PTX.
     pub local_bytes: u64,
     /// All zero without ptxas.
     pub usage: Usage,
-    /// Products of warpgroups are waited for one by one; known with ptxas only.
+    /// `ptxas` serialises the products of warpgroups; known with ptxas only.
     pub serialised: bool,
+    /// Bytes of PTX.
     pub ptx_bytes: usize,
+    /// Bytes of machine code; 0 without ptxas.
     pub cubin_bytes: usize,
 }
 
 impl Report {
+    /// The report as JSON.
     pub fn to_json(&self) -> String {
         let entries: Vec<Value> = self.entries.iter().map(EntryReport::to_json).collect();
         let remark = |(file, r): &(PathBuf, Remark)| {
@@ -56,7 +78,7 @@ impl Report {
         format!("{all:#}\n")
     }
 
-    /// What runs, slowly: one line a kernel and cause.
+    /// The kernels that compiled to slow code: one line for each kernel and cause.
     pub fn slow(&self) -> Vec<String> {
         let local = self.by_kernel(|e| e.local_bytes > 0 || e.usage.spill_bytes > 0);
         let local = local.into_iter().map(|(kernel, names, e)| {

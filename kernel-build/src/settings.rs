@@ -21,7 +21,13 @@ pub(crate) const VARIABLES: [&str; 9] = [
     "CUDA_PATH",
 ];
 
-/// How to compile a crate's kernels; [`Settings::compile`] does it.
+/// The settings of a build; [`Settings::compile`] runs it.
+///
+/// # Examples
+/// ```no_run
+/// // The `main` of build.rs:
+/// tilewright_build::Settings::from_env().targets(&["sm_80", "sm_90a"]).dirs(&["src", "kernels"]).compile();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) targets: Result<Vec<Target>, BadTarget>,
@@ -31,14 +37,16 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: what to compile for, over [`Settings::targets`]; sm_75 is the oldest
+    /// The settings of the environment:
+    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: the targets, before those of [`Settings::targets`]; sm_75 is the oldest
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
-    /// - `TILE_CACHE_DIR=path`: where products of earlier builds are kept
-    /// - `TILE_EMULATE=off` or `all`: which instances the emulated SM can run, in builds with the feature `emulator`; otherwise
-    ///   instances that have every feature of their kernel
-    /// - `TILE_REMARKS=1`: say what the compiler could not do well, at the kernels' own lines, as warnings and in `report.json`
-    /// - `TILE_DEVICE_ERRORS=warn`: go on without the kernels that cannot be compiled for the device
+    /// - `TILE_CACHE_DIR=path`: the folder of products of earlier builds
+    /// - `TILE_EMULATE=off` or `all`: the instances that the emulated SM can run, in builds with the feature
+    ///   `emulator`; by default instances that together have every feature of their kernel
+    /// - `TILE_REMARKS=1`: report the optimisations that the compiler missed, at the kernels' own lines, as warnings
+    ///   and in `report.json`
+    /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
         Settings {
@@ -49,7 +57,7 @@ impl Settings {
         }
     }
 
-    /// The targets to compile for where `TILE_TARGETS` does not say.
+    /// The targets, where `TILE_TARGETS` is not set.
     pub fn targets(mut self, names: &[&str]) -> Settings {
         if std::env::var_os("TILE_TARGETS").is_none_or(|v| v.is_empty()) {
             self.targets = parse(&names.join(","));

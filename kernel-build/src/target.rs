@@ -1,15 +1,25 @@
-//! What to generate code for.
+//! Targets of code generation.
 
 use std::fmt;
 
 use tilewright_core::bundle::Arch;
 
 /// A target such as `sm_80`, with the version of PTX its code is written in.
+///
+/// # Examples
+/// ```
+/// use tilewright_build::Target;
+///
+/// assert_eq!(Target::parse("sm_90a")?.name(), "sm_90a");
+/// assert!(Target::parse("sm_70").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     arch: Arch,
 }
 
+/// The name of a target that is none, or that is older than sm_75.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no target: expected names like sm_80 or sm_90a, from sm_75 on")]
 pub struct BadTarget(String);
@@ -21,6 +31,7 @@ impl BadTarget {
 }
 
 impl Target {
+    /// The target of a name such as `sm_80` or `sm_90a`. Errors: another name, and targets before sm_75.
     pub fn parse(name: &str) -> Result<Target, BadTarget> {
         match name.trim().parse::<Arch>() {
             Ok(arch) if (arch.major, arch.minor) >= (7, 5) => Ok(Target { arch }),
@@ -28,6 +39,7 @@ impl Target {
         }
     }
 
+    /// The name.
     pub fn name(&self) -> String {
         self.arch.to_string()
     }

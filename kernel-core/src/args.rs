@@ -1,12 +1,20 @@
-//! What may be passed for the parameters of a kernel: memory that is borrowed, wherever it lives.
+//! Arguments for the parameters of a kernel: borrowed memory of any device.
 
 use core::marker::PhantomData;
 
 use crate::desc::Element;
 
-/// Where memory lives.
+/// The device whose memory an array is.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{AsSlice, Place};
+///
+/// assert_eq!([1.0f32, 2.0].as_slice().as_slice_arg().place(), Place::Host);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
+    /// Memory of the host.
     Host,
     /// Memory of one CUDA context. Two contexts of one device do not share memory.
     Cuda {
@@ -15,11 +23,19 @@ pub enum Place {
         /// The number that the driver gives a context for the life of the process.
         context: u64,
     },
-    /// A raw address the caller vouches for.
+    /// A raw address, for which the caller vouches.
     Unknown,
 }
 
-/// Why an array is no tensor of the extents and strides that were asked for.
+/// The error of a view: the array has too few elements for the extents and strides, or, row-major, too many.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{AsSlice, ViewError};
+///
+/// let e = [0.0f32; 6].as_slice_arg().view([2, 4]).unwrap_err();
+/// assert_eq!(e, ViewError::Length { elements: Some(8), len: 6 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -51,7 +67,19 @@ fn number(n: Option<usize>) -> String {
     n.map_or_else(|| "more than 2^64".into(), |n| n.to_string())
 }
 
-/// A borrowed contiguous array, wherever it lives.
+/// A borrowed contiguous array in the memory of any device: an argument for `&[T]`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::AsSlice;
+///
+/// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let x = data.as_slice_arg();
+/// assert_eq!(x.len(), 6);
+/// assert_eq!(x.view([2, 3])?.strides(), [3, 1]);
+/// assert_eq!(x.strided([2, 2], [3, 1])?.dims(), [2, 2]); // the first two columns
+/// # Ok::<(), tilewright_core::ViewError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SliceArg<'a, T> {
     ptr: u64,
@@ -60,29 +88,45 @@ pub struct SliceArg<'a, T> {
     borrow: PhantomData<&'a [T]>,
 }
 
-/// A mutably borrowed contiguous array.
+/// A mutably borrowed contiguous array in the memory of any device: an argument for `&mut [T]`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::AsSliceMut;
+///
+/// let mut data = [0.0f32; 6];
+/// let y = data.as_slice_mut_arg().view([2, 3])?;
+/// assert_eq!(y.as_view().dims(), [2, 3]);
+/// # Ok::<(), tilewright_core::ViewError>(())
+/// ```
 #[derive(Debug)]
 pub struct SliceMutArg<'a, T>(pub(crate) SliceArg<'a, T>);
 
 impl<'a, T: Element> SliceArg<'a, T> {
+    /// `len` elements at an address on the device `place`.
+    ///
     /// # Safety
     /// `ptr` addresses `len` initialised elements at `place` that outlive `'a`.
     pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
         SliceArg { ptr, len, place, borrow: PhantomData }
     }
 
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.place
     }
 
+    /// The address of the first element on its device.
     pub fn addr(&self) -> u64 {
         self.ptr
     }
@@ -122,6 +166,8 @@ impl<'a, T: Element> SliceArg<'a, T> {
 }
 
 impl<'a, T: Element> SliceMutArg<'a, T> {
+    /// `len` elements at an address on the device `place`, to be written.
+    ///
     /// # Safety
     /// As [`SliceArg::from_raw`], and nothing else uses the memory during `'a`.
     pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
@@ -129,28 +175,32 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
         SliceMutArg(unsafe { SliceArg::from_raw(ptr, len, place) })
     }
 
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.0.place
     }
 
+    /// The address of the first element on its device.
     pub fn addr(&self) -> u64 {
         self.0.ptr
     }
 
-    /// As of [`SliceArg`].
+    /// As a row-major tensor of these extents. Errors: as [`SliceArg::view`].
     pub fn view<const R: usize>(self, dims: [usize; R]) -> Result<ViewMutArg<'a, T, R>, ViewError> {
         self.0.view(dims).map(ViewMutArg)
     }
 
-    /// As of [`SliceArg`].
+    /// As a tensor of these extents and strides, in elements. Errors: as [`SliceArg::strided`].
     pub fn strided<const R: usize>(
         self,
         dims: [usize; R],
@@ -160,7 +210,20 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
     }
 }
 
-/// A borrowed strided tensor of rank R.
+/// A borrowed strided tensor of rank R: an argument for `View<T, R>`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::AsSlice;
+///
+/// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let x = data.as_slice_arg().view([2, 3])?;
+/// assert_eq!((x.dims(), x.strides(), x.span()), ([2, 3], [3, 1], 6));
+/// let columns = x.flipped().narrowed(0, 2);
+/// assert_eq!((columns.dims(), columns.strides(), columns.span()), ([2, 2], [1, 3], 5));
+/// assert!(x.as_contiguous().is_some() && columns.as_contiguous().is_none());
+/// # Ok::<(), tilewright_core::ViewError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ViewArg<'a, T, const R: usize> {
     ptr: u64,
@@ -170,7 +233,7 @@ pub struct ViewArg<'a, T, const R: usize> {
     borrow: PhantomData<&'a [T]>,
 }
 
-/// A mutably borrowed strided tensor of rank R.
+/// A mutably borrowed strided tensor of rank R: an argument for `ViewMut<T, R>`. [`SliceMutArg`] has an example.
 #[derive(Debug)]
 pub struct ViewMutArg<'a, T, const R: usize>(pub(crate) ViewArg<'a, T, R>);
 
@@ -186,24 +249,27 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
         last.checked_add(1)
     }
 
-    /// Elements from the first to one past the last.
+    /// The number of elements from the first to the last, both counted; 0 where an extent is 0.
     pub fn span(&self) -> usize {
         self.checked_span().unwrap_or(usize::MAX)
     }
 
+    /// The extents.
     pub fn dims(&self) -> [usize; R] {
         self.dims
     }
 
-    /// In elements.
+    /// The strides, in elements.
     pub fn strides(&self) -> [usize; R] {
         self.strides
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.place
     }
 
+    /// The address of the first element on its device.
     pub fn addr(&self) -> u64 {
         self.ptr
     }
@@ -224,7 +290,7 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
         }
     }
 
-    /// To be read while this is borrowed.
+    /// The same memory, to be read while this is borrowed.
     pub fn as_view(&self) -> ViewArg<'_, T, R> {
         // SAFETY: nobody writes there while this is borrowed.
         unsafe { self.aliased() }
@@ -253,8 +319,8 @@ impl<T> ViewArg<'_, T, 2> {
         ViewArg { dims: [cols, rows], strides: [c, r], ..self }
     }
 
-    /// The same elements: of a single column or row, that no stride leads away from, as the first of others. Where its elements are neighbours these
-    /// begin whole cache lines apart, else they are neighbours.
+    /// The same elements. A single row or column has no use of its other stride, which is set: to a multiple of 128
+    /// elements where its elements are contiguous, else to 1.
     pub fn regular(self) -> Self {
         let apart =
             |len: usize, stride: usize| if stride == 1 { len.checked_next_multiple_of(128).unwrap_or(len) } else { 1 };
@@ -270,19 +336,28 @@ impl<T> ViewArg<'_, T, 2> {
 }
 
 impl<T> ViewMutArg<'_, T, 2> {
-    /// As of [`ViewArg`].
+    /// The transpose.
     pub fn flipped(self) -> Self {
         ViewMutArg(self.0.flipped())
     }
 
-    /// As of [`ViewArg`].
+    /// The same elements: [`ViewArg::regular`].
     pub fn regular(self) -> Self {
         ViewMutArg(self.0.regular())
     }
 }
 
 impl<T> ViewArg<'_, T, 3> {
-    /// As many matrices, of which each is `n` of these under each other, if they lie so; their number is a multiple of `n`.
+    /// Fewer, taller matrices: each is `n` of these, one below the other. `None` where no stride reaches their rows, or
+    /// where the number of matrices is no multiple of `n`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_core::AsSlice;
+    ///
+    /// let x = [0.0f32; 24].as_slice_arg().view([4, 2, 3]).unwrap().stacked(2).unwrap();
+    /// assert_eq!(x.dims(), [2, 4, 3]);
+    /// ```
     pub fn stacked(self, n: usize) -> Option<Self> {
         let ([matrices, rows, cols], [m, r, c]) = (self.dims, self.strides);
         // No stride leads away from a single row.
@@ -297,14 +372,24 @@ impl<T> ViewArg<'_, T, 3> {
 }
 
 impl<T> ViewMutArg<'_, T, 3> {
-    /// As of [`ViewArg`].
+    /// Fewer, taller matrices: [`ViewArg::stacked`].
     pub fn stacked(self, n: usize) -> Option<Self> {
         self.0.stacked(n).map(ViewMutArg)
     }
 }
 
-/// An address for a raw-pointer parameter. As with a raw pointer of Rust, making one is safe and using it is not: kernels
-/// that take pointers are `unsafe fn`, and whoever calls one vouches for the memory.
+/// An address for a raw-pointer parameter. As with a raw pointer of Rust, making one is safe and using it is not:
+/// kernels that take pointers are `unsafe fn`, and the caller of one vouches for the memory.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{Place, RawArg};
+///
+/// let data = [1.0f32; 8];
+/// let p = RawArg::<f32>::within(data.as_ptr() as u64, size_of_val(&data), Place::Host);
+/// assert_eq!(p.offset(2).extent(), Some(24));
+/// assert_eq!(RawArg::from(data.as_ptr()).extent(), None);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RawArg<T> {
     addr: u64,
@@ -319,28 +404,31 @@ impl<T> RawArg<T> {
         RawArg { addr, place, extent: None, element: PhantomData }
     }
 
-    /// The same of so many bytes from there on, all of which are the call's to read, and to write if the kernel does: the autotuner saves them and
-    /// puts them back, and the emulated SM reports what is accessed beyond them.
+    /// The address of `bytes` bytes, which the call may read, and write if the kernel does. The autotuner saves and
+    /// restores them; the emulated SM reports accesses beyond them.
     pub fn within(addr: u64, bytes: usize, place: Place) -> Self {
         RawArg { extent: Some(bytes), ..RawArg::new(addr, place) }
     }
 
-    /// So many elements further on; the address wraps, as [`pointer::wrapping_add`](primitive@pointer) does.
+    /// The pointer moved by a number of elements; the address wraps, as [`pointer::wrapping_add`](primitive@pointer)
+    /// does.
     pub fn offset(self, elements: usize) -> Self {
         let size = size_of::<T>();
         let addr = self.addr.wrapping_add(elements.wrapping_mul(size) as u64);
         RawArg { addr, extent: self.extent.map(|e| e.saturating_sub(elements.saturating_mul(size))), ..self }
     }
 
+    /// The address of the first element on its device.
     pub fn addr(&self) -> u64 {
         self.addr
     }
 
+    /// The device whose memory it is.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Bytes from there on that are the call's, where that is known.
+    /// The extent in bytes, where it is known.
     pub fn extent(&self) -> Option<usize> {
         self.extent
     }
@@ -358,11 +446,19 @@ impl<T> From<*mut T> for RawArg<T> {
     }
 }
 
-/// What may be passed for `usize`. Numbers without a type are `i32`, which is why that is among them.
+/// The types of arguments for `usize`: `usize`, `u64`, `u32`, and `i32` for literals.
 ///
 /// # Panics
 /// A negative number is no size.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::AsSize;
+///
+/// assert_eq!((7.as_size(), 7usize.as_size()), (7, 7));
+/// ```
 pub trait AsSize {
+    /// The number as a kernel takes it.
     fn as_size(self) -> u64;
 }
 
@@ -388,23 +484,38 @@ impl AsSize for i32 {
     }
 }
 
-/// What may be passed for `&[T]`: host slices and vectors here, device buffers in the host crate.
+/// The types of arguments for `&[T]`: host slices, arrays and vectors, and the buffers of a runtime.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::AsSlice;
+///
+/// fn length<'a>(x: impl AsSlice<'a, f32>) -> usize {
+///     x.as_slice_arg().len()
+/// }
+/// assert_eq!((length(&[1.0, 2.0]), length(&vec![1.0; 3])), (2, 3));
+/// ```
 pub trait AsSlice<'a, T> {
+    /// The borrowed array.
     fn as_slice_arg(self) -> SliceArg<'a, T>;
 }
 
-/// What may be passed for `&mut [T]`.
+/// The types of arguments for `&mut [T]`: host slices, arrays and vectors, and the buffers of a runtime.
+/// [`SliceMutArg`] has an example.
 pub trait AsSliceMut<'a, T> {
+    /// The mutably borrowed array.
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T>;
 }
 
-/// What may be passed for `View<T, R>`.
+/// The types of arguments for `View<T, R>`. [`ViewArg`] has an example.
 pub trait AsView<'a, T, const R: usize> {
+    /// The borrowed tensor.
     fn as_view_arg(self) -> ViewArg<'a, T, R>;
 }
 
-/// What may be passed for `ViewMut<T, R>`.
+/// The types of arguments for `ViewMut<T, R>`. [`SliceMutArg`] has an example.
 pub trait AsViewMut<'a, T, const R: usize> {
+    /// The mutably borrowed tensor.
     fn as_view_mut_arg(self) -> ViewMutArg<'a, T, R>;
 }
 

@@ -28,39 +28,74 @@ const MAGIC: &[u8; 8] = b"TILEBNDL";
 pub const VERSION: u32 = 2;
 const HEADER: usize = MAGIC.len() + 12;
 
-/// Why a bundle, or an image in it, cannot be had.
+/// The error of a bundle, or of an image in it.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::bundle::{Bundle, BundleError};
+///
+/// assert_eq!(Bundle::parse(b"no bundle").unwrap_err(), BundleError::NotABundle);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
+    /// The bytes do not begin with those of a bundle.
     #[error("not a kernel bundle")]
     NotABundle,
+    /// The bundle has another [`VERSION`].
     #[error("bundle format {found}, this build reads {VERSION}")]
-    Version { found: u32 },
+    Version {
+        /// The version of the bundle.
+        found: u32,
+    },
+    /// The bytes are no bundle, although they begin as one.
     #[error("damaged bundle: {what}")]
-    Damaged { what: &'static str },
+    Damaged {
+        /// The damage.
+        what: &'static str,
+    },
+    /// The kernel has no entry of this name.
     #[error("kernel `{kernel}` has no entry `{entry}`")]
-    NoEntry { kernel: String, entry: String },
+    NoEntry {
+        /// The kernel of the bundle.
+        kernel: String,
+        /// The name that was asked for.
+        entry: String,
+    },
+    /// The entry was built for no target that the device runs.
     #[error(
         "kernel `{kernel}` was built for {}, not for compute capability {major}.{minor}: set TILE_TARGETS=sm_{major}{minor} and build again",
         built.join(", ")
     )]
-    NoTarget { kernel: String, built: Vec<String>, major: u32, minor: u32 },
+    NoTarget {
+        /// The kernel of the bundle.
+        kernel: String,
+        /// The targets of the entry, as in `sm_90a`.
+        built: Vec<String>,
+        /// The major compute capability of the device.
+        major: u32,
+        /// The minor compute capability of the device.
+        minor: u32,
+    },
 }
 
 /// One entry compiled for one target, ready to load.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
+    /// The target, as in `sm_90a`.
     pub target: &'a str,
+    /// The PTX.
     pub ptx: Cow<'a, str>,
     /// Assembled ahead of time; present only where the device asked for runs it. Its toolkit may be newer than the
     /// driver, so a failure to load it means: use the PTX.
     pub cubin: Option<Cow<'a, [u8]>>,
-    /// What `ptxas` said, where there was one.
+    /// The resources that `ptxas` reported, where there was one.
     pub usage: Option<Usage>,
 }
 
-/// What one thread of an entry uses, by `ptxas`.
+/// The resources of one thread of an entry, as `ptxas` reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
+    /// Registers of 32 bits.
     pub registers: u32,
     /// Bytes of spill stores and loads.
     pub spill_bytes: u32,

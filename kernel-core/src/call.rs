@@ -13,44 +13,103 @@ use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 
-/// Memory that a call touches, for the checks before a launch and for the emulator's bounds.
+/// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulator. [`Call`]
+/// has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferUse {
     /// Index into [`KernelParts::params`](crate::KernelParts::params).
     pub param: u8,
+    /// The device whose memory it is.
     pub place: Place,
+    /// The address of the first byte.
     pub start: u64,
-    /// Zero for raw pointers, which may reach anything.
+    /// The size in bytes; 0 for a raw pointer.
     pub bytes: u64,
-    /// What a raw pointer may reach, where that is known.
+    /// The extent of a raw pointer in bytes, where it is known.
     pub extent: Option<u64>,
+    /// Whether the kernel may write it.
     pub mutable: bool,
 }
 
-/// Why a call cannot be launched: its arguments are not those that the kernel takes.
+/// The error of a call whose arguments are not those that its kernel takes.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{BindError, Call, KernelDesc};
+///
+/// fn without_arguments(kernel: &'static KernelDesc) -> Result<(), BindError> {
+///     Call::new(kernel).check() // `BindError::Missing`, where the kernel has a parameter
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
+    /// An argument has another type than its parameter.
     #[error(
         "{kernel}: an argument of type `{found}` is bound to `{param}: {expected}`: bind the kernel's parameters in order, or call the function of the kernel's name"
     )]
-    Type { kernel: &'static str, param: &'static str, expected: ParamType, found: ParamType },
+    Type {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+        /// The type of the parameter.
+        expected: ParamType,
+        /// The type of the argument.
+        found: ParamType,
+    },
 
+    /// There are more arguments than parameters.
     #[error(
         "{kernel}: {expected} parameters, and an argument of type `{found}` is bound after them: bind each parameter once"
     )]
-    TooMany { kernel: &'static str, expected: usize, found: ParamType },
+    TooMany {
+        /// The kernel.
+        kernel: &'static str,
+        /// The number of its parameters.
+        expected: usize,
+        /// The type of the first argument beyond them.
+        found: ParamType,
+    },
 
+    /// A parameter has no argument.
     #[error("{kernel}: nothing is bound to `{param}: {expected}`: bind every parameter, in order")]
-    Missing { kernel: &'static str, param: &'static str, expected: ParamType },
+    Missing {
+        /// The kernel.
+        kernel: &'static str,
+        /// The first parameter without an argument.
+        param: &'static str,
+        /// The type of the parameter.
+        expected: ParamType,
+    },
 
+    /// The kernel is an `unsafe fn`, and the call was made by [`Call::new`].
     #[error(
         "{kernel} is an `unsafe fn`: call the function of its name, or bind to Call::new_unsafe, in an unsafe block"
     )]
-    Unsafe { kernel: &'static str },
+    Unsafe {
+        /// The kernel.
+        kernel: &'static str,
+    },
 }
 
-/// A kernel with its arguments bound: cheap, typed, not yet checked against a device. Give it to a backend.
+/// A kernel with its arguments bound: cheap, typed, not yet checked against a device. A runtime launches it.
+///
+/// The function that `#[tile_kernel]` makes returns one. A tool that has descriptors alone binds the arguments itself.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{AsSlice, AsSliceMut, BindError, Call, KernelDesc};
+///
+/// /// A call of a kernel with the parameters `x: &[f32], y: &mut [f32], a: f32`.
+/// fn bind<'a>(kernel: &'static KernelDesc, x: &'a [f32], y: &'a mut [f32]) -> Result<Call<'a>, BindError> {
+///     let call = Call::new(kernel).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg()).scalar(2.0f32);
+///     call.check()?;
+///     assert_eq!((call.slots().len(), call.buffers().len()), (5, 2));
+///     assert!(call.buffers()[1].mutable);
+///     Ok(call)
+/// }
+/// ```
 ///
 /// A call borrows its arguments and is launched once, so it cannot be copied: two launches could write the same memory
 /// from two threads.
@@ -85,7 +144,8 @@ impl<'a> Call<'a> {
     ///
     /// # Safety
     /// The arguments that are bound to this call keep the safety contract of the kernel: every access that its masks
-    /// allow is valid while the launch runs, and so is all of a pointer's extent where it says one ([`RawArg::within`]).
+    /// allow is valid while the launch runs, and so is all of a pointer's extent where it says one
+    /// ([`RawArg::within`]).
     #[inline]
     pub unsafe fn new_unsafe(desc: &'static KernelDesc) -> Self {
         Call::of(desc, None)
@@ -111,11 +171,13 @@ impl<'a> Call<'a> {
         Call { borrow: PhantomData, ..*self }
     }
 
+    /// The kernel.
     pub fn desc(&self) -> &'static KernelDesc {
         self.desc
     }
 
-    /// Whether every parameter has an argument of its type. A backend asks before it uses the slots.
+    /// That every parameter has an argument of its type. A backend asks before it uses the slots. Errors: the first
+    /// mistake.
     #[inline]
     pub fn check(&self) -> Result<(), BindError> {
         if self.mistake.is_none() && self.params_bound == self.desc.params.len() {
@@ -133,10 +195,12 @@ impl<'a> Call<'a> {
         self.mistake.unwrap_or_else(missing)
     }
 
+    /// The argument words bound so far.
     pub fn slots(&self) -> &[u64] {
         &self.slots[..self.used]
     }
 
+    /// The memory of the arguments bound so far.
     pub fn buffers(&self) -> &[BufferUse] {
         &self.buffers[..self.buffers_used]
     }
@@ -175,11 +239,13 @@ impl<'a> Call<'a> {
         self.buffers_used += 1;
     }
 
+    /// Binds an array to the next parameter, a `&[T]`.
     #[inline]
     pub fn slice<T: Element>(self, a: SliceArg<'a, T>) -> Self {
         self.any_slice(a, ParamKind::Slice)
     }
 
+    /// Binds an array to the next parameter, a `&mut [T]`.
     #[inline]
     pub fn slice_mut<T: Element>(self, a: SliceMutArg<'a, T>) -> Self {
         self.any_slice(a.0, ParamKind::SliceMut)
@@ -196,11 +262,13 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Binds a tensor to the next parameter, a `View<T, R>`.
     #[inline]
     pub fn view<T: Element, const R: usize>(self, a: ViewArg<'a, T, R>) -> Self {
         self.any_view(a, ParamKind::View { rank: R })
     }
 
+    /// Binds a tensor to the next parameter, a `ViewMut<T, R>`.
     #[inline]
     pub fn view_mut<T: Element, const R: usize>(self, a: ViewMutArg<'a, T, R>) -> Self {
         self.any_view(a.0, ParamKind::ViewMut { rank: R })
@@ -218,7 +286,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Only kernels that are `unsafe fn` have parameters that take it.
+    /// Binds a pointer to the next parameter, a `*mut T` where `mutable`. Such kernels are `unsafe fn`.
     #[inline]
     pub fn raw<T: Element>(mut self, a: RawArg<T>, mutable: bool) -> Self {
         if self.takes::<T>(if mutable { ParamKind::PtrMut } else { ParamKind::Ptr }) {
@@ -229,6 +297,8 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Binds a number to the next parameter, a scalar. A `usize` is bound as
+    /// [`AsSize::as_size`](crate::AsSize::as_size) has it.
     #[inline]
     pub fn scalar<T: Element>(mut self, v: T) -> Self {
         const { assert!(size_of::<T>() <= size_of::<u64>(), "a scalar fits a slot") };

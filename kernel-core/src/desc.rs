@@ -1,4 +1,4 @@
-//! What the macro emits beside a kernel: its descriptor.
+//! The descriptor of a kernel, which the macro emits beside it.
 //!
 //! Nothing here knows a GPU driver: a backend reads a [`Call`](crate::Call), picks a [`ConfigDesc`] and a
 //! [`VariantDesc`], and runs it. The descriptor is where trust begins: a [`KernelDesc`] says that a kernel's code and
@@ -14,8 +14,8 @@ use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 /// A Rust type that a buffer may hold: kernels read and write its values as those of [`Element::DTYPE`].
 ///
 /// # Safety
-/// The type has the size of `DTYPE`, an alignment that is not larger, no padding and no interior mutability. Its valid bit
-/// patterns are those of `DTYPE`: 0 and 1 for [`DType::Bool`], all patterns for every other dtype.
+/// The type has the size of `DTYPE`, an alignment that is not larger, no padding and no interior mutability. Its valid
+/// bit patterns are those of `DTYPE`: 0 and 1 for [`DType::Bool`], all patterns for every other dtype.
 ///
 /// Safe code cannot claim a dtype for a type:
 /// ```compile_fail,E0200
@@ -25,7 +25,18 @@ use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 ///     const DTYPE: tilewright_core::DType = tilewright_core::DType::F32;
 /// }
 /// ```
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{DType, Element, f16};
+///
+/// fn dtype<T: Element>(_: &[T]) -> DType {
+///     T::DTYPE
+/// }
+/// assert_eq!((dtype(&[1.0f32]), dtype(&[f16::ONE]), dtype(&[1usize])), (DType::F32, DType::F16, DType::U64));
+/// ```
 pub unsafe trait Element: Copy + Send + Sync + 'static {
+    /// The element type of kernels.
     const DTYPE: DType;
 }
 
@@ -39,15 +50,16 @@ elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => 
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
 crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
 
-/// What one program does on the CPU, arguments as slots.
+/// The code of one program on the CPU; its arguments are slots.
 pub type CpuFn = unsafe fn(&crate::cpu::Program, &[u64]);
 
-/// The CPU meaning of one instance.
+/// The code of one instance for the CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuCode {
     /// Configurations that differ in numbers alone share it.
     pub run: CpuFn,
-    /// This one's, which the function finds in [`Program::numbers`](crate::cpu::Program::numbers).
+    /// The constants of this configuration, which the function finds in
+    /// [`Program::numbers`](crate::cpu::Program::numbers).
     pub numbers: &'static [u64],
 }
 
@@ -70,15 +82,20 @@ impl CpuCode {
 /// The facts of one kernel for one choice of its type parameters. [`KernelDesc::new`] makes a descriptor of them.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelParts {
+    /// The name of the kernel.
     pub name: &'static str,
+    /// The file that it is in, as rustc has it.
     pub file: &'static str,
+    /// The line of its function.
     pub line: u32,
     /// The type arguments, as in `f16` or `f32,i32`; empty without type parameters.
     pub types: &'static str,
+    /// The parameters in order.
     pub params: &'static [ParamDesc],
     /// Whether the kernel is declared `unsafe fn`: its caller vouches for accesses that nothing checks.
     pub is_unsafe: bool,
-    /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability 9.0 on.
+    /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability
+    /// 9.0 on.
     pub pdl: bool,
     /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
     pub tf32: bool,
@@ -91,6 +108,17 @@ pub struct KernelParts {
 
 /// One kernel for one choice of its type parameters, as safe code may launch it. Its fields are those of
 /// [`KernelParts`], to be read.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::KernelDesc;
+///
+/// /// As in `axpy: BLOCK=1024,warps=4; BLOCK=2048,warps=4`.
+/// fn configurations(kernel: &KernelDesc) -> String {
+///     let ids: Vec<_> = kernel.configs.iter().map(|c| c.id).collect();
+///     format!("{}: {}", kernel.name, ids.join("; "))
+/// }
+/// ```
 ///
 /// Safe code has descriptors from `#[tile_kernel]` alone, and cannot make or change one:
 /// ```compile_fail,E0133
@@ -112,6 +140,8 @@ pub struct KernelParts {
 pub struct KernelDesc(KernelParts);
 
 impl KernelDesc {
+    /// A descriptor of these facts, which the expansion of `#[tile_kernel]` makes.
+    ///
     /// # Safety
     /// The functions of `configs` ([`CpuCode::run`], [`Emulated::run`]) and the entries of `bundle` are code of one
     /// kernel, which takes its arguments as the slots that `params` describes. For every [`Call`](crate::Call) that
@@ -124,8 +154,8 @@ impl KernelDesc {
     ///
     /// # Panics
     /// The slots of `params` do not follow each other from 0 on, there are more than [`MAX_SLOTS`] of them or more than
-    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes a pointer. In a constant this is a
-    /// compile error.
+    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes a pointer. In a constant this is
+    /// a compile error.
     pub const unsafe fn new(parts: KernelParts) -> KernelDesc {
         let (mut i, mut slots, mut buffers) = (0, 0, 0);
         while i < parts.params.len() {
@@ -156,18 +186,41 @@ impl Deref for KernelDesc {
     }
 }
 
+/// The kind of a parameter.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::ParamKind;
+///
+/// assert_eq!((ParamKind::Slice.slots(), ParamKind::ViewMut { rank: 2 }.slots()), (2, 5));
+/// assert!(ParamKind::ViewMut { rank: 2 }.is_mut());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
+    /// `&[T]`.
     Slice,
+    /// `&mut [T]`.
     SliceMut,
-    View { rank: usize },
-    ViewMut { rank: usize },
+    /// `View<T, R>`.
+    View {
+        /// R: 1 to 3.
+        rank: usize,
+    },
+    /// `ViewMut<T, R>`.
+    ViewMut {
+        /// R: 1 to 3.
+        rank: usize,
+    },
+    /// `*const T`.
     Ptr,
+    /// `*mut T`.
     PtrMut,
+    /// `T`.
     Scalar,
 }
 
 impl ParamKind {
+    /// The number of argument words.
     pub const fn slots(self) -> usize {
         match self {
             ParamKind::Slice | ParamKind::SliceMut => 2,
@@ -176,15 +229,26 @@ impl ParamKind {
         }
     }
 
+    /// Whether the kernel may write through it.
     pub const fn is_mut(self) -> bool {
         matches!(self, ParamKind::SliceMut | ParamKind::ViewMut { .. } | ParamKind::PtrMut)
     }
 }
 
 /// The type of a parameter, or of an argument.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{DType, ParamKind, ParamType};
+///
+/// let t = ParamType { kind: ParamKind::View { rank: 2 }, dtype: DType::F16 };
+/// assert_eq!(t.to_string(), "View<f16, 2>");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamType {
+    /// The kind.
     pub kind: ParamKind,
+    /// The type of the elements, or of the scalar.
     pub dtype: DType,
 }
 
@@ -204,22 +268,45 @@ impl fmt::Display for ParamType {
     }
 }
 
+/// A parameter of a kernel.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{DType, ParamDesc, ParamKind};
+///
+/// let x = ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 };
+/// assert_eq!(x.ty().to_string(), "&[f32]");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ParamDesc {
+    /// The name in the kernel.
     pub name: &'static str,
+    /// The kind.
     pub kind: ParamKind,
+    /// The type of the elements, or of the scalar.
     pub dtype: DType,
-    /// Its first slot.
+    /// The position of its first argument word.
     pub slot: usize,
 }
 
 impl ParamDesc {
+    /// The type.
     pub const fn ty(&self) -> ParamType {
         ParamType { kind: self.kind, dtype: self.dtype }
     }
 }
 
-/// One point of a kernel's tuning space.
+/// One configuration of a kernel: a choice of its constants and of `warps`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{ConfigDesc, GridCtx};
+///
+/// /// The number of programs of a launch with these argument words.
+/// fn programs(config: &ConfigDesc, slots: &[u64]) -> u64 {
+///     (config.grid)(&GridCtx { slots, num_sms: 132 }).iter().product()
+/// }
+/// ```
 #[derive(Debug)]
 pub struct ConfigDesc {
     /// Stable: `BLOCK=1024,SCHEDULER=Persistent,warps=4`.
@@ -232,10 +319,11 @@ pub struct ConfigDesc {
     pub blocks_per_sm: u32,
     /// Thread blocks of a program: a cluster where there are several.
     pub ctas: u32,
-    /// What the configuration asks of arguments on every backend, beside what its variants ask.
+    /// The condition on arguments on every backend, beside the guards of its variants.
     pub requires: Option<Condition>,
     /// Programs along x, y, z; a zero means that there is nothing to do.
     pub grid: fn(&GridCtx) -> [u64; 3],
+    /// The code for the CPU.
     pub cpu: CpuCode,
     /// In order of preference: the first that runs on the device and whose requirements hold is launched.
     pub variants: &'static [VariantDesc],
@@ -253,56 +341,80 @@ impl ConfigDesc {
 /// A condition on arguments that a kernel's attribute states.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
+    /// Whether arguments satisfy it.
     pub holds: fn(&GridCtx) -> bool,
-    /// As it is written.
+    /// The condition as it is written.
     pub text: &'static str,
 }
 
-/// What a grid expression or a condition may depend on.
+/// The input of a grid expression or of a condition. [`ConfigDesc`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct GridCtx<'a> {
+    /// The argument words.
     pub slots: &'a [u64],
     /// Multiprocessors of the device; on the CPU, worker threads.
     pub num_sms: u64,
 }
 
-/// Rounded up, in a grid; 0 where it is divided by 0.
+/// `a / b`, rounded up; 0 where `b` is 0. Grid expressions call it.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::cdiv;
+///
+/// assert_eq!((cdiv(10, 4), cdiv(10, 0)), (3, 0));
+/// ```
 #[inline]
 pub fn cdiv(a: u64, b: u64) -> u64 {
     if b == 0 { 0 } else { a.div_ceil(b) }
 }
 
+/// One variant of a configuration: code for arguments that satisfy its guards.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{Guard, Number, Test, VariantDesc};
+///
+/// // Code for an address, slot 0, that is a multiple of 16.
+/// const GUARDS: &[Guard] = &[Guard { of: Number::product(&[0]), test: Test::Multiple(16) }];
+/// let variant =
+///     VariantDesc { entry: "axpy_0", only: None, guards: GUARDS, maps: &[], emulated: None, features: "" };
+/// assert!(variant.satisfied_by(&[4096, 100]) && !variant.satisfied_by(&[4100, 100]));
+/// ```
 #[derive(Debug)]
 pub struct VariantDesc {
-    /// Name of the entry in the bundle.
+    /// The name of the entry in the bundle.
     pub entry: &'static str,
     /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
     pub only: Option<&'static str>,
+    /// The conditions on argument words.
     pub guards: &'static [Guard],
     /// Tensor maps that the entry takes after its slots.
     pub maps: &'static [MapDesc],
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
     /// The passes, device steps and element types that its code takes, one a line; empty in builds without an emulated
-    /// SM. Instances are emulated until every feature of their kernel is in one, unless the kernel says `emulate = all`.
+    /// SM. Instances are emulated until every feature of their kernel is in one, unless the kernel says `emulate =
+    /// all`.
     pub features: &'static str,
 }
 
 impl VariantDesc {
+    /// Whether these argument words satisfy all guards.
     pub fn satisfied_by(&self, slots: &[u64]) -> bool {
         self.guards.iter().all(|g| g.satisfied_by(slots))
     }
 }
 
-/// A number that a launch knows of a call.
+/// A product of argument words. [`VariantDesc`] has an example.
 pub type Number = tilewright_types::Number<&'static [usize]>;
-/// A launch guard of a variant.
+/// A launch guard of a variant. [`VariantDesc`] has an example.
 pub type Guard = tilewright_types::Guard<&'static [usize]>;
 
-/// How boxes of an array are copied to shared memory, or from it, in one step each (a CUDA tensor map).
+/// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDesc {
-    /// The view, slice or pointer that the array begins at, as an index into [`KernelDesc::params`].
+    /// The view, slice or pointer that the array begins at, as an index into [`KernelParts::params`].
     pub param: usize,
     /// The contiguous dimension last.
     pub dims: &'static [MapDim],
@@ -310,23 +422,26 @@ pub struct MapDesc {
     pub swizzle: u32,
 }
 
+/// A dimension of a tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDim {
-    /// Of the array: a box has zeros beyond it, and nothing is stored there.
+    /// The extent of the array: a box has zeros beyond it, and nothing is stored there.
     pub extent: Number,
-    /// In elements; of the last dimension it is 1.
+    /// The stride in elements; of the last dimension it is 1.
     pub stride: Number,
-    /// Extent of a box.
+    /// The extent of a box.
     pub boxed: u32,
 }
 
+/// The code of a variant for the emulated SM.
 #[derive(Clone, Copy, Debug)]
 pub struct Emulated {
     /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside
     /// `emulator::launch`.
     pub run: unsafe fn(&[u64]),
-    /// Of a thread block, as the shared memory.
+    /// Threads of a thread block.
     pub threads: u32,
+    /// Bytes of shared memory of a thread block.
     pub shared_bytes: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
@@ -337,14 +452,14 @@ pub struct Emulated {
 }
 
 impl ConfigDesc {
-    /// Whether the arguments are as the configuration asks; its variants may ask for more.
+    /// Whether the arguments satisfy the condition of the configuration; guards of its variants come on top.
     #[inline]
     pub fn satisfied_by(&self, call: &GridCtx) -> bool {
         self.requires.is_none_or(|c| (c.holds)(call))
     }
 
-    /// The variant to launch for these arguments, of those that `runs` says can run here; none if they satisfy the
-    /// guards of no such variant.
+    /// The index of the variant to launch for these arguments: the first for which `runs` holds and whose guards they
+    /// satisfy.
     pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
         self.variants.iter().position(|v| runs(v) && v.satisfied_by(slots))
     }

@@ -7,6 +7,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, abi_ptx, link_llvm_intrinsics))]
 #![allow(clippy::missing_safety_doc)]
+#![cfg_attr(not(target_arch = "nvptx64"), warn(missing_docs))]
 
 #[cfg(any(target_arch = "nvptx64", feature = "emulator"))]
 #[doc(hidden)]
@@ -14,6 +15,7 @@
 pub mod planted;
 
 #[cfg(any(target_arch = "nvptx64", feature = "emulator"))]
+#[doc(hidden)]
 pub mod device;
 pub mod scalar;
 
@@ -24,6 +26,7 @@ pub mod bundle;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod call;
 #[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod desc;

@@ -2,7 +2,21 @@
 
 use core::fmt;
 
-/// Element type of a tile or a buffer.
+/// The element type of a tile or a buffer.
+///
+/// # Examples
+/// ```
+/// use tilewright_types::DType;
+///
+/// let t = DType::parse("bf16").expect("a dtype");
+/// assert_eq!((t, t.size(), t.name()), (DType::BF16, 2, "bf16"));
+/// assert!(t.is_float() && !t.is_float8() && !t.is_int() && !t.is_signed());
+/// assert_eq!(DType::parse("usize"), Some(DType::U64));
+/// // The ranges of numbers:
+/// assert!(DType::I8.holds(-128) && !DType::I8.holds(128));
+/// assert_eq!((DType::F16.greatest(), DType::F16.reaches(65520.0)), (65504.0, false));
+/// assert_eq!((DType::F16.overflowed(-1e6), DType::F8E4M3.overflowed(-1e6)), (f64::NEG_INFINITY, -448.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DType {
     /// 32-bit float.
@@ -46,7 +60,7 @@ impl DType {
     pub const NAMES: &'static str =
         "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
 
-    /// The dtype of a name in kernel source.
+    /// The dtype of a name in kernel source; `None` for other names.
     pub fn parse(name: &str) -> Option<DType> {
         match name {
             "usize" => Some(U64),
@@ -76,7 +90,7 @@ impl DType {
         }
     }
 
-    /// Size in bytes.
+    /// The size in bytes: 1, 2, 4 or 8.
     pub const fn size(self) -> usize {
         match self {
             I8 | U8 | Bool | F8E4M3 | F8E5M2 => 1,
@@ -106,7 +120,7 @@ impl DType {
         matches!(self, I8 | I16 | I32 | I64)
     }
 
-    /// The greatest number of a float.
+    /// The greatest finite number of a float; of other types that of `f32`.
     pub fn greatest(self) -> f64 {
         match self {
             F64 => f64::MAX,

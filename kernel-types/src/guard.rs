@@ -4,10 +4,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A number that a launch knows: a constant times some argument words. A word is an address in bytes, an extent or a
-/// stride in elements, or a scalar.
+/// A number that is known at a launch: a constant times some argument words. A word is an address in bytes, an extent
+/// or a stride in elements, or a scalar.
 ///
-/// `S` holds the positions of the words: a `Vec<usize>` while the compiler works, a `&'static [usize]` in a descriptor.
+/// `S` holds the positions of the words: a `Vec<usize>` in the compiler, a `&'static [usize]` in a descriptor.
+///
+/// # Examples
+/// ```
+/// use tilewright_types::Number;
+///
+/// // Twice the product of words 1 and 2.
+/// let n = Number::constant(2).times(&Number::slot(1)).and_then(|n| n.times(&Number::slot(2))).expect("no overflow");
+/// assert_eq!((n.of(&[9, 3, 4]), format!("{n:?}").as_str()), (24, "2·s1·s2"));
+/// assert_eq!((n.as_slot(), Number::slot(1).as_slot()), (None, Some(1)));
+/// assert_eq!(Number::product(&[1, 2]).of(&[9, 3, 4]), 12);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number<S> {
     /// The constant.
@@ -73,7 +84,7 @@ impl<S: AsRef<[usize]>> fmt::Debug for Number<S> {
     }
 }
 
-/// A condition that a number satisfies.
+/// A condition on a number. [`Guard`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// It is a multiple of this number.
@@ -87,6 +98,15 @@ pub enum Test {
 }
 
 /// A launch guard: the launcher takes a variant of a kernel only if all its guards are satisfied.
+///
+/// # Examples
+/// ```
+/// use tilewright_types::{Guard, Test};
+///
+/// // Word 0, an address, is a multiple of 16.
+/// let aligned = Guard::slot(0, Test::Multiple(16));
+/// assert!(aligned.satisfied_by(&[4096]) && !aligned.satisfied_by(&[4100]));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Guard<S> {
     /// The number that is tested.

@@ -1,4 +1,5 @@
-//! What the compiler of a tile kernel and the runtime that launches it agree on: element types, launch guards, limits.
+//! The facts that the compiler of a tile kernel and the runtime that launches it share: element types, launch guards,
+//! limits.
 //!
 //! The crate has no dependencies. `tilewright` re-exports the types that users meet.
 #![no_std]

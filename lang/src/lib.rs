@@ -1,13 +1,30 @@
 //! The operations of the tile language as typed functions with documentation.
 //!
-//! An editor type-checks the body of a kernel over these: under rust-analyzer `#[tile_kernel]` expands to the user's own
-//! body, which sees this crate, so that hover, completion and go-to-definition work. A compiled program calls none of
-//! them: the kernel compiler knows the operations by their names.
+//! An editor type-checks the body of a kernel over these: under rust-analyzer `#[tile_kernel]` expands to the user's
+//! own body, which sees this crate, so that hover, completion and go-to-definition work. A compiled program calls none
+//! of them: the kernel compiler knows the operations by their names.
 //!
 //! A tile's shape is no part of its type here. The documentation of an operation says which shapes it takes, and the
 //! kernel compiler checks them.
 //!
 //! Every operation may be written as a method of its first argument: `exp(x)` is `x.exp()`.
+//!
+//! # Examples
+//! Each operation has one: a kernel, a launch on the CPU, and the result.
+//! ```
+//! use tilewright::{Runtime, tile_kernel};
+//!
+//! #[tile_kernel(grid = [cdiv(y.len(), 4)])]
+//! fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
+//!     let i = program_id(0) * 4 + arange(4);
+//!     store(y, i, a * load(x, i) + load(y, i));
+//! }
+//!
+//! let mut y = [10.0, 20.0, 30.0, 40.0, 50.0];
+//! Runtime::cpu().launch(axpy(2.0, &[1.0, 2.0, 3.0, 4.0, 5.0], &mut y))?;
+//! assert_eq!(y, [12.0, 24.0, 36.0, 48.0, 60.0]);
+//! # Ok::<(), tilewright::Error>(())
+//! ```
 #![warn(missing_docs)]
 
 mod atomics;
@@ -15,6 +32,7 @@ mod debug;
 mod make;
 mod math;
 mod memory;
+mod options;
 mod product;
 mod programs;
 mod ranges;
@@ -31,7 +49,8 @@ pub use math::{
     Math, abs, bitcast, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
     sigmoid, sin, sqrt, tanh, to, where_,
 };
-pub use memory::{Options, Pointer, Ptr, PtrMut, Stored, View, ViewMut, load, store};
+pub use memory::{Pointer, Ptr, PtrMut, View, ViewMut, load, store};
+pub use options::{Options, Stored};
 pub use product::dot;
 pub use programs::{cdiv, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
@@ -41,6 +60,7 @@ pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Value};
 
 /// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
+/// A kernel calls them without `overloads::`.
 pub mod overloads {
     pub use crate::atomics::overloads::*;
     pub use crate::memory::overloads::*;
@@ -54,9 +74,24 @@ pub mod operators {
     pub use crate::value::{cast, compare};
 }
 
-/// What the expression of a grid may call beside `cdiv`, `min` and `max`.
+/// The function that the expression of a grid may call beside `cdiv`, `min` and `max`.
 pub mod grid {
     pub use crate::programs::num_sms;
+}
+
+/// A kernel of this crate's documentation: itself, to be launched, and its function over the operations of this crate,
+/// as an editor type-checks it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __example {
+    (#[tile_kernel($($attribute:tt)*)] $($function:tt)*) => {
+        mod typed {
+            use $crate::*;
+            $($function)*
+        }
+        #[tile_kernel($($attribute)*)]
+        $($function)*
+    };
 }
 
 /// The result of an operation, which only a kernel has.

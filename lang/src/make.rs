@@ -9,11 +9,18 @@ use std::ops::Range;
 /// The extent is a constant; a variable one is an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
-/// fn k(x: &[f32], y: &mut [f32]) {
-///     let i = program_id(0) * 128 + arange(128);
-///     store(y, i, load(x, i));
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [2])]
+/// fn k(y: &mut [usize]) {
+///     let i = program_id(0) * 4 + arange(4);
+///     store(y, i, i);
 /// }
+/// # }
+/// let mut y = [9; 6];
+/// Runtime::cpu().launch(k(&mut y))?;
+/// assert_eq!(y, [0, 1, 2, 3, 4, 5]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn arange(n: impl Extent) -> Tile<usize> {
     let _ = n;
@@ -31,14 +38,22 @@ impl Extent for Range<usize> {}
 /// The extents are constants: 1 to 3 of them, with at most 131072 elements. `false` is the zero of `bool`.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: View<f32, 2>, y: &mut [f32]) {
-///     let mut sums = zeros::<f32>([1, 64]);
+///     let mut sums = zeros::<f32>([1, 4]);
 ///     for row in 0..x.dim(0) {
-///         sums += x.tile([row, 0], [1, 64]);
+///         sums += x.tile([row, 0], [1, 4]);
 ///     }
-///     store(y, arange(64), sum(sums));
+///     store(y, arange(4), sums.reshape([4]));
 /// }
+/// # }
+/// let (rt, mut y) = (Runtime::cpu(), [9.0; 4]);
+/// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// rt.launch(k(x.view([2, 3])?, &mut y))?;
+/// assert_eq!(y, [5.0, 7.0, 9.0, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn zeros<T: Element>(shape: impl Shape) -> Tile<T> {
     let _ = shape;
@@ -50,10 +65,17 @@ pub fn zeros<T: Element>(shape: impl Shape) -> Tile<T> {
 /// The extents are constants: 1 to 3 of them, with at most 131072 elements.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(y: &mut [f32], v: f32) {
-///     store(y, arange(64), full([64], v));
+///     store(y, arange(2), full([2], v));
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&mut y, 1.5))?;
+/// assert_eq!(y, [1.5, 1.5]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn full<V: Value>(shape: impl Shape, v: V) -> Tile<V::Elem> {
     let _ = (shape, v);

@@ -12,17 +12,22 @@ macro_rules! functions {
 
             /// Each element as a `U`.
             ///
-            /// The shape stays. A float rounds to the nearest, of two the even one. A float becomes an integer by cutting its
-            /// fraction off; numbers beyond the range become its ends, and NaN 0. 8-bit floats have no infinity: a number
-            /// beyond the range becomes the greatest one. A conversion without a type is an error.
+            /// The shape stays. A float rounds to the nearest, of two the even one. A float becomes an integer by
+            /// cutting its fraction off; numbers beyond the range become its ends, and NaN 0. 8-bit floats have no
+            /// infinity: a number beyond the range becomes the greatest one. A conversion without a type is an error.
             ///
             /// ```
-            /// # use tilewright_lang::*;
-            /// fn k(x: &[f16], y: &mut [f16]) {
-            ///     let i = arange(64);
-            ///     let v = load(x, i).to::<f32>();
-            ///     store(y, i, exp(v).to::<f16>());
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
+            /// fn k(x: &[f32], y: &mut [i32]) {
+            ///     store(y, arange(4), load(x, arange(4)).to::<i32>());
             /// }
+            /// # }
+            /// let mut y = [0; 4];
+            /// Runtime::cpu().launch(k(&[1.9, -1.9, 1e10, f32::NAN], &mut y))?;
+            /// assert_eq!(y, [1, -1, i32::MAX, 0]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             fn to<U: Element>(self) -> Self::With<U> {
                 stub()
@@ -33,11 +38,17 @@ macro_rules! functions {
             /// The shape stays. Types of different sizes, and `bool`, are an error.
             ///
             /// ```
-            /// # use tilewright_lang::*;
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
             /// fn k(x: &[f32], y: &mut [u32]) {
-            ///     let i = arange(64);
-            ///     store(y, i, load(x, i).bitcast::<u32>());
+            ///     store(y, arange(2), load(x, arange(2)).bitcast::<u32>());
             /// }
+            /// # }
+            /// let mut y = [0; 2];
+            /// Runtime::cpu().launch(k(&[1.0, -0.0], &mut y))?;
+            /// assert_eq!(y, [0x3f80_0000, 0x8000_0000]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             fn bitcast<U: Element>(self) -> Self::With<U> {
                 stub()
@@ -48,10 +59,17 @@ macro_rules! functions {
             /// Both have one type and spread to one shape.
             ///
             /// ```
-            /// # use tilewright_lang::*;
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
             /// fn k(x: &[f32], y: &mut [f32]) {
-            ///     store(y, arange(64), load(x, arange(64)).maximum(0.0));
+            ///     store(y, arange(2), load(x, arange(2)).maximum(0.0));
             /// }
+            /// # }
+            /// let mut y = [9.0; 2];
+            /// Runtime::cpu().launch(k(&[-1.0, f32::NAN], &mut y))?;
+            /// assert_eq!(y, [0.0, 0.0]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             fn maximum<B: Value>(self, b: B) -> Self::Output
             where
@@ -66,10 +84,17 @@ macro_rules! functions {
             /// Both have one type and spread to one shape.
             ///
             /// ```
-            /// # use tilewright_lang::*;
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
             /// fn k(x: &[f32], y: &mut [f32]) {
-            ///     store(y, arange(64), load(x, arange(64)).minimum(1.0));
+            ///     store(y, arange(2), load(x, arange(2)).minimum(1.0));
             /// }
+            /// # }
+            /// let mut y = [9.0; 2];
+            /// Runtime::cpu().launch(k(&[2.0, f32::NAN], &mut y))?;
+            /// assert_eq!(y, [1.0, 1.0]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             fn minimum<B: Value>(self, b: B) -> Self::Output
             where
@@ -92,11 +117,17 @@ functions! {
     /// The shape stays. Signed integers and floats; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, abs(load(x, i)));
+    ///     store(y, arange(2), abs(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[-1.5, 2.0], &mut y))?;
+    /// assert_eq!(y, [1.5, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     abs
     /// The greatest whole number that is not above each element.
@@ -104,11 +135,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, floor(load(x, i)));
+    ///     store(y, arange(2), floor(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[-1.5, 2.5], &mut y))?;
+    /// assert_eq!(y, [-2.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     floor
     /// The least whole number that is not below each element.
@@ -116,11 +153,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, ceil(load(x, i)));
+    ///     store(y, arange(2), ceil(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[-1.5, 2.5], &mut y))?;
+    /// assert_eq!(y, [-1.0, 3.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     ceil
     /// The square root of each element; NaN of a negative one.
@@ -128,11 +171,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, sqrt(load(x, i)));
+    ///     store(y, arange(2), sqrt(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[4.0, 2.25], &mut y))?;
+    /// assert_eq!(y, [2.0, 1.5]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     sqrt
     /// `1 / sqrt(x)` of each element.
@@ -140,11 +189,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, rsqrt(load(x, i)));
+    ///     store(y, arange(2), rsqrt(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[4.0, 0.25], &mut y))?;
+    /// assert_eq!(y, [0.5, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     rsqrt
     /// `1 / x` of each element: of f32 one instruction, for which denormals are 0.
@@ -152,11 +207,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, recip(load(x, i)));
+    ///     store(y, arange(2), recip(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[4.0, 0.5], &mut y))?;
+    /// assert_eq!(y, [0.25, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     recip
     /// e to the power of each element.
@@ -164,11 +225,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, exp(load(x, i)));
+    ///     store(y, arange(2), exp(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 1.0], &mut y))?;
+    /// assert!((y[0] - 1.0).abs() < 1e-6 && (y[1] - 2.718_281_8).abs() < 1e-6);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     exp
     /// 2 to the power of each element: of f32 one instruction, for which denormals are 0.
@@ -176,11 +243,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, exp2(load(x, i)));
+    ///     store(y, arange(2), exp2(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[3.0, -1.0], &mut y))?;
+    /// assert_eq!(y, [8.0, 0.5]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     exp2
     /// The natural logarithm of each element; NaN of a negative one.
@@ -188,11 +261,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, log(load(x, i)));
+    ///     store(y, arange(2), log(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 7.389_056], &mut y))?;
+    /// assert!((y[0] - 0.0).abs() < 1e-6 && (y[1] - 2.0).abs() < 1e-6);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     log
     /// The logarithm to base 2 of each element; NaN of a negative one.
@@ -200,11 +279,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, log2(load(x, i)));
+    ///     store(y, arange(2), log2(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[8.0, 0.5], &mut y))?;
+    /// assert_eq!(y, [3.0, -1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     log2
     /// The sine of each element, in radians.
@@ -212,11 +297,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, sin(load(x, i)));
+    ///     store(y, arange(2), sin(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 0.523_598_8], &mut y))?;
+    /// assert!((y[0] - 0.0).abs() < 1e-6 && (y[1] - 0.5).abs() < 1e-6);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     sin
     /// The cosine of each element, in radians.
@@ -224,11 +315,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, cos(load(x, i)));
+    ///     store(y, arange(2), cos(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 1.047_197_6], &mut y))?;
+    /// assert!((y[0] - 1.0).abs() < 1e-6 && (y[1] - 0.5).abs() < 1e-6);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     cos
     /// The hyperbolic tangent of each element.
@@ -236,11 +333,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, tanh(load(x, i)));
+    ///     store(y, arange(2), tanh(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 20.0], &mut y))?;
+    /// assert_eq!(y, [0.0, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     tanh
     /// The error function of each element.
@@ -248,11 +351,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, erf(load(x, i)));
+    ///     store(y, arange(2), erf(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 5.0], &mut y))?;
+    /// assert_eq!(y, [0.0, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     erf
     /// `1 / (1 + exp(-x))` of each element.
@@ -260,11 +369,17 @@ functions! {
     /// The shape stays. Floats of 16 bits on; another type is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(64);
-    ///     store(y, i, sigmoid(load(x, i)));
+    ///     store(y, arange(2), sigmoid(load(x, arange(2))));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[0.0, 40.0], &mut y))?;
+    /// assert_eq!(y, [0.5, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     sigmoid
 }
@@ -272,11 +387,17 @@ functions! {
 /// Each element as a `U`: mostly written `x.to::<U>()`, see [`Math::to`].
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[i32], y: &mut [f32]) {
-///     let i = arange(64);
-///     store(y, i, load(x, i).to::<f32>());
+///     store(y, arange(2), load(x, arange(2)).to::<f32>());
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[1, -2], &mut y))?;
+/// assert_eq!(y, [1.0, -2.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn to<U: Element, V: Value>(x: V) -> V::With<U> {
     let _ = x;
@@ -288,27 +409,40 @@ pub fn to<U: Element, V: Value>(x: V) -> V::With<U> {
 /// The shape stays. Types of different sizes, and `bool`, are an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [u32]) {
-///     let i = arange(64);
-///     store(y, i, load(x, i).bitcast::<u32>());
+///     store(y, arange(2), load(x, arange(2)).bitcast::<u32>());
 /// }
+/// # }
+/// let mut y = [0; 2];
+/// Runtime::cpu().launch(k(&[1.0, -0.0], &mut y))?;
+/// assert_eq!(y, [0x3f80_0000, 0x8000_0000]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn bitcast<U: Element, V: Value>(x: V) -> V::With<U> {
     let _ = x;
     stub()
 }
 
-/// `a` where the condition holds, and `b` elsewhere.
+/// `a` where the condition holds, and `b` elsewhere: `tl.where` of Triton.
 ///
 /// `a` and `b` have one type. All three spread to one shape; ranks that differ are an error. Both are computed.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let v = load(x, arange(64));
-///     store(y, arange(64), where_(v < 0.0, 0.01 * v, v));
+///     let v = load(x, arange(2));
+///     store(y, arange(2), where_(v < 0.0, 0.5 * v, v));
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[-3.0, 3.0], &mut y))?;
+/// assert_eq!(y, [-1.5, 3.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn where_<C: Condition, A: Meets<B>, B: Value>(c: C, a: A, b: B) -> C::Choice<A::Output> {
     let _ = (c, a, b);
@@ -320,10 +454,17 @@ pub fn where_<C: Condition, A: Meets<B>, B: Value>(c: C, a: A, b: B) -> C::Choic
 /// Both have one type and spread to one shape; ranks that differ are an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, arange(64), maximum(load(x, arange(64)), 0.0));
+///     store(y, arange(2), maximum(load(x, arange(2)), 0.0));
 /// }
+/// # }
+/// let mut y = [9.0; 2];
+/// Runtime::cpu().launch(k(&[-1.0, f32::NAN], &mut y))?;
+/// assert_eq!(y, [0.0, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn maximum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
     let _ = (a, b);
@@ -335,10 +476,17 @@ pub fn maximum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
 /// Both have one type and spread to one shape; ranks that differ are an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, arange(64), minimum(load(x, arange(64)), 1.0));
+///     store(y, arange(2), minimum(load(x, arange(2)), 1.0));
 /// }
+/// # }
+/// let mut y = [9.0; 2];
+/// Runtime::cpu().launch(k(&[2.0, f32::NAN], &mut y))?;
+/// assert_eq!(y, [1.0, 1.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn minimum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
     let _ = (a, b);
@@ -350,10 +498,17 @@ pub fn minimum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
 /// All three have one type and spread to one shape.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, arange(64), clamp(load(x, arange(64)), 0.0, 1.0));
+///     store(y, arange(4), clamp(load(x, arange(4)), 0.0, 1.0));
 /// }
+/// # }
+/// let mut y = [9.0; 4];
+/// Runtime::cpu().launch(k(&[-1.0, 0.0, 0.5, 2.0], &mut y))?;
+/// assert_eq!(y, [0.0, 0.0, 0.5, 1.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn clamp<A: Meets<B>, B: Value, C: Of<A::Elem>>(x: A, lo: B, hi: C) -> A::Output {
     let _ = (x, lo, hi);
@@ -365,10 +520,17 @@ pub fn clamp<A: Meets<B>, B: Value, C: Of<A::Elem>>(x: A, lo: B, hi: C) -> A::Ou
 /// All three are floats of one type and spread to one shape.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32], slope: f32) {
-///     store(y, arange(64), fma(load(x, arange(64)), slope, 1.0));
+///     store(y, arange(2), fma(load(x, arange(2)), slope, 1.0));
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[1.0, 2.0], &mut y, 3.0))?;
+/// assert_eq!(y, [4.0, 7.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn fma<A, B, C>(a: A, b: B, c: C) -> <A::Output as Meets<C>>::Output
 where

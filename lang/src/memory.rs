@@ -1,23 +1,32 @@
 //! Slices, views and pointers.
 
+use crate::options::Stored;
 use crate::stub;
-use crate::value::{Condition, Element, Of, Tile, Value};
+use crate::value::{Element, Of, Tile, Value};
 use std::marker::PhantomData;
 use std::ops::{Add, AddAssign};
 
 /// The elements of the slice `x` at `i`: a scalar of a scalar index, a tile of the index's shape of a tile.
 ///
 /// `i` is of any integer type. An index below 0 or past the end gives 0, never a fault. Options may follow:
-/// [`mask`](Options::mask), [`other`](Options::other), [`streaming`](Options::streaming), [`keep`](Options::keep),
-/// [`no_l1`](Options::no_l1), [`unchecked`](Options::unchecked). In an `unsafe fn` kernel `load(p.add(i))` loads through a
-/// pointer, which only the mask protects. An index of floats, and anything but an array, are errors.
+/// [`mask`](crate::Options::mask), [`other`](crate::Options::other), [`streaming`](crate::Options::streaming),
+/// [`keep`](crate::Options::keep), [`no_l1`](crate::Options::no_l1), [`unchecked`](crate::Options::unchecked). In an
+/// `unsafe fn` kernel `load(p.add(i))` loads through a pointer, which only the mask protects. An index of floats, and
+/// anything but an array, are errors.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [2])]
 /// fn k(x: &[f32], y: &mut [f32], n: usize) {
-///     let i = program_id(0) * 256 + arange(256);
+///     let i = program_id(0) * 4 + arange(4);
 ///     store(y, i, load(x, i).mask(i < n).other(1.0));
 /// }
+/// # }
+/// let mut y = [0.0; 8];
+/// Runtime::cpu().launch(k(&[5.0; 8], &mut y, 6))?;
+/// assert_eq!(y, [5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 1.0, 1.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
     let _ = (x, i);
@@ -28,15 +37,22 @@ pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
 ///
 /// `v` has the type of the slice's elements and spreads to the shape of `i`. An index below 0 or past the end stores
 /// nothing. Options may follow: [`mask`](Stored::mask), [`streaming`](Stored::streaming), [`keep`](Stored::keep),
-/// [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)` stores through a pointer. A slice that is
-/// no `&mut [T]`, and a value of another type, are errors.
+/// [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)` stores through a pointer. A slice
+/// that is no `&mut [T]`, and a value of another type, are errors.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [2])]
 /// fn k(y: &mut [f32]) {
-///     let i = program_id(0) * 256 + arange(256);
+///     let i = program_id(0) * 4 + arange(4);
 ///     store(y, i, 1.0);
 /// }
+/// # }
+/// let mut y = [0.0; 6]; // indices 6 and 7 are dropped
+/// Runtime::cpu().launch(k(&mut y))?;
+/// assert_eq!(y, [1.0; 6]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn store<T: Element, I: Value>(y: &mut [T], i: I, v: impl Of<T>) -> Stored {
     let _ = (y, i, v);
@@ -49,13 +65,21 @@ pub mod overloads {
 
     /// The elements that the pointers `p.add(i)` point to, in an `unsafe fn` kernel.
     ///
-    /// A masked element gives 0, or [`other`](Options::other). Nothing else protects: the kernel vouches for the addresses.
+    /// A masked element gives 0, or [`other`](crate::Options::other). Nothing else protects: the kernel vouches for the
+    /// addresses.
     ///
-    /// ```ignore
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
     /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
-    ///     let i = program_id(0) * 64 + arange(64);
+    ///     let i = arange(4);
     ///     store(y, i, load(p.add(i)).mask(i < n).other(1.0));
     /// }
+    /// let (x, mut y) = ([5.0f32; 4], [0.0; 4]);
+    /// // SAFETY: `x` has more than 2 elements, and the mask leaves out those from 2 on.
+    /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y, 2) })?;
+    /// assert_eq!(y, [5.0, 5.0, 1.0, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn load<P: Pointer>(p: P) -> P::Pointee {
         let _ = p;
@@ -66,11 +90,18 @@ pub mod overloads {
     ///
     /// Only the [`mask`](Stored::mask) protects: the kernel vouches for the addresses.
     ///
-    /// ```ignore
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
     /// unsafe fn k(p: *mut f32, n: usize) {
-    ///     let i = program_id(0) * 64 + arange(64);
+    ///     let i = arange(4);
     ///     store(p.add(i), 1.0).mask(i < n);
     /// }
+    /// let mut y = [0.0f32; 3];
+    /// // SAFETY: `y` has 3 elements, and the mask leaves out those from 3 on.
+    /// Runtime::cpu().launch(unsafe { k(y.as_mut_ptr(), 3) })?;
+    /// assert_eq!(y, [1.0; 3]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn store<P: Pointer>(p: P, v: impl Value) -> Stored {
         let _ = (p, v);
@@ -78,10 +109,11 @@ pub mod overloads {
     }
 }
 
-/// An array of rank `R` with strides: a parameter of a kernel.
+/// An array of rank `R` with strides: a parameter of a kernel. [`View::tile`] has an example.
 pub struct View<T, const R: usize>(PhantomData<T>);
 
 /// An array of rank `R` with strides that a kernel writes: a parameter, declared as `mut v: ViewMut<T, R>`.
+/// [`ViewMut::store`] has an example.
 pub struct ViewMut<T, const R: usize>(PhantomData<T>);
 
 impl<T, const R: usize> Clone for View<T, R> {
@@ -102,16 +134,26 @@ macro_rules! views {
         impl<T: Element, const R: usize> $view<T, R> {
             /// The tile of shape `extents` whose first element is at `offsets`.
             ///
-            /// The extents are constants. What lies outside of the array is 0, or what [`other`](Options::other) says. Hints
-            /// may follow: [`streaming`](Options::streaming), [`keep`](Options::keep). As many offsets and extents as the
-            /// view has dimensions; anything else is an error.
+            /// The extents are constants. Elements outside of the array are 0, or the value of
+            /// [`other`](crate::Options::other). Hints may follow: [`streaming`](crate::Options::streaming),
+            /// [`keep`](crate::Options::keep). As many offsets and extents as the view has dimensions; anything else is
+            /// an error.
             ///
             /// ```
-            /// # use tilewright_lang::*;
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [2])]
             /// fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
-            ///     let row = program_id(0) * 16;
-            ///     y.store([row, 0], x.tile([row, 0], [16, 64]));
+            ///     let row = program_id(0) * 2;
+            ///     y.store([row, 0], x.tile([row, 0], [2, 4]));
             /// }
+            /// # }
+            /// let rt = Runtime::cpu();
+            /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+            /// let mut y = Buffer::<f32>::zeros(&rt, 6)?;
+            /// rt.launch(k(x.view([3, 2])?, y.view_mut([3, 2])?))?;
+            /// assert_eq!(y.to_vec()?, x.to_vec()?);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             pub fn tile(self, offsets: [usize; R], extents: [usize; R]) -> Tile<T> {
                 let _ = (offsets, extents);
@@ -123,25 +165,43 @@ macro_rules! views {
             /// An axis beyond the rank is an error.
             ///
             /// ```
-            /// # use tilewright_lang::*;
-            /// fn k(x: View<f32, 2>, rows: &mut [usize]) {
-            ///     store(rows, 0, x.dim(0));
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
+            /// fn k(x: View<f32, 2>, y: &mut [usize]) {
+            ///     store(y, 0, x.dim(0));
             /// }
+            /// # }
+            /// let rt = Runtime::cpu();
+            /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+            /// let mut y = [0];
+            /// rt.launch(k(x.view([2, 3])?, &mut y))?;
+            /// assert_eq!(y, [2]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             pub fn dim(self, axis: usize) -> usize {
                 let _ = axis;
                 stub()
             }
 
-            /// How many elements neighbours along `axis` are apart.
+            /// The stride along `axis`, in elements.
             ///
             /// An axis beyond the rank is an error.
             ///
             /// ```
-            /// # use tilewright_lang::*;
-            /// fn k(x: View<f32, 2>, strides: &mut [usize]) {
-            ///     store(strides, 0, x.stride(0));
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// # tilewright_lang::__example! {
+            /// #[tile_kernel(grid = [1])]
+            /// fn k(x: View<f32, 2>, y: &mut [usize]) {
+            ///     store(y, 0, x.stride(0));
             /// }
+            /// # }
+            /// let rt = Runtime::cpu();
+            /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+            /// let mut y = [0];
+            /// rt.launch(k(x.view([2, 3])?, &mut y))?;
+            /// assert_eq!(y, [3]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             pub fn stride(self, axis: usize) -> usize {
                 let _ = axis;
@@ -155,13 +215,23 @@ views!(View ViewMut);
 impl<T: Element, const R: usize> ViewMut<T, R> {
     /// Stores the tile `v` with its first element at `offsets`.
     ///
-    /// What lies outside of the array is dropped. The tile has the type and the rank of the view; anything else is an error.
+    /// Elements outside of the array are dropped. The tile has the type and the rank of the view; anything else is an
+    /// error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
-    ///     y.store([0, 0], exp(x.tile([0, 0], [16, 64])));
+    ///     y.store([0, 0], 2.0 * x.tile([0, 0], [2, 4]));
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// let mut y = Buffer::<f32>::zeros(&rt, 6)?;
+    /// rt.launch(k(x.view([2, 3])?, y.view_mut([2, 3])?))?;
+    /// assert_eq!(y.to_vec()?, [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn store(self, offsets: [usize; R], v: impl Of<T>) -> Stored {
         let _ = (offsets, v);
@@ -169,15 +239,15 @@ impl<T: Element, const R: usize> ViewMut<T, R> {
     }
 }
 
-/// A pointer parameter, `*const T`, of an `unsafe fn` kernel.
+/// A pointer parameter, `*const T`, of an `unsafe fn` kernel. [`Ptr::add`] has an example.
 pub struct Ptr<T>(PhantomData<T>);
 
-/// A pointer parameter, `*mut T`, of an `unsafe fn` kernel.
+/// A pointer parameter, `*mut T`, of an `unsafe fn` kernel. [`PtrMut::add`] has an example.
 pub struct PtrMut<T>(PhantomData<T>);
 
 /// A pointer, or a tile of pointers.
 pub trait Pointer: Copy {
-    /// What is loaded through it.
+    /// The value that is loaded through it.
     type Pointee;
 }
 
@@ -195,11 +265,18 @@ macro_rules! pointers {
             ///
             /// `i` is of any integer type. Anything but a pointer is an error: numbers are added by `+`.
             ///
-            /// ```ignore
+            /// ```
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// #[tile_kernel(grid = [1])]
             /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
-            ///     let i = program_id(0) * 64 + arange(64);
+            ///     let i = arange(4);
             ///     store(y, i, load(p.add(i)).mask(i < n));
             /// }
+            /// let (x, mut y) = ([5.0f32; 4], [0.0; 4]);
+            /// // SAFETY: `x` has more than 2 elements, and the mask leaves out those from 2 on.
+            /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y, 2) })?;
+            /// assert_eq!(y, [5.0, 5.0, 0.0, 0.0]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             #[allow(clippy::should_implement_trait)]
             pub fn add<I: Value>(self, i: I) -> I::With<$pointer<T>> {
@@ -238,11 +315,18 @@ macro_rules! pointers {
         impl<T> Tile<$pointer<T>> {
             /// The pointers moved by `i` elements.
             ///
-            /// ```ignore
+            /// ```
+            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+            /// #[tile_kernel(grid = [1])]
             /// unsafe fn k(p: *const f32, y: &mut [f32]) {
-            ///     let first = p.add(arange(64));
-            ///     store(y, arange(64), load(first) + load(first.add(64)));
+            ///     let first = p.add(arange(2));
+            ///     store(y, arange(2), load(first) + load(first.add(2)));
             /// }
+            /// let (x, mut y) = ([1.0f32, 2.0, 3.0, 4.0], [0.0; 2]);
+            /// // SAFETY: `x` has 4 elements.
+            /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y) })?;
+            /// assert_eq!(y, [4.0, 6.0]);
+            /// # Ok::<(), tilewright::Error>(())
             /// ```
             #[allow(clippy::should_implement_trait)]
             pub fn add(self, i: impl Value) -> Self {
@@ -253,108 +337,3 @@ macro_rules! pointers {
     )* };
 }
 pointers!(Ptr PtrMut);
-
-/// The result of a store, for the options that follow it.
-pub struct Stored(());
-
-impl Stored {
-    /// Elements for which `m` does not hold are not stored.
-    ///
-    /// `m` spreads to the shape of the index. There is one mask: conditions are joined by `&`.
-    ///
-    /// ```
-    /// # use tilewright_lang::*;
-    /// fn k(y: &mut [f32], n: usize) {
-    ///     store(y, arange(64), 1.0).mask(arange(64) < n);
-    /// }
-    /// ```
-    pub fn mask(self, m: impl Condition) -> Stored {
-        let _ = m;
-        stub()
-    }
-
-    /// Evict first: nobody reads the result soon.
-    pub fn streaming(self) -> Stored {
-        stub()
-    }
-
-    /// Evict last: all read the result.
-    pub fn keep(self) -> Stored {
-        stub()
-    }
-
-    /// Past the L1 cache.
-    pub fn no_l1(self) -> Stored {
-        stub()
-    }
-
-    /// Of an atomic store: without an order to other memory.
-    pub fn relaxed(self) -> Stored {
-        stub()
-    }
-
-    /// In an `unsafe fn` kernel: without a check of the bounds, which the kernel vouches for.
-    pub fn unchecked(self) -> Stored {
-        stub()
-    }
-}
-
-/// What may follow a load, a tile of a view, or an atomic.
-pub trait Options: Value {
-    /// Elements for which `m` does not hold are not accessed; loaded they are 0, or what [`other`](Options::other) says.
-    ///
-    /// `m` spreads to the shape of the index. There is one mask: conditions are joined by `&`.
-    ///
-    /// ```
-    /// # use tilewright_lang::*;
-    /// fn k(x: &[f32], y: &mut [f32], n: usize) {
-    ///     store(y, arange(64), load(x, arange(64)).mask(arange(64) < n));
-    /// }
-    /// ```
-    fn mask(self, m: impl Condition) -> Self {
-        let _ = m;
-        stub()
-    }
-
-    /// What masked elements, and those outside of the array, are loaded as; 0 without it.
-    ///
-    /// `v` has the type of the elements and spreads to the shape of the index.
-    ///
-    /// ```
-    /// # use tilewright_lang::*;
-    /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, 0, min(load(x, arange(64)).other(f32::INFINITY)));
-    /// }
-    /// ```
-    fn other(self, v: impl Of<Self::Elem>) -> Self {
-        let _ = v;
-        stub()
-    }
-
-    /// Evict first: nobody else reads these elements.
-    fn streaming(self) -> Self {
-        stub()
-    }
-
-    /// Evict last: all programs read these elements.
-    fn keep(self) -> Self {
-        stub()
-    }
-
-    /// Past the L1 cache.
-    fn no_l1(self) -> Self {
-        stub()
-    }
-
-    /// Of an atomic: without an order to other memory.
-    fn relaxed(self) -> Self {
-        stub()
-    }
-
-    /// In an `unsafe fn` kernel: without a check of the bounds, which the kernel vouches for.
-    fn unchecked(self) -> Self {
-        stub()
-    }
-}
-
-impl<V: Value> Options for V {}

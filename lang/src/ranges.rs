@@ -1,4 +1,4 @@
-//! What loops run over, and how they are carried out.
+//! Ranges of loops, and the options of loops.
 
 use crate::stub;
 use crate::value::Int;
@@ -6,7 +6,7 @@ use std::iter::StepBy;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// A range of a loop with a step.
+/// The range of a loop with a step, for the options that follow it. [`range`] has an example.
 pub struct Steps<T>(PhantomData<T>);
 
 impl<T> Iterator for Steps<T> {
@@ -18,19 +18,26 @@ impl<T> Iterator for Steps<T> {
 
 /// The numbers from `a` on, `step` apart, below `b`.
 ///
-/// `a`, `b` and `step` are integers of one type. With a step of less than 1 the loop does not end. How the loop is carried
-/// out may follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll), [`flatten`](Steps::flatten),
+/// `a`, `b` and `step` are integers of one type. With a step of less than 1 the loop does not end. Options may
+/// follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll), [`flatten`](Steps::flatten),
 /// [`warp_specialise`](Steps::warp_specialise).
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let mut total = zeros::<f32>([256]);
-///     for start in range(0, x.len(), 256) {
-///         total += load(x, start + arange(256));
+///     let mut total = zeros::<f32>([4]);
+///     for start in range(0, x.len(), 4) {
+///         total += load(x, start + arange(4));
 ///     }
 ///     store(y, 0, sum(total));
 /// }
+/// # }
+/// let mut y = [0.0];
+/// Runtime::cpu().launch(k(&[1.0; 10], &mut y))?;
+/// assert_eq!(y, [10.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn range<T: Int>(a: T, b: T, step: T) -> Steps<T> {
     let _ = (a, b, step);
@@ -43,14 +50,21 @@ pub fn range<T: Int>(a: T, b: T, step: T) -> Steps<T> {
 /// `continue`.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let mut total = zeros::<f32>([64]);
-///     for part in static_range(0..4) {
-///         total += load(x, part * 64 + arange(64));
+///     let mut total = zeros::<f32>([2]);
+///     for part in static_range(0..2) {
+///         total += load(x, part * 2 + arange(2));
 ///     }
-///     store(y, arange(64), total);
+///     store(y, arange(2), total);
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0], &mut y))?;
+/// assert_eq!(y, [4.0, 6.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn static_range<T: Int>(ends: impl Ends<T>) -> Steps<T> {
     let _ = ends;
@@ -68,12 +82,44 @@ pub mod overloads {
     use super::*;
 
     /// The numbers from `a` up to `b`: `range(a, b)` is `a..b`.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(y: &mut [usize]) {
+    ///     let mut total = 0usize;
+    ///     for i in range(1, 5) {
+    ///         total += i;
+    ///     }
+    ///     store(y, 0, total);
+    /// }
+    /// let mut y = [0];
+    /// Runtime::cpu().launch(k(&mut y))?;
+    /// assert_eq!(y, [10]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn range<T: Int>(a: T, b: T) -> Steps<T> {
         let _ = (a, b);
         stub()
     }
 
     /// A range from `a` up to `b`, whose loop is unrolled as a whole.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(y: &mut [usize]) {
+    ///     let mut total = 0usize;
+    ///     for i in static_range(1, 5) {
+    ///         total += i;
+    ///     }
+    ///     store(y, 0, total);
+    /// }
+    /// let mut y = [0];
+    /// Runtime::cpu().launch(k(&mut y))?;
+    /// assert_eq!(y, [10]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn static_range<T: Int>(a: T, b: T) -> Steps<T> {
         let _ = (a, b);
         stub()
@@ -81,20 +127,29 @@ pub mod overloads {
 }
 
 impl<T> Steps<T> {
-    /// Buffers for tiles that a loop's loads copy ahead: 1 to 16. Without it the configuration's `stages` say how many, or
-    /// the compiler chooses.
+    /// Buffers for tiles that a loop's loads copy ahead: 1 to 16. Without it the configuration's `stages` say how many,
+    /// or the compiler chooses.
     ///
-    /// It changes nothing that the loop means. Another number than 1 to 16, or a variable one, is an error.
+    /// The results of the loop stay the same. Another number than 1 to 16, or a variable one, is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
-    ///     let mut acc = zeros::<f32>([64, 64]);
-    ///     for k in range(0, a.dim(1), 32).stages(3) {
-    ///         acc = dot(a.tile([0, k], [64, 32]), b.tile([k, 0], [32, 64]), acc);
+    ///     let mut acc = zeros::<f32>([16, 16]);
+    ///     for k in range(0, a.dim(1), 16).stages(3) {
+    ///         acc = dot(a.tile([0, k], [16, 16]), b.tile([k, 0], [16, 16]), acc);
     ///     }
     ///     c.store([0, 0], acc);
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0].map(f16::from_f32))?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn stages(self, n: usize) -> Steps<T> {
         let _ = n;
@@ -103,17 +158,24 @@ impl<T> Steps<T> {
 
     /// The loop's body is laid out `n` times.
     ///
-    /// It changes nothing that the loop means. `n` is a constant of at least 1.
+    /// The results of the loop stay the same. `n` is a constant of at least 1.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let mut total = zeros::<f32>([256]);
-    ///     for start in range(0, x.len(), 256).unroll(4) {
-    ///         total += load(x, start + arange(256));
+    ///     let mut total = zeros::<f32>([4]);
+    ///     for start in range(0, x.len(), 4).unroll(2) {
+    ///         total += load(x, start + arange(4));
     ///     }
     ///     store(y, 0, sum(total));
     /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0; 10], &mut y))?;
+    /// assert_eq!(y, [10.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn unroll(self, n: usize) -> Steps<T> {
         let _ = n;
@@ -122,19 +184,29 @@ impl<T> Steps<T> {
 
     /// One pipeline of copies through this loop and the loops in it.
     ///
-    /// It changes nothing that the loop means. A warp-specialized program copies ahead over the ends of loops without it.
+    /// The results of the loop stay the same. A warp-specialized program copies ahead over the ends of loops without
+    /// it.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: View<f32, 2>, y: &mut [f32]) {
-    ///     let mut total = zeros::<f32>([1, 64]);
+    ///     let mut total = zeros::<f32>([1, 2]);
     ///     for row in range(0, x.dim(0), 1).flatten() {
-    ///         for column in range(0, x.dim(1), 64) {
-    ///             total += x.tile([row, column], [1, 64]);
+    ///         for column in range(0, x.dim(1), 2) {
+    ///             total += x.tile([row, column], [1, 2]);
     ///         }
     ///     }
     ///     store(y, 0, sum(total));
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// let mut y = [0.0];
+    /// rt.launch(k(x.view([2, 3])?, &mut y))?;
+    /// assert_eq!(y, [21.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn flatten(self) -> Steps<T> {
         stub()
@@ -142,17 +214,26 @@ impl<T> Steps<T> {
 
     /// Whether some warps copy and the others compute. `false` keeps a loop from it: all warps copy then.
     ///
-    /// It changes nothing that the loop means. It takes `true` or `false`.
+    /// The results of the loop stay the same. It takes `true` or `false`.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
-    ///     let mut acc = zeros::<f32>([64, 64]);
-    ///     for k in range(0, a.dim(1), 32).warp_specialise(false) {
-    ///         acc = dot(a.tile([0, k], [64, 32]), b.tile([k, 0], [32, 64]), acc);
+    ///     let mut acc = zeros::<f32>([16, 16]);
+    ///     for k in range(0, a.dim(1), 16).warp_specialise(false) {
+    ///         acc = dot(a.tile([0, k], [16, 16]), b.tile([k, 0], [16, 16]), acc);
     ///     }
     ///     c.store([0, 0], acc);
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0].map(f16::from_f32))?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn warp_specialise(self, enabled: bool) -> Steps<T> {
         let _ = enabled;
@@ -160,21 +241,75 @@ impl<T> Steps<T> {
     }
 }
 
-/// How a loop over `a..b` or `(a..b).step_by(s)` is carried out.
+/// The options of a loop over `a..b` or `(a..b).step_by(s)`.
 pub trait Schedule<T>: Sized {
     /// As [`Steps::stages`].
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let mut total = zeros::<f32>([4]);
+    ///     for start in (0..x.len()).step_by(4).stages(2) {
+    ///         total += load(x, start + arange(4));
+    ///     }
+    ///     store(y, 0, sum(total));
+    /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0; 10], &mut y))?;
+    /// assert_eq!(y, [10.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     fn stages(self, n: usize) -> Steps<T> {
         let _ = n;
         stub()
     }
 
     /// As [`Steps::unroll`].
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let mut total = zeros::<f32>([4]);
+    ///     for start in (0..x.len()).step_by(4).unroll(2) {
+    ///         total += load(x, start + arange(4));
+    ///     }
+    ///     store(y, 0, sum(total));
+    /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0; 10], &mut y))?;
+    /// assert_eq!(y, [10.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     fn unroll(self, n: usize) -> Steps<T> {
         let _ = n;
         stub()
     }
 
     /// As [`Steps::warp_specialise`].
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let mut total = zeros::<f32>([4]);
+    ///     for start in (0..x.len()).step_by(4).warp_specialise(false) {
+    ///         total += load(x, start + arange(4));
+    ///     }
+    ///     store(y, 0, sum(total));
+    /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0; 10], &mut y))?;
+    /// assert_eq!(y, [10.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     fn warp_specialise(self, enabled: bool) -> Steps<T> {
         let _ = enabled;
         stub()

@@ -10,10 +10,17 @@ pub trait Reductions: Value {
     /// Integers wrap: convert `i8` first. Halves are summed in f32 and rounded once. A tile of `bool` is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, program_id(0), sum(load(x, program_id(0) * 64 + arange(64))));
+    ///     store(y, 0, sum(load(x, arange(4))));
     /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [10.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn sum(self) -> Self::Elem {
         stub()
@@ -25,10 +32,17 @@ pub trait Reductions: Value {
     /// Of a number and NaN it is the number. A tile of `bool` is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, program_id(0), max(load(x, program_id(0) * 64 + arange(64))));
+    ///     store(y, 0, max(load(x, arange(4))));
     /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [4.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn max(self) -> Self::Elem {
         stub()
@@ -40,10 +54,17 @@ pub trait Reductions: Value {
     /// Of a number and NaN it is the number. A tile of `bool` is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, program_id(0), min(load(x, program_id(0) * 64 + arange(64))));
+    ///     store(y, 0, min(load(x, arange(4))));
     /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [1.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn min(self) -> Self::Elem {
         stub()
@@ -55,10 +76,17 @@ pub trait Reductions: Value {
     /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [i32]) {
-    ///     store(y, program_id(0), argmax(load(x, program_id(0) * 64 + arange(64))));
+    ///     store(y, 0, argmax(load(x, arange(4))));
     /// }
+    /// # }
+    /// let mut y = [9];
+    /// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [1]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn argmax(self) -> i32 {
         stub()
@@ -70,26 +98,40 @@ pub trait Reductions: Value {
     /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [i32]) {
-    ///     store(y, program_id(0), argmin(load(x, program_id(0) * 64 + arange(64))));
+    ///     store(y, 0, argmin(load(x, arange(4))));
     /// }
+    /// # }
+    /// let mut y = [9];
+    /// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn argmin(self) -> i32 {
         stub()
     }
 
-    /// What `f` makes of the elements along `axis`, two at a time; the result does not have the axis.
+    /// Combines the elements along `axis` with `f`, two at a time; the result does not have the axis.
     ///
-    /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent is a
-    /// power of two.
+    /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent
+    /// is a power of two.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(16).expand(1) * 32 + arange(32).expand(0);
-    ///     store(y, arange(16), reduce(load(x, i), 1, |a, b| a * b));
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), reduce(load(x, i), 1, |a, b| a * b));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [24.0, 1680.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn reduce(self, axis: usize, f: impl Fn(Self::Elem, Self::Elem) -> Self::Elem) -> Self {
         let _ = (axis, f);
@@ -104,10 +146,17 @@ impl<V: Value> Reductions for V {}
 /// Integers wrap: convert `i8` first. Halves are summed in f32 and rounded once. A tile of `bool` is an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, program_id(0), sum(load(x, program_id(0) * 64 + arange(64))));
+///     store(y, 0, sum(load(x, arange(4))));
 /// }
+/// # }
+/// let mut y = [0.0];
+/// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+/// assert_eq!(y, [10.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn sum<V: Value>(t: V) -> V::Elem {
     let _ = t;
@@ -120,10 +169,17 @@ pub fn sum<V: Value>(t: V) -> V::Elem {
 /// Of a number and NaN it is the number. A tile of `bool` is an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, program_id(0), max(load(x, program_id(0) * 64 + arange(64))));
+///     store(y, 0, max(load(x, arange(4))));
 /// }
+/// # }
+/// let mut y = [0.0];
+/// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+/// assert_eq!(y, [4.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn max<V: Value>(t: V) -> V::Elem {
     let _ = t;
@@ -136,10 +192,17 @@ pub fn max<V: Value>(t: V) -> V::Elem {
 /// Of a number and NaN it is the number. A tile of `bool` is an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     store(y, program_id(0), min(load(x, program_id(0) * 64 + arange(64))));
+///     store(y, 0, min(load(x, arange(4))));
 /// }
+/// # }
+/// let mut y = [0.0];
+/// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+/// assert_eq!(y, [1.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn min<V: Value>(t: V) -> V::Elem {
     let _ = t;
@@ -152,10 +215,17 @@ pub fn min<V: Value>(t: V) -> V::Elem {
 /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [i32]) {
-///     store(y, program_id(0), argmax(load(x, program_id(0) * 64 + arange(64))));
+///     store(y, 0, argmax(load(x, arange(4))));
 /// }
+/// # }
+/// let mut y = [9];
+/// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+/// assert_eq!(y, [1]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn argmax<V: Value>(t: V) -> i32 {
     let _ = t;
@@ -168,27 +238,41 @@ pub fn argmax<V: Value>(t: V) -> i32 {
 /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [i32]) {
-///     store(y, program_id(0), argmin(load(x, program_id(0) * 64 + arange(64))));
+///     store(y, 0, argmin(load(x, arange(4))));
 /// }
+/// # }
+/// let mut y = [9];
+/// Runtime::cpu().launch(k(&[1.0, 4.0, 3.0, 2.0], &mut y))?;
+/// assert_eq!(y, [0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn argmin<V: Value>(t: V) -> i32 {
     let _ = t;
     stub()
 }
 
-/// What `f` makes of the elements along `axis`, two at a time; the result does not have the axis.
+/// Combines the elements along `axis` with `f`, two at a time; the result does not have the axis.
 ///
 /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent is a
 /// power of two.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let i = arange(16).expand(1) * 32 + arange(32).expand(0);
-///     store(y, arange(16), reduce(load(x, i), 1, |a, b| a * b));
+///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+///     store(y, arange(2), reduce(load(x, i), 1, |a, b| a * b));
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+/// assert_eq!(y, [24.0, 1680.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn reduce<V: Value>(t: V, axis: usize, f: impl Fn(V::Elem, V::Elem) -> V::Elem) -> V {
     let _ = (t, axis, f);
@@ -201,12 +285,39 @@ pub mod overloads {
     use crate::value::{Meets, Value};
 
     /// The sums along `axis`, which the result does not have.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), sum(load(x, i), 1));
+    /// }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [10.0, 26.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn sum<V: Value>(t: V, axis: usize) -> V {
         let _ = (t, axis);
         stub()
     }
 
-    /// The greater of two scalars; or the greatest elements of a tile along the axis `b`, which the result does not have.
+    /// The greater of two scalars; or the greatest elements of a tile along the axis `b`, which the result does not
+    /// have.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), max(load(x, i), 1));
+    /// }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [4.0, 8.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn max<A, B: Value>(a: A, b: B) -> A::Result
     where
         A: Value + Extremum<B>,
@@ -216,6 +327,19 @@ pub mod overloads {
     }
 
     /// The lesser of two scalars; or the least elements of a tile along the axis `b`, which the result does not have.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), min(load(x, i), 1));
+    /// }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [1.0, 5.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn min<A, B: Value>(a: A, b: B) -> A::Result
     where
         A: Value + Extremum<B>,
@@ -225,18 +349,44 @@ pub mod overloads {
     }
 
     /// The first places of the greatest elements along `axis`, which the result does not have.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [i32]) {
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), argmax(load(x, i), 1));
+    /// }
+    /// let mut y = [9; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [3, 3]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn argmax<V: Value>(t: V, axis: usize) -> V::With<i32> {
         let _ = (t, axis);
         stub()
     }
 
     /// The first places of the least elements along `axis`, which the result does not have.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [i32]) {
+    ///     let i = arange(2).expand(1) * 4 + arange(4).expand(0); // the indices of a 2 x 4 matrix
+    ///     store(y, arange(2), argmin(load(x, i), 1));
+    /// }
+    /// let mut y = [9; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [0, 0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn argmin<V: Value>(t: V, axis: usize) -> V::With<i32> {
         let _ = (t, axis);
         stub()
     }
 
-    /// What `max` and `min` of two arguments give.
+    /// The arguments of `max` and `min` with two arguments.
     pub trait Extremum<B>: Value {
         /// A scalar of two scalars, a tile of a tile and an axis.
         type Result;

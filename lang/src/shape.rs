@@ -10,12 +10,18 @@ pub trait Shapes: Value {
     /// A tile has at most three dimensions; an axis beyond them is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
-    /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let (rows, columns) = (arange(16), arange(32));
-    ///     let i = rows.expand(1) * 32 + columns.expand(0);
-    ///     store(y, i, load(x, i));
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(y: &mut [usize]) {
+    ///     let (rows, columns) = (arange(2).expand(1), arange(4).expand(0)); // [2, 1] and [1, 4]
+    ///     store(y, rows * 4 + columns, rows * 10 + columns);
     /// }
+    /// # }
+    /// let mut y = [99; 8];
+    /// Runtime::cpu().launch(k(&mut y))?;
+    /// assert_eq!(y, [0, 1, 2, 3, 10, 11, 12, 13]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn expand(self, axis: usize) -> Self {
         let _ = axis;
@@ -27,11 +33,18 @@ pub trait Shapes: Value {
     /// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let i = arange(16).expand(1) * 32 + arange(32).expand(0);
-    ///     store(y, i, load(x, arange(32)).expand(0).broadcast([16, 32]));
+    ///     let i = arange(2).expand(1) * 2 + arange(2).expand(0);
+    ///     store(y, i, load(x, arange(2)).expand(0).broadcast([2, 2]));
     /// }
+    /// # }
+    /// let mut y = [0.0; 4];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0], &mut y))?;
+    /// assert_eq!(y, [1.0, 2.0, 1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn broadcast(self, shape: impl Shape) -> Tile<Self::Elem> {
         let _ = shape;
@@ -40,14 +53,22 @@ pub trait Shapes: Value {
 
     /// The elements in another shape, in the order of rows.
     ///
-    /// The extents are constants, with as many elements. Extents that are no powers of two stay, but for dimensions of 1.
+    /// The extents are constants, with as many elements. Extents that are no powers of two stay, but for dimensions of
+    /// 1.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let v = load(x, arange(512)).reshape([16, 32]);
-    ///     store(y, arange(16), v.reduce(1, |a, b| a + b));
+    ///     let v = load(x, arange(8)).reshape([2, 4]);
+    ///     store(y, arange(2), v.reduce(1, |a, b| a + b));
     /// }
+    /// # }
+    /// let mut y = [0.0; 2];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+    /// assert_eq!(y, [10.0, 26.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn reshape(self, shape: impl Shape) -> Tile<Self::Elem> {
         let _ = shape;
@@ -59,10 +80,19 @@ pub trait Shapes: Value {
     /// A tile of rank 1 is an error. Of an operand of `dot` it costs nothing where memory has the order of the result.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
-    ///     y.store([0, 0], x.tile([0, 0], [16, 32]).trans());
+    ///     y.store([0, 0], x.tile([0, 0], [2, 4]).trans());
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    /// let mut y = Buffer::<f32>::zeros(&rt, 6)?;
+    /// rt.launch(k(x.view([2, 3])?, y.view_mut([3, 2])?))?;
+    /// assert_eq!(y.to_vec()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn trans(self) -> Self {
         stub()
@@ -73,10 +103,19 @@ pub trait Shapes: Value {
     /// The order is a constant with each axis once.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: View<f32, 3>, mut y: ViewMut<f32, 3>) {
-    ///     y.store([0, 0, 0], x.tile([0, 0, 0], [4, 8, 16]).permute([1, 0, 2]));
+    ///     y.store([0, 0, 0], x.tile([0, 0, 0], [2, 2, 2]).permute([1, 0, 2]));
     /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])?;
+    /// let mut y = Buffer::<f32>::zeros(&rt, 8)?;
+    /// rt.launch(k(x.view([2, 2, 2])?, y.view_mut([2, 2, 2])?))?;
+    /// assert_eq!(y.to_vec()?, [1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn permute(self, order: impl Shape) -> Self {
         let _ = order;
@@ -88,11 +127,18 @@ pub trait Shapes: Value {
     /// An axis beyond the rank is an error.
     ///
     /// ```
-    /// # use tilewright_lang::*;
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     let v = load(x, arange(64));
+    ///     let v = load(x, arange(4));
     ///     store(y, 0, sum(v) / v.dim(0) as f32);
     /// }
+    /// # }
+    /// let mut y = [0.0];
+    /// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 6.0], &mut y))?;
+    /// assert_eq!(y, [3.0]);
+    /// # Ok::<(), tilewright::Error>(())
     /// ```
     fn dim(self, axis: usize) -> usize {
         let _ = axis;
@@ -107,12 +153,18 @@ impl<V: Value> Shapes for V {}
 /// A tile has at most three dimensions; an axis beyond them is an error.
 ///
 /// ```
-/// # use tilewright_lang::*;
-/// fn k(x: &[f32], y: &mut [f32]) {
-///     let (rows, columns) = (arange(16), arange(32));
-///     let i = rows.expand(1) * 32 + columns.expand(0);
-///     store(y, i, load(x, i));
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
+/// fn k(y: &mut [usize]) {
+///     let (rows, columns) = (arange(2).expand(1), arange(4).expand(0)); // [2, 1] and [1, 4]
+///     store(y, rows * 4 + columns, rows * 10 + columns);
 /// }
+/// # }
+/// let mut y = [99; 8];
+/// Runtime::cpu().launch(k(&mut y))?;
+/// assert_eq!(y, [0, 1, 2, 3, 10, 11, 12, 13]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn expand<V: Value>(t: V, axis: usize) -> V {
     let _ = (t, axis);
@@ -124,11 +176,18 @@ pub fn expand<V: Value>(t: V, axis: usize) -> V {
 /// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let i = arange(16).expand(1) * 32 + arange(32).expand(0);
-///     store(y, i, load(x, arange(32)).expand(0).broadcast([16, 32]));
+///     let i = arange(2).expand(1) * 2 + arange(2).expand(0);
+///     store(y, i, load(x, arange(2)).expand(0).broadcast([2, 2]));
 /// }
+/// # }
+/// let mut y = [0.0; 4];
+/// Runtime::cpu().launch(k(&[1.0, 2.0], &mut y))?;
+/// assert_eq!(y, [1.0, 2.0, 1.0, 2.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn broadcast<V: Value>(t: V, shape: impl Shape) -> Tile<V::Elem> {
     let _ = (t, shape);
@@ -140,11 +199,18 @@ pub fn broadcast<V: Value>(t: V, shape: impl Shape) -> Tile<V::Elem> {
 /// The extents are constants, with as many elements. Extents that are no powers of two stay, but for dimensions of 1.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
-///     let v = load(x, arange(512)).reshape([16, 32]);
-///     store(y, arange(16), v.reduce(1, |a, b| a + b));
+///     let v = load(x, arange(8)).reshape([2, 4]);
+///     store(y, arange(2), v.reduce(1, |a, b| a + b));
 /// }
+/// # }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut y))?;
+/// assert_eq!(y, [10.0, 26.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn reshape<V: Value>(t: V, shape: impl Shape) -> Tile<V::Elem> {
     let _ = (t, shape);
@@ -156,10 +222,19 @@ pub fn reshape<V: Value>(t: V, shape: impl Shape) -> Tile<V::Elem> {
 /// A tile of rank 1 is an error. Of an operand of `dot` it costs nothing where memory has the order of the result.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
-///     y.store([0, 0], x.tile([0, 0], [16, 32]).trans());
+///     y.store([0, 0], x.tile([0, 0], [2, 4]).trans());
 /// }
+/// # }
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 6)?;
+/// rt.launch(k(x.view([2, 3])?, y.view_mut([3, 2])?))?;
+/// assert_eq!(y.to_vec()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn trans<V: Value>(t: V) -> V {
     let _ = t;
@@ -171,10 +246,19 @@ pub fn trans<V: Value>(t: V) -> V {
 /// The order is a constant with each axis once.
 ///
 /// ```
-/// # use tilewright_lang::*;
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
 /// fn k(x: View<f32, 3>, mut y: ViewMut<f32, 3>) {
-///     y.store([0, 0, 0], x.tile([0, 0, 0], [4, 8, 16]).permute([1, 0, 2]));
+///     y.store([0, 0, 0], x.tile([0, 0, 0], [2, 2, 2]).permute([1, 0, 2]));
 /// }
+/// # }
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 8)?;
+/// rt.launch(k(x.view([2, 2, 2])?, y.view_mut([2, 2, 2])?))?;
+/// assert_eq!(y.to_vec()?, [1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0]);
+/// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn permute<V: Value>(t: V, order: impl Shape) -> V {
     let _ = (t, order);

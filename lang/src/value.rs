@@ -1,4 +1,4 @@
-//! Scalars, tiles, and what operators make of them.
+//! Scalars, tiles and their operators.
 
 use crate::stub;
 use std::marker::PhantomData;
@@ -12,6 +12,23 @@ use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 ///
 /// Operators work on each element. A scalar is spread over a tile, and an extent of 1 over a larger one. Ranks have to
 /// agree: [`expand`](crate::Shapes::expand) adds a dimension.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, tile_kernel};
+///
+/// #[tile_kernel(grid = [1])]
+/// fn k(x: &[f32], y: &mut [f32]) {
+///     let column = load(x, arange(2)).expand(1);                 // of shape [2, 1]
+///     let table = 10.0 * column + column.trans();                // [2, 1] and [1, 2] spread to [2, 2]
+///     let i = 2 * arange(2).expand(1) + arange(2).expand(0);
+///     store(y, i, where_(table > 20.0, -table, table));          // a comparison is a tile of `bool`
+/// }
+/// let mut y = [0.0; 4];
+/// Runtime::cpu().launch(k(&[1.0, 2.0], &mut y))?;
+/// assert_eq!(y, [11.0, 12.0, -21.0, -22.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub struct Tile<T>(PhantomData<T>);
 
 impl<T> Clone for Tile<T> {
@@ -22,7 +39,7 @@ impl<T> Clone for Tile<T> {
 
 impl<T> Copy for Tile<T> {}
 
-/// A scalar or a tile.
+/// A scalar or a tile: a bound of operations, which kernels do not write.
 pub trait Value: Copy {
     /// The type of its elements.
     type Elem: Element;
@@ -31,12 +48,41 @@ pub trait Value: Copy {
 }
 
 /// The type of an element of a tile.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, tile_kernel};
+///
+/// #[tile_kernel(types(T = [f32, bool]), grid = [1])]
+/// fn k<T: Element>(x: &[T], y: &mut [T]) {
+///     store(y, arange(2), load(x, arange(2)));
+/// }
+/// let mut y = [false; 2];
+/// Runtime::cpu().launch(k::<bool>(&[true, false], &mut y))?;
+/// assert_eq!(y, [true, false]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub trait Element: Value<Elem = Self> + 'static {
-    /// What a product of tiles of this type is summed in.
+    /// The type of the sums of [`dot`](crate::dot), for tiles of this type.
     type Sum: Element;
 }
 
 /// Elements that operators take.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, tile_kernel};
+///
+/// #[tile_kernel(types(T = [f32, u8]), grid = [1])]
+/// fn k<T: Num>(x: &[T], y: &mut [T]) {
+///     let v = load(x, arange(2));
+///     store(y, arange(2), v + v);
+/// }
+/// let mut y = [0; 2];
+/// Runtime::cpu().launch(k::<u8>(&[1, 128], &mut y))?; // integers wrap
+/// assert_eq!(y, [2, 0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub trait Num:
     Element
     + Add<Output = Self>
@@ -48,20 +94,49 @@ pub trait Num:
 {
 }
 
-/// Floating-point elements. Those of 8 bits are loaded, stored, converted and multiplied alone.
+/// Floating-point elements. Those of 8 bits are loaded, stored, converted and multiplied by `dot`, and not computed
+/// with.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, tile_kernel};
+///
+/// #[tile_kernel(types(T = [f32, f64]), grid = [1])]
+/// fn k<T: Float>(x: &[T], y: &mut [T]) {
+///     store(y, arange(2), sqrt(load(x, arange(2))));
+/// }
+/// let mut y = [0.0; 2];
+/// Runtime::cpu().launch(k::<f64>(&[4.0, 9.0], &mut y))?;
+/// assert_eq!(y, [2.0, 3.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub trait Float: Element {}
 
 /// Integer elements.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, tile_kernel};
+///
+/// #[tile_kernel(types(T = [i32, u64]), grid = [1])]
+/// fn k<T: Int>(x: &[T], y: &mut [T]) {
+///     store(y, arange(2), load(x, arange(2)) / load(x, arange(2) + 1));
+/// }
+/// let mut y = [9; 2];
+/// Runtime::cpu().launch(k::<i32>(&[7, 2, 0], &mut y))?; // a division by zero gives 0
+/// assert_eq!(y, [3, 0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub trait Int: Num {}
 
-/// Extents of a tile, `[M, N]`: constants.
+/// Extents of a tile, `[M, N]`, which are constants: a bound of operations, which kernels do not write.
 pub trait Shape: Copy {}
 
 impl<const R: usize> Shape for [usize; R] {}
 
-/// A `bool`, or a tile of them.
+/// A `bool`, or a tile of them: a bound of operations, which kernels do not write.
 pub trait Condition: Copy {
-    /// What a choice by this condition between two values gives.
+    /// The result of [`where_`](crate::where_) with this condition.
     type Choice<V: Value>;
 }
 
@@ -73,15 +148,15 @@ impl Condition for Tile<bool> {
     type Choice<V: Value> = Tile<V::Elem>;
 }
 
-/// Two values that spread to one shape.
+/// Two values that spread to one shape: a bound of operations, which kernels do not write.
 pub trait Meets<Other>: Value {
     /// A value of that shape.
     type Output: Value<Elem = Self::Elem>;
-    /// What a comparison of the two gives.
+    /// The result of a comparison of the two.
     type Compared: Condition;
 }
 
-/// A scalar `T`, or a tile of them.
+/// A scalar `T`, or a tile of them: a bound of operations, which kernels do not write.
 pub trait Of<T>: Value {}
 
 impl<T: Element> Of<T> for T {}

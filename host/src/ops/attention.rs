@@ -10,7 +10,7 @@ use tilewright_kernels::attention::heads::{attention_64, attention_128, attentio
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
-/// The element types of [`attention`]: f16 and bf16.
+/// The element types of [`attention`]: f16 and bf16. The example of `attention` has one of them.
 pub trait Attend: Element {
     #[doc(hidden)]
     fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool)
@@ -71,21 +71,43 @@ const LEAST_KEYS: usize = 512;
 /// With less, keys that do not count would.
 const LEAST_SCALE: f32 = 1e-30;
 
-/// `O = softmax(scale · Q Kᵀ) V` for every head, in one launch and without any memory for scores. Scores, weights' sums and results are
-/// accumulated in f32, weights are rounded to `T` before they multiply values, results once.
+/// `O = softmax(scale · Q Kᵀ) V` for every head, in one launch and without memory for scores.
 ///
-/// With `causal`, the last query sees all keys, the one before it all but the last, and so on; a query that sees no key gives zeros,
-/// as all do where there are no keys, and where every score is minus infinity. A NaN among the scores of a query makes its result
-/// NaN. A key that a query does not see has a weight of 0: where its value is infinite or a NaN, the result may be a NaN. The result may also be a NaN where a
-/// score is beyond 2^30, and infinite where the sum of weighted values leaves f32. Several heads of `q` may share one of `k` and `v`: as many as follow each other as there are of
-/// `q` for each of them.
+/// Scores, sums of weights and results are accumulated in f32. Weights are rounded to `T` before they multiply values,
+/// results once.
 ///
-/// The keys of a few queries (a token after many, say) are shared by as many programs as there is room for, in scratch memory of 128 KiB and some for each multiprocessor; without
-/// it that is slower. Queries of heads that share keys then go together, where `q` and `o` lie so that they follow one another: in rows of one stride.
+/// With `causal`, the last query sees all keys, the query before it all but the last, and so on. A query that sees no
+/// key gives zeros, and so does one whose scores are all minus infinity. A NaN among the scores of a query makes its
+/// result NaN. A key that a query does not see has a weight of 0: where its value is infinite or a NaN, the result may
+/// be a NaN. The result may also be a NaN where a score is beyond 2^30, and infinite where the sum of weighted values
+/// leaves f32.
 ///
-/// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared` and `d` of 1 to 128;
-/// batches are heads one after another. Errors: [`Error::Shape`]; [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no
-/// number; otherwise as [`Matmul`](super::Matmul).
+/// Grouped-query attention: `heads / shared` consecutive heads of `q` share one head of `k` and `v`.
+///
+/// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange
+/// partial results through scratch memory of some 128 KiB for each multiprocessor; without it the operation is slower.
+/// Queries of heads that share keys are then one block of rows, where `q` and `o` have one stride from row to row
+/// across these heads.
+///
+/// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared`
+/// and `d` of 1 to 128. The heads of a batch follow each other in the first dimension. Errors: [`Error::Shape`];
+/// [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no number; otherwise as [`Matmul`](super::Matmul).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, f16, ops};
+///
+/// let rt = Runtime::cpu();
+/// let of = |v: [f32; 4]| Buffer::from_slice(&rt, &v.map(f16::from_f32));
+/// // One head of two queries and two keys, of two elements each.
+/// let (q, k, v) = (of([1.0, 0.0, 0.0, 1.0])?, of([1.0; 4])?, of([1.0, 2.0, 3.0, 4.0])?);
+/// let mut o = Buffer::<f16>::zeros(&rt, 4)?;
+/// let dims = [1, 2, 2];
+/// ops::attention(&rt, q.view(dims)?, k.view(dims)?, v.view(dims)?, o.view_mut(dims)?, 0.7, true)?;
+/// // The first query sees the first key alone; the second one sees both, with equal weights.
+/// assert_eq!(o.to_vec()?, [1.0, 2.0, 2.0, 3.0].map(f16::from_f32));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn attention<'a, T: Attend>(
     on: &impl Launch,
     q: impl AsView<'a, T, 3>,
@@ -159,8 +181,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block has, or so few blocks that half
-    /// of the device would have nothing to do.
+    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block
+    /// has, or so few blocks that half of the device would have nothing to do.
     fn is_few(self, num_sms: usize) -> bool {
         let (rows, room) = if self.wide { (128, num_sms) } else { (64, 2 * num_sms) };
         let blocks = self.heads.saturating_mul(self.queries.div_ceil(rows));

@@ -8,6 +8,16 @@ use tilewright_kernels as k;
 /// `y[o] = sum over k of x[o + k] * w[k]`: "valid", the kernel not flipped.
 ///
 /// Shapes: `y` has `x.len() - w.len() + 1` elements. With an empty `x` or `w` nothing is done.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 3];
+/// ops::convolution_1d(&Runtime::cpu(), &[1.0, 2.0, 4.0, 8.0], &[1.0, -1.0], &mut y)?;
+/// assert_eq!(y, [-1.0, -2.0, -4.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn convolution_1d<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, f32>,

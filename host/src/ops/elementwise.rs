@@ -5,7 +5,23 @@ use crate::error::Result;
 use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels as k;
 
-/// The element types of the element-wise operations: `f32`, [`f16`] and [`bf16`].
+/// The element types of the element-wise operations: `f32`, `f16` and `bf16`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Result, Runtime, f16, ops};
+///
+/// /// The positive elements, of any type.
+/// fn positive<T: ops::Float>(rt: &Runtime, x: &Buffer<T>) -> Result<Vec<T>> {
+///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+///     ops::relu(rt, x, &mut y)?;
+///     y.to_vec()
+/// }
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[f16::ONE, f16::NEG_ONE])?;
+/// assert_eq!(positive(&rt, &x)?, [f16::ONE, f16::ZERO]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub trait Float: Element {
     #[doc(hidden)]
     fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a>;
@@ -36,6 +52,16 @@ floats!(f32, f16, bf16);
 /// `c = a + b`. Half types are added in f32 and rounded once.
 ///
 /// Shapes: `a`, `b`, `c` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut c = [0.0f32; 2];
+/// ops::vector_add(&Runtime::cpu(), &[1.0, 2.0], &[10.0, 20.0], &mut c)?;
+/// assert_eq!(c, [11.0, 22.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn vector_add<'a, T: Float>(
     on: &impl Launch,
     a: impl AsSlice<'a, T>,
@@ -50,6 +76,16 @@ pub fn vector_add<'a, T: Float>(
 /// `y = max(x, 0)`; a NaN stays a NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 2];
+/// ops::relu(&Runtime::cpu(), &[1.5, -1.5], &mut y)?;
+/// assert_eq!(y, [1.5, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn relu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("relu", &[("x", x.len()), ("y", y.len())])?;
@@ -59,6 +95,16 @@ pub fn relu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSl
 /// `y = x` where `x >= 0`, else `slope * x`.
 ///
 /// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 2];
+/// ops::leaky_relu(&Runtime::cpu(), &[1.5, -1.5], &mut y, 0.5)?;
+/// assert_eq!(y, [1.5, -0.75]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn leaky_relu<'a, T: Float>(
     on: &impl Launch,
     x: impl AsSlice<'a, T>,
@@ -73,6 +119,17 @@ pub fn leaky_relu<'a, T: Float>(
 /// GeLU in its tanh form.
 ///
 /// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [9.0f32; 3];
+/// ops::gelu(&Runtime::cpu(), &[0.0, 10.0, 1.0], &mut y)?;
+/// assert_eq!(y[..2], [0.0, 10.0]);
+/// assert!((y[2] - 0.8412).abs() < 1e-4);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn gelu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
@@ -82,6 +139,16 @@ pub fn gelu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSl
 /// `b = a`.
 ///
 /// Shapes: `a`, `b` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut b = [0.0f32; 2];
+/// ops::matrix_copy(&Runtime::cpu(), &[1.0, 2.0], &mut b)?;
+/// assert_eq!(b, [1.0, 2.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn matrix_copy<'a>(on: &impl Launch, a: impl AsSlice<'a, f32>, b: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (a, b) = (a.as_slice_arg(), b.as_slice_mut_arg());
     check::same_length("matrix_copy", &[("a", a.len()), ("b", b.len())])?;

@@ -8,6 +8,16 @@ use tilewright_kernels as k;
 /// `y[c, r] = x[r, c]`.
 ///
 /// Shapes: `x` is `rows * cols`, row-major and contiguous; `y` is as long.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 6];
+/// ops::matrix_transpose(&Runtime::cpu(), &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, 2, 3)?;
+/// assert_eq!(y, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn matrix_transpose<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, f32>,

@@ -1,10 +1,24 @@
 //! One function per operation: shapes are checked, scratch is provided, the kernel is chosen, the work is enqueued.
 //! [`Matmul`] is a builder, because a product has many options.
 //!
-//! Every function takes first where to run, and [`Matmul::launch`] takes nothing else: a [`Runtime`](crate::Runtime) (its
-//! default stream) or an [`On`], which names a stream or a configuration. Sizes are numbers of elements. Arrays are whatever implements
-//! [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors. A length of
-//! zero is a success that touches nothing (the sum of nothing is 0).
+//! The first argument of every function, and the only one of [`Matmul::launch`], is a [`Runtime`](crate::Runtime) (its
+//! default stream) or an [`On`], which has a stream or a configuration. Sizes are numbers of elements. Arrays are all
+//! types with [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors.
+//! A length of zero is a success that touches nothing (the sum of nothing is 0).
+//!
+//! # Examples
+//! ```
+//! use tilewright::{Buffer, Runtime, Stream, ops};
+//!
+//! let rt = Runtime::cpu();
+//! let x = Buffer::from_slice(&rt, &[1.0f32, -2.0])?;
+//! let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+//! ops::relu(&rt, &x, &mut y)?;                                  // on the default stream
+//! let stream = Stream::new(&rt)?;
+//! ops::relu(&ops::On::new(&rt).stream(&stream), &x, &mut y)?;   // on another one
+//! assert_eq!(y.to_vec_on(&stream)?, [1.0, 0.0]);
+//! # Ok::<(), tilewright::Error>(())
+//! ```
 //!
 //! # Errors
 //! [`Error::Shape`](crate::Error::Shape) where lengths do not fit together, and what a launch may report: memory of
@@ -19,6 +33,8 @@ mod convolution;
 mod decide;
 mod elementwise;
 mod gemm;
+// Without documentation yet: `Launch::runtime` and `Launch::stream`.
+#[allow(missing_docs)]
 mod launch;
 mod matmul;
 mod matrix;

@@ -4,7 +4,22 @@ use crate::error::{Error, Result};
 use crate::tuner::key;
 use tilewright_core::{Element, ViewArg, ViewMutArg};
 
-/// Which operands are given transposed: the product is `op(A) op(B)`.
+/// The operands that are given transposed: the product is `op(A) op(B)`.
+///
+/// # Examples
+/// ```
+/// use tilewright::ops::{Matmul, Transpose};
+/// use tilewright::{Buffer, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+/// Matmul::new(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?)
+///     .transpose(Transpose { a: false, b: true })
+///     .launch(&rt)?;
+/// assert_eq!(c.to_vec()?, [5.0, 11.0, 11.0, 25.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Transpose {
     /// A is `k x m` in memory.
@@ -14,6 +29,7 @@ pub struct Transpose {
 }
 
 impl Transpose {
+    /// Neither operand.
     pub const NONE: Transpose = Transpose { a: false, b: false };
     /// Both operands have the depth contiguous, which every type has a kernel for.
     pub(super) const OF_B: Transpose = Transpose { a: false, b: true };
@@ -83,8 +99,8 @@ pub(super) fn is_work<T, U, const R: usize>(
     Ok(e.m > 0 && e.n > 0)
 }
 
-/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose that
-/// is held here.
+/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose
+/// that is held here.
 #[derive(Clone, Copy)]
 pub struct Operand<'a, T> {
     pub view: ViewArg<'a, T, 2>,

@@ -19,27 +19,52 @@ use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as q
 
 const WHAT: &str = "matmul_int8";
 
-/// What numbers quantised matrices stand for: `scale * (element - zero)`.
+/// The scales and the zero points of quantised matrices: an element stands for `scale * (element - zero)`. The example
+/// of [`matmul_int8`] has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantisation {
+    /// The scale of A: finite, not zero.
     pub scale_a: f32,
+    /// The scale of B: finite, not zero.
     pub scale_b: f32,
+    /// The scale of C: finite, not zero, with a finite reciprocal.
     pub scale_c: f32,
+    /// The zero point of A.
     pub zero_a: i8,
+    /// The zero point of B.
     pub zero_b: i8,
+    /// The zero point of C.
     pub zero_c: i8,
 }
 
-/// The product of quantised matrices, quantised: the sums of `(a - zero_a) (b - zero_b)`, exact; these as f32 times `scale_a`,
-/// times `scale_b`, times `1 / scale_c`, each rounded to f32; that rounded to nearest even, plus `zero_c`, saturated.
+/// The product of quantised matrices, quantised.
+///
+/// The sums of `(a - zero_a) (b - zero_b)` are exact. Each is converted to f32 and multiplied by `scale_a`, `scale_b`
+/// and `1 / scale_c`, in this order, with a rounding to f32 after each. The result is rounded to nearest even, `zero_c`
+/// is added, and it saturates.
 ///
 /// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
-/// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns, and
-/// the product before it is quantised.
+/// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns,
+/// and the product before it is quantised.
 ///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits, and for scales
-/// that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits;
+/// [`Error::InvalidArgument`] for scales that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+/// use tilewright::ops::Quantisation;
+///
+/// let rt = Runtime::cpu();
+/// let (a, b) = (Buffer::from_slice(&rt, &[1i8, 2])?, Buffer::from_slice(&rt, &[3i8, 5])?);
+/// let mut c = Buffer::<i8>::zeros(&rt, 1)?;
+/// let q = Quantisation { scale_a: 0.5, scale_b: 0.5, scale_c: 0.25, zero_a: 0, zero_b: 1, zero_c: -1 };
+/// ops::matmul_int8(&rt, a.view([1, 2])?, b.view([2, 1])?, c.view_mut([1, 1])?, &q)?;
+/// // The sum is 1 (3 - 1) + 2 (5 - 1), the result 10 * 0.5 * 0.5 / 0.25 - 1.
+/// assert_eq!(c.to_vec()?, [9]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn matmul_int8<'a>(
     on: &impl Launch,
     a: impl AsView<'a, i8, 2>,
@@ -150,8 +175,23 @@ impl TileKernels for Kernels {
 const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
-    /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN. A result could be a NaN, which no
-    /// integer stands for.
+    /// Checks the scales.
+    ///
+    /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN: a result could be
+    /// a NaN, which no integer stands for.
+    ///
+    /// # Examples
+    /// ```
+    /// let q = tilewright::ops::Quantisation {
+    ///     scale_a: 0.5,
+    ///     scale_b: 0.0,
+    ///     scale_c: 1.0,
+    ///     zero_a: 0,
+    ///     zero_b: 0,
+    ///     zero_c: 0,
+    /// };
+    /// assert!(q.check().is_err());
+    /// ```
     pub fn check(&self) -> Result<()> {
         for (name, scale) in [("scale_a", self.scale_a), ("scale_b", self.scale_b), ("scale_c", self.scale_c)] {
             if scale == 0.0 || !scale.is_finite() {
@@ -171,7 +211,8 @@ impl Quantisation {
         [self.scale_a, self.scale_b, 1.0 / self.scale_c]
     }
 
-    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero points.
+    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero
+    /// points.
     fn max_depth(&self) -> usize {
         let reach = |zero: i8| usize::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
         i32::MAX as usize / (reach(self.zero_a) * reach(self.zero_b))

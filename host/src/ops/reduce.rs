@@ -20,6 +20,16 @@ fn workspace_of(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
 /// One launch; scratch for a partial sum per program.
 ///
 /// Shapes: `y` has one element.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32];
+/// ops::reduction(&Runtime::cpu(), &[1.0, 2.0, 3.0], &mut y)?;
+/// assert_eq!(y, [6.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("reduction", "y", y.len(), 1, "a sum")?;
@@ -32,6 +42,16 @@ pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlice
 /// One launch; scratch for a partial count per program.
 ///
 /// Shapes: `y` has one element.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0];
+/// ops::count_array_element(&Runtime::cpu(), &[7, 1, 7, 7], &mut y, 7)?;
+/// assert_eq!(y, [3]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn count_array_element<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, i32>,
@@ -47,6 +67,20 @@ pub fn count_array_element<'a>(
 /// [`count_array_element`] over a matrix with strides.
 ///
 /// Shapes: `y` has one element.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[7, 1, 7, 7, 7, 0])?;
+/// // The first two columns of a 2 x 3 matrix.
+/// let columns = x.slice(..)?.strided([2, 2], [3, 1])?;
+/// let mut y = [0];
+/// ops::count_2d_array_element(&rt, columns, &mut y, 7)?;
+/// assert_eq!(y, [3]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn count_2d_array_element<'a>(
     on: &impl Launch,
     x: impl AsView<'a, i32, 2>,
@@ -62,12 +96,23 @@ pub fn count_2d_array_element<'a>(
     on.launch(k::count_2d_array_element::count_2d_array_element(x, &mut workspace, &mut semaphore, y, k))
 }
 
-/// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same bits
-/// every time.
+/// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same
+/// bits every time.
 ///
 /// One launch; scratch for a partial sum per program.
 ///
 /// Shapes: `a`, `b` of equal length; `y` has one element.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, f16, ops};
+///
+/// let [a, b] = [[1.0, 2.0], [3.0, 4.0]].map(|v| v.map(f16::from_f32));
+/// let mut y = [f16::ZERO];
+/// ops::dot_product(&Runtime::cpu(), &a, &b, &mut y)?;
+/// assert_eq!(y[0].to_f32(), 11.0);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn dot_product<'a>(
     on: &impl Launch,
     a: impl AsSlice<'a, f16>,

@@ -5,14 +5,35 @@ use crate::error::Result;
 use tilewright_core::{AsSliceMut, SliceMutArg};
 use tilewright_kernels as k;
 
-/// The array back to front.
+/// Reverses an array in place.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut x = [1.0f32, 2.0, 3.0];
+/// ops::reverse_array(&Runtime::cpu(), &mut x)?;
+/// assert_eq!(x, [3.0, 2.0, 1.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Result<()> {
     on.launch(k::reverse_array::reverse_array(x))
 }
 
-/// RGBA bytes: 255 minus each colour, alpha kept. Images at addresses divisible by 4 take the fast path.
+/// Inverts the colours of RGBA bytes in place: 255 minus each colour, alpha kept. Images at addresses divisible by 4
+/// take the fast path.
 ///
 /// Shapes: `image` is `4 * width * height` bytes.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut image = [0u8, 100, 255, 200];
+/// ops::color_inversion(&Runtime::cpu(), &mut image, 1, 1)?;
+/// assert_eq!(image, [255, 155, 0, 200]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn color_inversion<'a>(
     on: &impl Launch,
     image: impl AsSliceMut<'a, u8>,

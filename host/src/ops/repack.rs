@@ -11,7 +11,7 @@ use tilewright_kernels::repack::copies as k;
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: usize = 128;
 
-/// An unsigned integer by whose size elements are copied.
+/// The element types of [`repack`]: `u8`, `u16` and `u32`, which stand for any type of their size.
 pub trait Bits: Element {
     #[doc(hidden)]
     fn repack_call<'a>(x: ViewArg<'a, Self, 2>, y: ViewMutArg<'a, Self, 2>, transpose: bool) -> Call<'a>;
@@ -24,10 +24,22 @@ macro_rules! bits { ($($t:ty),*) => { $(impl Bits for $t {
 })* } }
 bits!(u8, u16, u32);
 
-/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type go as unsigned
-/// integers of their size.
+/// `y = x`, or with `transpose` `y[c, r] = x[r, c]`, of matrices with any strides. Elements of another type are passed
+/// as unsigned integers of their size.
 ///
 /// Shapes: `x` is `rows x cols`; `y` is, too, or `cols x rows`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1u16, 2, 3, 4, 5, 6])?;
+/// let mut y = Buffer::<u16>::zeros(&rt, 6)?;
+/// ops::repack(&rt, x.view([2, 3])?, y.view_mut([3, 2])?, true)?;
+/// assert_eq!(y.to_vec()?, [1, 4, 2, 5, 3, 6]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn repack<'a, B: Bits>(
     on: &impl Launch,
     x: impl AsView<'a, B, 2>,

@@ -17,11 +17,22 @@ use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax
 
 /// Softmax over a whole array of any length.
 ///
-/// Two launches, of which the second begins while the first ends, and two floats of scratch for each program of the first.
+/// Two launches, of which the second begins while the first ends. Two floats of scratch for each program of the first.
 ///
-/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a NaN.
+/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a
+/// NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 4];
+/// ops::softmax_1d(&Runtime::cpu(), &[3.0; 4], &mut y)?;
+/// assert_eq!(y, [0.25; 4]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("softmax_1d", &[("x", x.len()), ("y", y.len())])?;
@@ -43,9 +54,21 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts which
 /// one is fastest, or measures the best few once for each size (see [`crate::Autotune`]).
 ///
-/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are NaN.
+/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
+/// NaN.
 ///
 /// Shapes: `x` and `y` are `rows * cols`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let x = [3.0f32, 3.0, 0.0, -200.0];
+/// let mut y = [0.0f32; 4];
+/// ops::softmax_rows(&Runtime::cpu(), &x, &mut y, 2, 2)?;
+/// assert_eq!(y, [0.5, 0.5, 1.0, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn softmax_rows<'a>(
     on: &impl Launch,
     x: impl AsSlice<'a, f32>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Arch, BundleError, HEADER, Image, MAGIC, Usage, VERSION, checksum};
 
-/// A bundle's table over the bytes it was read from.
+/// A bundle's table over the bytes it was read from. [`BundleData`](super::BundleData) has an example.
 #[derive(Clone, Debug)]
 pub struct Bundle<'a> {
     kernel: &'a str,
@@ -13,15 +13,18 @@ pub struct Bundle<'a> {
     images: &'a [u8],
 }
 
-/// One entry point and what a launch of it needs.
+/// One entry point, and the parameters of its launch.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
+    /// The name of the entry in the PTX.
     pub name: &'a str,
+    /// Threads of a thread block.
     pub threads: u32,
-    /// Dynamic shared memory to ask for.
+    /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: u32,
+    /// Thread blocks that are resident on a multiprocessor at least.
     pub min_blocks: u32,
-    /// Thread blocks of a program: the grid of a launch is so many times as wide.
+    /// Thread blocks of a program, in a cluster: the grid of a launch is as many times as wide.
     pub ctas: u32,
     images: Vec<Stored<'a>>,
 }
@@ -44,6 +47,8 @@ struct Place {
 }
 
 impl<'a> Bundle<'a> {
+    /// Reads the table. Images are not looked at. Errors: [`BundleError::NotABundle`], [`BundleError::Version`],
+    /// [`BundleError::Damaged`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BundleError> {
         if bytes.len() < HEADER || !bytes.starts_with(MAGIC) {
             return Err(BundleError::NotABundle);
@@ -68,19 +73,22 @@ impl<'a> Bundle<'a> {
         Ok(Bundle { kernel, fingerprint, entries, images })
     }
 
+    /// The name of the kernel.
     pub fn kernel(&self) -> &'a str {
         self.kernel
     }
 
-    /// Of the kernel's lowered code: the macro and the build script must agree on it.
+    /// The fingerprint of the kernel's tokens, on which the macro and the build script agree.
     pub fn fingerprint(&self) -> &'a str {
         self.fingerprint
     }
 
+    /// All entries.
     pub fn entries(&self) -> &[Entry<'a>] {
         &self.entries
     }
 
+    /// The entry of this name. Errors: [`BundleError::NoEntry`].
     pub fn entry(&self, name: &str) -> Result<&Entry<'a>, BundleError> {
         self.entries
             .iter()
@@ -89,7 +97,7 @@ impl<'a> Bundle<'a> {
     }
 
     /// The best image for a device of this compute capability: code for exactly this device first, then code for the
-    /// highest architecture it can run.
+    /// highest architecture it can run. Errors: [`BundleError::NoTarget`], [`BundleError::Damaged`].
     pub fn image_for(&self, entry: &Entry<'a>, sm: (u32, u32)) -> Result<Image<'a>, BundleError> {
         let best = entry.images.iter().filter(|i| i.arch.ptx_runs_on(sm)).max_by_key(|i| (i.arch.suffix, i.arch));
         let best = best.ok_or_else(|| BundleError::NoTarget {
@@ -101,7 +109,7 @@ impl<'a> Bundle<'a> {
         self.unpack(best, best.arch.cubin_runs_on(sm))
     }
 
-    /// The image made for this very target, whatever the device: for inspection.
+    /// The image made for this very target, whatever the device: for inspection. Errors: [`BundleError::Damaged`].
     pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Result<Option<Image<'a>>, BundleError> {
         entry.images.iter().find(|i| i.name == target).map(|i| self.unpack(i, true)).transpose()
     }
@@ -128,7 +136,7 @@ impl<'a> Entry<'a> {
         self.images.iter().map(|i| i.name)
     }
 
-    /// What `ptxas` said of the entry for this target.
+    /// The resources that `ptxas` reported of the entry for this target.
     pub fn usage(&self, target: &str) -> Option<Usage> {
         self.images.iter().find(|i| i.name == target)?.usage
     }

@@ -1,17 +1,31 @@
-//! Which code runs on which device.
+//! Targets, and the devices that run their code.
 
 use core::fmt;
 use core::str::FromStr;
 
 /// A code generation target such as `sm_80`, `sm_90a` or `sm_100f`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::bundle::{Arch, Suffix};
+///
+/// let [general, exact] = ["sm_80", "sm_90a"].map(|s| s.parse::<Arch>().unwrap());
+/// assert_eq!(exact, Arch { major: 9, minor: 0, suffix: Suffix::Exact });
+/// assert!(general.ptx_runs_on((9, 0)) && !general.cubin_runs_on((9, 0)));
+/// assert!(exact.cubin_runs_on((9, 0)) && !exact.ptx_runs_on((10, 0)));
+/// assert_eq!(exact.to_string(), "sm_90a");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Arch {
+    /// The major compute capability.
     pub major: u32,
+    /// The minor compute capability.
     pub minor: u32,
+    /// The devices beside that of this compute capability.
     pub suffix: Suffix,
 }
 
-/// How far code for an architecture reaches.
+/// The suffix of a target: the devices that run its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Suffix {
     /// Later devices run its PTX too.
@@ -32,7 +46,8 @@ impl Arch {
         }
     }
 
-    /// Machine code is not carried over to the next major version.
+    /// Whether a device of this compute capability runs machine code made for the target: it does so within one major
+    /// version.
     pub fn cubin_runs_on(self, sm: (u32, u32)) -> bool {
         self.ptx_runs_on(sm) && self.major == sm.0
     }

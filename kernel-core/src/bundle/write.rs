@@ -3,34 +3,67 @@
 use super::{HEADER, MAGIC, Usage, VERSION, checksum};
 
 /// A bundle to be written.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::bundle::{Bundle, BundleData, EntryData, ImageData};
+///
+/// let image = ImageData { target: "sm_80".into(), ptx: ".version 8.0".into(), ..ImageData::default() };
+/// let entry = EntryData { name: "axpy_0".into(), threads: 128, ctas: 1, images: vec![image], ..EntryData::default() };
+/// let data = BundleData { kernel: "axpy".into(), fingerprint: "1f2e".into(), entries: vec![entry] };
+///
+/// let bytes = data.to_bytes();
+/// let bundle = Bundle::parse(&bytes)?;
+/// assert_eq!((bundle.kernel(), bundle.entries().len()), ("axpy", 1));
+/// let image = bundle.image_for(bundle.entry("axpy_0")?, (9, 0))?;
+/// assert_eq!((image.target, &*image.ptx), ("sm_80", ".version 8.0"));
+/// # Ok::<(), tilewright_core::bundle::BundleError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct BundleData {
+    /// The name of the kernel.
     pub kernel: String,
+    /// The fingerprint of the kernel's tokens.
     pub fingerprint: String,
+    /// The entries, in any order.
     pub entries: Vec<EntryData>,
 }
 
+/// An entry of a bundle to be written; [`Entry`](super::Entry) has it when it is read.
 #[derive(Clone, Debug, Default)]
 pub struct EntryData {
+    /// The name of the entry in the PTX.
     pub name: String,
+    /// Threads of a thread block.
     pub threads: u32,
-    /// Dynamic shared memory a launch has to ask for.
+    /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: u32,
+    /// Thread blocks that are resident on a multiprocessor at least.
     pub min_blocks: u32,
-    /// Thread blocks of a program: a launch asks for so many times the grid.
+    /// Thread blocks of a program, in a cluster: at least 1.
     pub ctas: u32,
+    /// The code, for each target.
     pub images: Vec<ImageData>,
 }
 
+/// The code of an entry for one target, to be written; [`Image`](super::Image) has it when it is read.
 #[derive(Clone, Debug, Default)]
 pub struct ImageData {
+    /// The target, as in `sm_90a`.
     pub target: String,
+    /// The PTX.
     pub ptx: String,
+    /// Machine code for the target, where `ptxas` was found.
     pub cubin: Option<Vec<u8>>,
+    /// The resources that `ptxas` reported.
     pub usage: Option<Usage>,
 }
 
 impl BundleData {
+    /// The bytes of the bundle.
+    ///
+    /// # Panics
+    /// The bundle is larger than 4 GiB.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (mut table, mut images) = (Vec::new(), Vec::new());
         string(&mut table, &self.kernel);

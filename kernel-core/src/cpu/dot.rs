@@ -9,9 +9,10 @@ use super::shape::Shape;
 use super::tile::{Tile, each, fill};
 use crate::scalar::{BF16, F8E4M3, F8E5M2, F16, Scalar};
 
-/// What is done to operands of `f32`.
+/// The precision of products of `f32`: how operands are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
+    /// They stay as they are.
     Ieee,
     /// They are rounded to 10 bits of fraction.
     Tf32,
@@ -22,7 +23,9 @@ pub enum Precision {
 
 /// An element of an operand.
 pub trait Operand: Scalar {
+    /// The type of the sums.
     type Sum: Number;
+    /// The value in the type of the sums. Exact.
     fn widen(self) -> Self::Sum;
 }
 

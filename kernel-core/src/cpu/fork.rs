@@ -60,6 +60,7 @@ struct Slot<T> {
 }
 
 impl<T> PerProcess<T> {
+    /// No value yet.
     pub const fn new() -> Self {
         PerProcess { slot: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }

@@ -14,10 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Which program of the grid runs.
+/// A program of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
+    /// Its index along x, y and z.
     pub id: [u64; 3],
+    /// Programs along x, y and z.
     pub grid: [u64; 3],
     /// Constants of the configuration.
     pub numbers: &'static [u64],
@@ -31,7 +33,8 @@ const WORTH_SHARING: Duration = Duration::from_micros(20);
 /// started by then do not run.
 ///
 /// # Safety
-/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this grid.
+/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this
+/// grid.
 pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
     if grid.contains(&0) {
         return;
@@ -104,6 +107,7 @@ pub fn has_avx2_fma() -> bool {
 ///
 /// # Safety
 /// As of `$body`: the macro expands to a call of an `unsafe fn`.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! cpu_dispatch {
     ($body:path, $program:expr, $slots:expr) => {{
@@ -128,9 +132,11 @@ macro_rules! cpu_dispatch {
 /// A `device_assert!` that does not hold. [`launch`] unwinds with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assertion {
+    /// The message of the assertion.
     pub message: String,
     /// The line of the assertion in the kernel's file.
     pub line: u32,
+    /// The index of the program along x, y and z.
     pub program: [u64; 3],
 }
 

@@ -123,8 +123,8 @@ macro_rules! number {
 /// R rows of `a`, a panel `[k, WIDTH]` of `b`, where the R rows of `c` begin and how far they are apart.
 ///
 /// # Safety
-/// `R * k` elements can be read from `a`, and [`WIDTH`] elements of each row of `c` be read and written. The processor has
-/// the features that the function is compiled for.
+/// `R * k` elements can be read from `a`, and [`WIDTH`] elements of each row of `c` be read and written. The processor
+/// has the features that the function is compiled for.
 type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
 
 number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);

@@ -13,7 +13,7 @@ const SMALLEST: usize = 8; // log2 of its bytes
 const CLASSES: usize = 20; // up to 128 MiB; larger ones are not kept
 const KEPT: usize = 16; // of one class, per thread
 
-/// What a program panics with where a tile does not fit into memory; [`super::launch`] gives it on.
+/// What a program panics with where a tile does not fit into memory; `launch` unwinds with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// What was asked for.

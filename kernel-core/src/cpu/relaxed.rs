@@ -1,8 +1,9 @@
 //! Loads and stores of elements that other programs may store to meanwhile.
 //!
 //! Every access has the effect of relaxed atomics, one for each element. LLVM does not vectorise atomics, so runs are
-//! copied by vector instructions in an `asm!` block where the processor has AVX. Such an instruction may be split between
-//! elements only: elements are aligned to their size, and a processor splits an access at boundaries of 8 bytes or more.
+//! copied by vector instructions in an `asm!` block where the processor has AVX. Such an instruction may be split
+//! between elements only: elements are aligned to their size, and a processor splits an access at boundaries of 8 bytes
+//! or more.
 
 use super::Mem;
 use std::mem::{MaybeUninit, transmute_copy};

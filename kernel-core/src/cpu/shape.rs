@@ -1,7 +1,9 @@
 //! Extents of a tile, inline.
 
+/// The greatest rank of a tile.
 pub const MAX_RANK: usize = 3;
 
+/// The extents of a tile of rank 0 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     extents: [usize; MAX_RANK], // 1 beyond the rank
@@ -9,6 +11,8 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The shape with these extents.
+    ///
     /// # Panics
     /// There are more than [`MAX_RANK`] extents, or a `usize` cannot count the elements. Loops over a tile rely on that
     /// number.
@@ -23,16 +27,19 @@ impl Shape {
         Shape { extents: all, rank: extents.len() }
     }
 
+    /// The rank.
     #[inline(always)]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
+    /// The number of elements.
     #[inline(always)]
     pub fn elements(&self) -> usize {
         self.extents[0] * self.extents[1] * self.extents[2]
     }
 
+    /// The extents.
     #[inline(always)]
     pub fn as_slice(&self) -> &[usize] {
         &self.extents[..self.rank]
@@ -46,6 +53,7 @@ impl Shape {
         (product(&self.extents[..axis]), self.extents[axis], product(&self.extents[axis + 1..]))
     }
 
+    /// The extents but that of an axis.
     #[inline(always)]
     pub fn without(&self, axis: usize) -> Self {
         let mut s = Shape { extents: [1; MAX_RANK], rank: self.rank - 1 };

@@ -19,11 +19,13 @@ impl<T: Copy> Tile<T> {
         Tile { elements, shape }
     }
 
+    /// A tile of rank 0.
     #[inline(always)]
     pub fn scalar(v: T) -> Self {
         each(&[], |_| v)
     }
 
+    /// The extents.
     #[inline(always)]
     pub fn shape(&self) -> &[usize] {
         self.shape.as_slice()
@@ -34,6 +36,7 @@ impl<T: Copy> Tile<T> {
         self.shape
     }
 
+    /// The elements in row-major order.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: by `new`'s contract all elements are initialised.
@@ -84,6 +87,10 @@ pub(super) fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T)
     }
 }
 
+/// The elements in another shape, in row-major order.
+///
+/// # Panics
+/// The shape has another number of elements.
 #[inline(always)]
 pub fn reshape<T: Copy>(t: Tile<T>, shape: &[usize]) -> Tile<T> {
     let shape = Shape::new(shape);

@@ -35,6 +35,7 @@ pub use tensor::*;
 
 /// Cache hints of [`load`] and [`store`].
 pub mod hint {
+    /// No hint.
     pub const NONE: u32 = 0;
     /// Read or written once: evict first.
     pub const STREAMING: u32 = 1;

@@ -116,7 +116,9 @@ impl Matrix {
 /// these the instructions' alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
+    /// The product is the first of the chain.
     pub first: bool,
+    /// The product is the last of the chain.
     pub last: bool,
     /// Whether the last is waited for; else they stay the instructions' until [`wgmma_done`].
     pub wait: bool,

@@ -1,15 +1,17 @@
-//! The emulated SM: runs lowered, thread-level code on the host, one fiber per thread, and reports what is wrong with it.
+//! The emulated SM: runs lowered, thread-level code on the host, one fiber per thread, and reports what is wrong with
+//! it.
 //!
 //! Programs run one after another, the threads of a program until each comes to a step that it takes with others.
 //! Which of them goes first is a matter of the seed; what is reported is not, for most detectors: two accesses race
 //! when nothing orders them, whether or not this run happened to interleave them.
 //!
 //! Asynchronous steps (tensor loads and stores, copies, products of warpgroups) take effect at once, but their accesses
-//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them. Accumulators of a product hold no sums until it is waited for (`in_flight`).
+//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them. Accumulators
+//! of a product hold no sums until it is waited for (`in_flight`).
 //!
-//! A program may be run by several thread blocks ("CTAs") of a cluster together, each with its own threads, barriers and
-//! shared memory. They reach into each other's by their common barrier, by arrivals at mbarriers and by tensor loads to
-//! several of them; what reaches into a CTA must be ordered before its end (`cluster`).
+//! A program may be run by several thread blocks ("CTAs") of a cluster together, each with its own threads, barriers
+//! and shared memory. They reach into each other's by their common barrier, by arrivals at mbarriers and by tensor
+//! loads to several of them; what reaches into a CTA must be ordered before its end (`cluster`).
 
 mod access;
 mod banks;
@@ -101,8 +103,8 @@ impl Shape {
 /// Runs the programs of a launch, and stops at the first thing found wrong. What they stored until then stays stored.
 ///
 /// # Safety
-/// `program` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that nobody
-/// else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
+/// `program` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that
+/// nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
 pub unsafe fn launch(
     program: Program,
     shape: Shape,

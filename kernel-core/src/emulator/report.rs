@@ -1,13 +1,15 @@
-//! What a launch is given and what it tells.
+//! The options of a launch, and its report.
 
 use std::fmt;
 
 /// Memory that a launch may touch.
 #[derive(Clone, Debug)]
 pub struct Region {
+    /// The address of the first byte.
     pub start: u64,
     /// [`Region::UNKNOWN`] where only the caller knows: then addresses outside every other region are not checked.
     pub bytes: u64,
+    /// Whether the launch may write it.
     pub mutable: bool,
     /// Whether its contents are defined before the launch.
     pub initialised: bool,
@@ -20,19 +22,29 @@ pub struct Region {
 }
 
 impl Region {
+    /// The extent of a region that only the caller knows.
     pub const UNKNOWN: u64 = u64::MAX;
 }
 
-/// How to run and what to look for. The default looks for everything.
+/// The order of a run, and the defects that it reports. By default it reports all.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::emulator::Options;
+///
+/// let options = Options { seed: 7, num_sms: 2, forbid_bank_conflicts: true, ..Options::default() };
+/// assert!(options.races && options.uninitialised);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Orders programs and threads; 0 is ascending order. Equal seeds give equal runs.
     pub seed: u64,
-    /// Multiprocessors that grids and operations are told of: few show most, but what several programs share is shared by more where there are many.
+    /// Multiprocessors of the emulated device. Few are enough for most defects; more of them make more programs share
+    /// work.
     pub num_sms: u32,
     /// Report unordered accesses to the same memory.
     pub races: bool,
-    /// Report reads of what nobody wrote.
+    /// Report reads of memory that nothing has written.
     pub uninitialised: bool,
     /// Count bank conflicts.
     pub banks: bool,
@@ -46,7 +58,8 @@ pub struct Options {
     pub shuffles_order_memory: bool,
     /// Refuse larger grids.
     pub max_programs: u64,
-    /// Stack of each thread; lowered code keeps its registers there. It is address space until a thread comes to use it.
+    /// Bytes of stack of each thread; lowered code keeps its registers there. It is address space until a thread uses
+    /// it.
     pub stack_bytes: usize,
 }
 
@@ -70,22 +83,29 @@ impl Default for Options {
 /// Counters of a launch that found nothing wrong. Accesses are those of single threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
+    /// Programs that ran.
     pub programs: u64,
     /// Barriers that a whole CTA or a whole cluster passed.
     pub barriers: u64,
     /// Shuffles and barriers that a whole warp passed.
     pub warp_steps: u64,
+    /// Loads from global memory.
     pub global_loads: u64,
+    /// Stores to global memory.
     pub global_stores: u64,
+    /// Bytes of these loads and stores.
     pub global_bytes: u64,
+    /// Atomics on global memory.
     pub atomics: u64,
+    /// Loads from shared memory.
     pub shared_loads: u64,
+    /// Stores to shared memory.
     pub shared_stores: u64,
     /// Unordered stores of a value that was there already.
     pub same_value_stores: u64,
     /// Every line that accesses shared memory, in order.
     pub shared_sites: Vec<SharedSite>,
-    /// What the kernel printed, in the order of this run.
+    /// The lines that the kernel printed, in the order of this run.
     pub printed: Vec<String>,
 }
 
@@ -99,12 +119,15 @@ impl Report {
 /// The shared-memory instructions of one line, summed over warps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedSite {
+    /// The line of the kernel.
     pub site: u32,
+    /// Whether the instructions store.
     pub write: bool,
     /// Warp-wide instructions.
     pub instructions: u64,
-    /// Passes through the 32 banks that they take, and those that conflict-free ones of their widths would.
+    /// Passes of the instructions through the 32 banks.
     pub wavefronts: u64,
+    /// Passes that instructions of the same widths take without conflicts.
     pub ideal: u64,
     /// Instructions that take more than their ideal.
     pub conflicting: u64,
@@ -112,15 +135,31 @@ pub struct SharedSite {
     pub worst: u32,
 }
 
+/// The kind of a defect.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::emulator::Kind;
+///
+/// assert_eq!(Kind::SharedRace.name(), "data race in shared memory");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// Unordered accesses to shared memory, one of which is a store.
     SharedRace,
+    /// Unordered accesses to global memory, one of which is a store.
     GlobalRace,
+    /// A read of shared memory that nothing has written.
     SharedUninitialised,
+    /// A read of global memory that nothing has written.
     GlobalUninitialised,
+    /// An access outside of the shared memory of the thread block.
     SharedOutOfBounds,
+    /// An access outside of every region.
     GlobalOutOfBounds,
+    /// An address that is not a multiple of the size of the access.
     Misaligned,
+    /// A store to a region that is not mutable.
     ReadOnly,
     /// Unordered accesses of which one is part of an asynchronous step: a tensor load or store, an asynchronous copy,
     /// a warpgroup's product.
@@ -145,14 +184,18 @@ pub enum Kind {
     TooEarly,
     /// A program waits for one that may begin after it.
     EndlessWait,
+    /// A bank conflict, where [`Options::forbid_bank_conflicts`] is set.
     BankConflict,
+    /// A `device_assert!` that does not hold.
     Assertion,
+    /// A panic of the code itself.
     Panic,
     /// The launch itself is not possible: threads, grid, shared memory.
     Launch,
 }
 
 impl Kind {
+    /// The defect in words.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::SharedRace => "data race in shared memory",
@@ -185,15 +228,18 @@ impl Kind {
 /// The first thing found wrong; the launch stops there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
+    /// The kind of the defect.
     pub kind: Kind,
     /// The kernel's line, 0 if unknown.
     pub site: u32,
     /// The line of the other access, where two conflict.
     pub other_site: Option<u32>,
+    /// The index of the program along x, y and z.
     pub program: [u64; 3],
     /// Threads involved, the current one first; for divergence those that wait. In a cluster those of CTA 0 are
     /// numbered first, then those of CTA 1, and so on.
     pub threads: Vec<u32>,
+    /// The access or the step, with its addresses and values.
     pub message: String,
     /// Runs the launch again in the same order.
     pub seed: u64,

@@ -2,8 +2,9 @@
 //! host with primitives as inaccurate as the hardware's may be, against `f64` references.
 #![allow(clippy::excessive_precision)] // decimal coefficients with a digit to spare
 
-/// What the device has in hardware.
+/// The functions that the device has in hardware.
 pub trait Primitives {
+    /// `a * b + c`, rounded once.
     fn fma(a: f32, b: f32, c: f32) -> f32;
     /// `a * b + c` clamped to 0..=1; NaN gives 0.
     fn fma_sat(a: f32, b: f32, c: f32) -> f32;
@@ -72,12 +73,14 @@ fn log_specials<P: Primitives>(x: f32, finite: f32) -> f32 {
     }
 }
 
+/// The natural logarithm.
 #[inline(always)]
 pub fn log<P: Primitives>(x: f32) -> f32 {
     let (log_m, e) = log_parts::<P>(x);
     log_specials::<P>(x, P::fma(e, LN_2, log_m))
 }
 
+/// The logarithm to base 2.
 #[inline(always)]
 pub fn log2<P: Primitives>(x: f32) -> f32 {
     let (log_m, e) = log_parts::<P>(x);
@@ -118,6 +121,7 @@ pub(super) const ERF_LARGE: [f32; 7] = [
     -1.287_175_12e-1,
 ];
 
+/// The error function.
 #[inline(always)]
 pub fn erf<P: Primitives>(x: f32) -> f32 {
     let t = x.abs();
@@ -200,12 +204,14 @@ fn sin_or_cos<P: Primitives>(r: f32, q: u32) -> f32 {
     if q & 2 == 0 { v } else { -v }
 }
 
+/// The sine of an angle in radians.
 #[inline(always)]
 pub fn sin<P: Primitives>(x: f32) -> f32 {
     let (r, q) = quadrant::<P>(x);
     sin_or_cos::<P>(r, q)
 }
 
+/// The cosine of an angle in radians.
 #[inline(always)]
 pub fn cos<P: Primitives>(x: f32) -> f32 {
     let (r, q) = quadrant::<P>(x);

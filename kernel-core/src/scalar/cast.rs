@@ -4,6 +4,7 @@ use super::{BF16, F8E4M3, F8E5M2, F16};
 
 /// `cast::<Self, B>`.
 pub trait Cast<B>: Copy {
+    /// The value as a `B`, rounded once.
     fn cast(self) -> B;
 
     /// Two at once: GPUs round pairs to small floats sixteen times as fast as single numbers.
@@ -113,7 +114,8 @@ halves! { @via_f32 BF16: i8 u8 }
 halves! { @via_f32 F8E4M3: i8 u8 }
 halves! { @via_f32 F8E5M2: i8 u8 }
 
-/// Bytes are exact in f16, and on GPUs made without the slow unit that converts: as the fraction of a number of 1024 and more, less that.
+/// Bytes are exact in f16, and on GPUs made without the slow unit that converts: as the fraction of a number of 1024
+/// and more, less that.
 macro_rules! bytes_to_f16 { ($($t:ty, $excess:literal;)+) => { $(
     impl Cast<F16> for $t {
         #[inline(always)]

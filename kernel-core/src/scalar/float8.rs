@@ -6,11 +6,29 @@ use core::fmt;
 use super::Scalar;
 
 /// 4 bits of exponent, 3 of fraction: up to 448, NaN, no infinities.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::f8e4m3;
+///
+/// let x = f8e4m3::from_f32(0.3);
+/// assert_eq!((x.to_f32(), x.to_bits()), (0.3125, 0x2a));
+/// assert_eq!(f8e4m3::from_f32(1e6).to_f32(), 448.0); // there is no infinity
+/// ```
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct F8E4M3(pub u8);
 
 /// 5 bits of exponent, 2 of fraction: the upper half of an [`F16`](super::F16).
+///
+/// # Examples
+/// ```
+/// use tilewright_core::f8e5m2;
+///
+/// let x = f8e5m2::from_f32(0.3);
+/// assert_eq!((x.to_f32(), x.to_bits()), (0.3125, 0x35));
+/// assert_eq!(f8e5m2::from_f32(1e6).to_f32(), 57344.0);
+/// ```
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct F8E5M2(pub u8);
@@ -66,6 +84,7 @@ impl F8E4M3 {
         F8E4M3(E4M3.of(x))
     }
 
+    /// The value as an `f32`. Exact.
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
@@ -88,12 +107,13 @@ impl F8E5M2 {
         F8E5M2(E5M2.of(x))
     }
 
+    /// The value as an `f32`. Exact.
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
         self.to_f16().to_f32()
     }
 
-    /// Exact.
+    /// The value as an [`F16`](super::F16). Exact.
     #[inline(always)]
     pub fn to_f16(self) -> super::F16 {
         super::F16((self.0 as u16) << 8)
@@ -103,20 +123,23 @@ impl F8E5M2 {
 macro_rules! common {
     ($($t:ident $name:literal $one:literal $highest:literal;)+) => { $(
         impl $t {
+            /// The number with these bits.
             pub const fn from_bits(bits: u8) -> Self {
                 $t(bits)
             }
 
+            /// The bits of the number.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
-            /// Rounds once.
+            /// Rounds to nearest even, once.
             #[inline(always)]
             pub fn from_f64(x: f64) -> Self {
                 Self::from_f32(super::half16::round_to_odd(x))
             }
 
+            /// The value as an `f64`. Exact.
             #[inline(always)]
             pub fn to_f64(self) -> f64 {
                 self.to_f32() as f64

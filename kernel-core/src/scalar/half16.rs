@@ -3,12 +3,20 @@
 use core::cmp::Ordering;
 use core::fmt;
 
-/// IEEE binary16, by its bits.
+/// IEEE binary16, by its bits. Users have `f16` of the crate `half`.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::scalar::{F16, add};
+///
+/// let sum = add(F16::from_f32(2048.0), F16::from_f32(1.0));
+/// assert_eq!((sum.to_f32(), sum.to_bits()), (2048.0, 0x6800)); // rounded to nearest even
+/// ```
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct F16(pub u16);
 
-/// The upper half of an `f32`, by its bits.
+/// The upper half of an `f32`, by its bits. Users have `bf16` of the crate `half`.
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct BF16(pub u16);
@@ -41,6 +49,7 @@ impl F16 {
         F16(sign | (if abs >= 143 << 23 { special } else { finite }) as u16)
     }
 
+    /// The value as an `f32`. Exact.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     pub const fn to_f32(self) -> f32 {
@@ -88,6 +97,7 @@ impl BF16 {
         }
     }
 
+    /// The value as an `f32`. Exact.
     #[inline(always)]
     pub const fn to_f32(self) -> f32 {
         f32::from_bits((self.0 as u32) << 16)
@@ -97,10 +107,12 @@ impl BF16 {
 macro_rules! common {
     ($($t:ident $name:ident)+) => { $(
         impl $t {
+            /// The number with these bits.
             pub const fn from_bits(bits: u16) -> Self {
                 $t(bits)
             }
 
+            /// The bits of the number.
             pub const fn to_bits(self) -> u16 {
                 self.0
             }
@@ -111,6 +123,7 @@ macro_rules! common {
                 Self::from_f32(round_to_odd(x))
             }
 
+            /// The value as an `f64`. Exact.
             #[inline(always)]
             pub fn to_f64(self) -> f64 {
                 self.to_f32() as f64

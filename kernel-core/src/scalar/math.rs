@@ -6,7 +6,10 @@ macro_rules! float {
     ($($f:ident)+) => {
         /// Floats. 16-bit ones compute in `f32` and round.
         pub trait Float: Num {
-            $(fn $f(x: Self) -> Self;)+
+            $(
+                #[doc = concat!("As the function `", stringify!($f), "` of [`scalar`](super).")]
+                fn $f(x: Self) -> Self;
+            )+
         }
         float! { @impls $($f)+ }
     };

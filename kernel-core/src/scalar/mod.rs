@@ -1,18 +1,27 @@
 //! The one meaning of every scalar operation, on the host and on the device.
 //!
-//! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only
-//! in the last bits of the transcendental functions: the host uses `host` and `std`, the device the algorithms of [`approx`] and
-//! [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic, comparisons,
-//! conversions, `sqrt`, `floor`, `ceil` and `fma` are bit for bit the same (but for the payload of a NaN).
+//! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only in
+//! the last bits of the transcendental functions: the host uses `host` and `std`, the device the algorithms of
+//! [`approx`] and [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic,
+//! comparisons, conversions, `sqrt`, `floor`, `ceil` and `fma` are bit for bit the same (but for the payload of a NaN).
 //!
 //! Semantics: integers wrap, `x / 0` and `x % 0` are 0, a shift counts modulo the width. Floats are IEEE, round to
 //! nearest even, with denormals; `min` and `max` of a number and NaN are the number. 16-bit floats compute in `f32`
 //! and round once per operation, which for `+ - * /` and `sqrt` is the correctly rounded result.
 //!
+//! ```
+//! use tilewright_core::scalar::{add, cast, div, shl, sqrt};
+//!
+//! assert_eq!((add(250u8, 10), div(7, 0), shl(1u32, 33)), (4, 0, 2));
+//! assert_eq!((sqrt(2.25f32), cast::<f32, i8>(-300.0)), (1.5, -128));
+//! ```
+//!
 //! The errors given for `f32` on the device are the greatest over all arguments on an H200, with denormals; 16-bit
 //! floats add half an ulp of their own. On the host a function of `f32` is within an ulp.
 
+#[doc(hidden)]
 pub mod approx;
+#[doc(hidden)]
 pub mod approx64;
 mod cast;
 mod float8;
@@ -33,14 +42,23 @@ pub use math::Float;
 
 /// Operation codes of atomics, shared by the CPU backend and the device library.
 pub mod atomic_op {
+    /// The sum.
     pub const ADD: u32 = 0;
+    /// The greater value.
     pub const MAX: u32 = 1;
+    /// The lesser value.
     pub const MIN: u32 = 2;
+    /// The bits that both have.
     pub const AND: u32 = 3;
+    /// The bits that either has.
     pub const OR: u32 = 4;
+    /// The bits that one of both has.
     pub const XOR: u32 = 5;
+    /// The operand.
     pub const XCHG: u32 = 6;
+    /// A load: nothing is stored.
     pub const LOAD: u32 = 7;
+    /// A store: the old value is not used.
     pub const STORE: u32 = 8;
 }
 
@@ -56,8 +74,8 @@ mod sealed {
 
 /// An element of a tile: `f32 f64 F16 BF16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 bool`.
 ///
-/// These are all: [`BYTES`](Scalar::BYTES) is the size of the type, which has no padding, and whose bit patterns are all
-/// valid, of `bool` 0 and 1. Other crates cannot add one:
+/// These are all: [`BYTES`](Scalar::BYTES) is the size of the type, which has no padding, and whose bit patterns are
+/// all valid, of `bool` 0 and 1. Other crates cannot add one:
 /// ```compile_fail,E0277
 /// # #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 /// struct Short(u8);
@@ -77,7 +95,9 @@ mod sealed {
 /// }
 /// ```
 pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::Debug + Send + Sync + 'static {
+    /// 0, or `false`.
     const ZERO: Self;
+    /// 1, or `true`.
     const ONE: Self;
     /// Nothing is less: the identity of `max`.
     const LOWEST: Self;
@@ -85,10 +105,14 @@ pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::De
     const HIGHEST: Self;
     /// As written in a kernel.
     const NAME: &'static str;
+    /// The size in bytes.
     const BYTES: usize;
+    /// Whether the type is a float of any size.
     const IS_FLOAT: bool;
 
+    /// The lesser value; of a number and NaN the number.
     fn min(a: Self, b: Self) -> Self;
+    /// The greater value; of a number and NaN the number.
     fn max(a: Self, b: Self) -> Self;
     /// Its bits, zero-extended.
     fn to_bits64(self) -> u64;
@@ -110,27 +134,41 @@ pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::De
 
 /// Integers and floats.
 pub trait Num: Scalar {
+    /// `a + b`; integers wrap.
     fn add(a: Self, b: Self) -> Self;
+    /// `a - b`; integers wrap.
     fn sub(a: Self, b: Self) -> Self;
+    /// `a * b`; integers wrap.
     fn mul(a: Self, b: Self) -> Self;
+    /// `a / b`; of integers `x / 0` is 0.
     fn div(a: Self, b: Self) -> Self;
+    /// `a % b`; of integers `x % 0` is 0.
     fn rem(a: Self, b: Self) -> Self;
+    /// `-a`; integers wrap.
     fn neg(a: Self) -> Self;
+    /// The absolute value; integers wrap.
     fn abs(a: Self) -> Self;
+    /// `a * b + c`, fused on floats of 32 and 64 bits.
     fn fma(a: Self, b: Self, c: Self) -> Self;
 }
 
 /// Integers and `bool`.
 pub trait Bits: Scalar {
+    /// `a & b`.
     fn and(a: Self, b: Self) -> Self;
+    /// `a | b`.
     fn or(a: Self, b: Self) -> Self;
+    /// `a ^ b`.
     fn xor(a: Self, b: Self) -> Self;
+    /// `!a`.
     fn not(a: Self) -> Self;
 }
 
 /// Integers.
 pub trait Int: Num + Bits {
+    /// `a << count`, with the count modulo the width.
     fn shl(a: Self, count: u32) -> Self;
+    /// `a >> count`, with the count modulo the width; copies the sign of signed integers.
     fn shr(a: Self, count: u32) -> Self;
 }
 
@@ -146,16 +184,19 @@ macro_rules! functions {
 
 functions! {
     Num {
-        /// Integers wrap.
+        /// `a + b`; integers wrap.
         add(a, b);
+        /// `a - b`; integers wrap.
         sub(a, b);
+        /// `a * b`; integers wrap.
         mul(a, b);
         /// Integers truncate; `x / 0` is 0, `MIN / -1` wraps.
         div(a, b);
         /// Sign of the dividend, exact; of integers `x % 0` is 0.
         rem(a, b);
+        /// `-a`; integers wrap.
         neg(a);
-        /// Of the least integer: itself.
+        /// The absolute value; that of the least integer is itself.
         abs(a);
         /// `a * b + c`, fused on `f32` and `f64`; 16-bit floats round the fused `f32` result; integers wrap.
         fma(a, b, c);
@@ -167,13 +208,19 @@ functions! {
         max(a, b);
     }
     Bits {
+        /// `a & b`.
         and(a, b);
+        /// `a | b`.
         or(a, b);
+        /// `a ^ b`.
         xor(a, b);
+        /// `!a`.
         not(a);
     }
     Float {
+        /// The greatest whole number that is not above `x`.
         floor(x);
+        /// The least whole number that is not below `x`.
         ceil(x);
         /// Correctly rounded.
         sqrt(x);
@@ -204,6 +251,7 @@ functions! {
 
 macro_rules! comparisons {
     ($($f:ident $op:tt)+) => { $(
+        #[doc = concat!("`a ", stringify!($op), " b`.")]
         #[inline(always)]
         pub fn $f<T: Scalar>(a: T, b: T) -> bool {
             a $op b
@@ -245,6 +293,7 @@ pub fn tf32(x: f32) -> f32 {
     if x.is_nan() { x } else { rounded }
 }
 
+/// `a` where `c` holds, else `b`.
 #[inline(always)]
 pub fn select<T: Copy>(c: bool, a: T, b: T) -> T {
     if c { a } else { b }

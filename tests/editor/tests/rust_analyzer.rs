@@ -87,7 +87,7 @@ fn wrong(answer: Result<String>, text: &str, part: &str) -> Option<String> {
 const HOVERS: [(&str, &str); 17] = [
     // The documentation of three operations, with an example.
     ("load(x, i)", "The elements of the slice"),
-    ("load(x, i)", "let i = program_id(0) * 256 + arange(256);"),
+    ("load(x, i)", "let i = program_id(0) * 4 + arange(4);"),
     ("dot(a.tile", "of tiles `[M, K]`, `[K, N]` and `[M, N]`"),
     ("program_id(0) * BLOCK", "The number of this program along"),
     // That of methods, and of a helper in a library.

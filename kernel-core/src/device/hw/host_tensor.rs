@@ -11,9 +11,10 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
     step::mbarrier_init(bar, arrivals, site)
 }
 
-/// Shows what this thread initialised to the asynchronous proxy.
+/// Prefetches a tensor map; nothing here.
 pub fn prefetch_map(_map: u64) {}
 
+/// Makes the mbarriers that this thread has initialised visible to the asynchronous proxy.
 pub fn mbarriers_ready(_site: u32) {
     step::mbarriers_ready()
 }
@@ -23,6 +24,7 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, site: u32) {
     step::mbarrier_arrive(bar, Some(bytes), site)
 }
 
+/// Arrives where `ok`.
 pub fn mbarrier_arrive(bar: u32, ok: bool, site: u32) {
     if ok {
         step::mbarrier_arrive(bar, None, site)
@@ -79,6 +81,7 @@ pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, 
     }
 }
 
+/// The condition. On the device the compiler cannot see through it.
 pub fn opaque(condition: bool) -> bool {
     condition
 }
@@ -88,6 +91,7 @@ pub fn any_word() -> u32 {
     u32::MAX
 }
 
+/// The word. On the device the compiler cannot see through it.
 pub fn opaque_word(word: u32) -> u32 {
     word
 }
@@ -230,6 +234,7 @@ pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, site: u32
     unsafe { step::cp_async(dst, ok.then_some(src), BYTES as usize, site) }
 }
 
+/// Ends a group of this thread's asynchronous copies, for [`cp_async_wait`].
 pub fn cp_async_commit(_site: u32) {
     step::cp_async_commit()
 }
