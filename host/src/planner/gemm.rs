@@ -116,6 +116,9 @@ struct Tile {
     times: f32,
 }
 
+/// Threads of GEMV programs that a multiprocessor has registers for.
+const MAX_THREADS: usize = 1024;
+
 impl Tile {
     fn of(config: &ConfigDesc) -> Tile {
         let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map(|(_, v)| *v as usize);
@@ -130,7 +133,11 @@ impl Tile {
             columns,
             depth,
             ctas,
-            resident: get("PER_SM").unwrap_or(config.blocks_per_sm.max(1) as usize),
+            resident: get("PER_SM").unwrap_or_else(|| match (config.blocks_per_sm as usize, rows) {
+                // GEMV kernels share a multiprocessor by their threads.
+                (0, 1) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
+                (blocks, _) => blocks.max(1),
+            }),
             min_k_steps: size("MIN_K_STEPS"),
             threads: (config.warps * 32) as f32,
             by_columns: get("BY_COLUMNS") == Some(1) || rows < 64,
@@ -155,13 +162,16 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, 
     let loaded = match loads {
         Loads::Elements => elements * c.element,
         _ => {
-            let slower = if work.in_sectors { 1.0 } else { model.unsectored } * if mn_major { c.mn_major } else { 1.0 };
-            elements * work.bytes[0] as f32 / model.l2_per_sm * slower
+            let unsectored = loads == Loads::Tma && !work.in_sectors;
+            let rate = if unsectored { model.l2_unsectored_per_sm } else { model.l2_per_sm };
+            elements * work.bytes[0] as f32 / rate * if mn_major { c.mn_major } else { 1.0 }
         }
     };
     let by_threads = if loads == Loads::Elements { elements / t.threads * c.element_of_thread } else { 0.0 };
     let latency = c.latency[loads as usize] + by_threads;
-    let step = |programs: f32| (programs * flops.max(loaded)).max(latency);
+    // One warpgroup by itself does not fill the tensor cores.
+    let lone = if loads == Loads::Tma && config.warps <= 4 { c.lone } else { 1.0 };
+    let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency);
     // Kernels that load elements one by one store them so.
     let stored = match work.tma_store && loads != Loads::Elements {
         true => work.bytes[1] as f32 / model.store_per_sm,
