@@ -8,15 +8,15 @@ Each row has COUNT shapes from SEED; the same seed draws the same shapes. A row 
 and torch. L2 flushed before every launch, medians of CUDA events, taken in turn. A ratio above 1 means that ours is faster. Results are compared with the
 peer's before they are timed. The last lines have, for each row: the geometric mean of ratios, the share below 0.90, and the worst.
 """
-import ctypes, itertools, json, math, os, random as draw, sys, time
+import ctypes, json, math, os, random as draw, statistics, sys, time
 import torch
-from common import LIB, TYPES, call, eight_bits, in_turn, matmul, pointer, random
+from common import LIB, TYPES, call, eight_bits, in_turn, matmul, once, pointer, random
 
 SEED, COUNT = int(sys.argv[2]), int(sys.argv[3])
 ROUNDS = 7
 # Multiply-adds of one product, at most.
 MOST = {"f16": 1 << 39, "bf16": 1 << 39, "tf32": 1 << 38, "f32": 1 << 37, "i8": 1 << 39, "fp8": 1 << 39}
-ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "i8": 0.0, "fp8": 1e-2}
+ERRORS = {"attention": 1e-2, "f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "i8": 0.0, "fp8": 1e-2}
 
 
 def extent(r, most=16384, multiple=1):
@@ -70,7 +70,35 @@ def softmax(r, name):
     return f"softmax {rows} x {cols}", 8 * rows * cols, c, other, lambda kept=x: call(LIB.tile_softmax_rows, numbers), lambda: torch.softmax(x, 1, out=other)
 
 
-ROWS = {"f16": product, "bf16": product, "f32": product, "tf32": product, "i8": eights, "fp8": eights, "batched f16": batched, "batched f32": batched, "softmax": softmax}
+def attention(r, name):
+    """Heads of queries that see all keys, or with causal as many keys as queries; the peer is the faster one of FlashAttention-2 and cuDNN."""
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    while True:
+        d, causal, shared = r.choice((64, 128)), r.randrange(2), int(2 ** r.uniform(0, 6))
+        heads, keys = shared * r.choice((1, 1, 4, 8)), extent(r)
+        queries = keys if causal else (1 if r.random() < 0.3 else extent(r))
+        if heads * queries * keys * d <= 1 << 37 and 16 <= keys and (heads * queries + 2 * shared * keys) * d <= 1 << 28: break
+    dtype = r.choice((torch.float16, torch.bfloat16))
+    q, k, v, o, other = (random(dtype, *dims) for dims in ((heads, queries, d), (shared, keys, d), (shared, keys, d), (heads, queries, d), (heads, queries, d)))
+    numbers = [ctypes.c_int(1 if dtype == torch.float16 else 2)] + [pointer(t) for t in (q, k, v, o)] + [ctypes.c_longlong(i) for i in (heads, shared, queries, keys, d)]
+    numbers += [ctypes.c_float(d ** -0.5), ctypes.c_int(causal)]
+    four, more = [t.unsqueeze(0) for t in (q, k, v)], {"enable_gqa": True} if heads != shared else {}
+    def by(backend):
+        def go():
+            with sdpa_kernel([backend]): other.copy_(F.scaled_dot_product_attention(*four, is_causal=bool(causal), **more)[0])
+        def timed():
+            with sdpa_kernel([backend]): F.scaled_dot_product_attention(*four, is_causal=bool(causal), **more)
+        return go, timed
+    peers = []
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
+        try: check, timed = by(backend); check(); timed(); peers.append((statistics.median(once(timed) for _ in range(5)), timed))
+        except RuntimeError: pass
+    text = f"{heads}/{shared} heads, {queries} of {keys}, d {d}{', causal' if causal else ''}, {str(dtype)[6:]}"
+    return text, 4 * heads * queries * keys * d // (1 + causal), o, other, lambda kept=(q, k, v): call(LIB.tile_attention, numbers), min(peers)[1]
+
+
+ROWS = {"f16": product, "bf16": product, "f32": product, "tf32": product, "i8": eights, "fp8": eights, "batched f16": batched, "batched f32": batched, "softmax": softmax, "attention": attention}
 wanted = sys.argv[4:] or list(ROWS)
 found, limit = {}, time.time() + float(os.environ.get("SECONDS_MOST", "3600"))
 for row in wanted:
@@ -81,7 +109,7 @@ for row in wanted:
         name = row.split()[-1]
         torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
         try: text, size, c, other, mine, theirs = ROWS[row](draw.Random(f"{SEED} {row} {i}"), name)
-        except torch.OutOfMemoryError: continue
+        except (torch.OutOfMemoryError, ValueError): continue
         if c.is_floating_point(): c.fill_(float("nan"))
         begin = time.time()
         try: mine(); torch.cuda.synchronize()

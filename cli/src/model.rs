@@ -3,46 +3,130 @@
 use crate::choose::Backend;
 use crate::out::outln;
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tilewright_core::{Element, bf16, f8e4m3, f16};
-use tilewright_runtime::ops::{self, BatchMultiply, Matmul, Multiply, On, Precision, Samples, Transpose};
-use tilewright_runtime::{BackendKind, Buffer, Runtime};
+use tilewright_runtime::ops::{
+    self, Attend, BatchMultiply, FittedModel, Matmul, Multiply, On, Precision, Quality, SampledCall, Samples, Transpose,
+};
+use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where the times go: one JSON object a line
+    /// Also write down all times: a line for the device, and one for each call
     #[arg(long)]
-    samples: PathBuf,
+    samples: Option<PathBuf>,
+    /// Fit to the times in these files, of `--samples`, and measure nothing
+    #[arg(long, value_delimiter = ',')]
+    from: Vec<PathBuf>,
+    /// Also write the model to this file
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Leave the model of this device as it is
+    #[arg(long)]
+    dry_run: bool,
+    /// Print so many calls for which the model does not choose the fastest plan, the worst first
+    #[arg(long, default_value_t = 0)]
+    misses: usize,
     /// Shapes are drawn from this seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Shapes of each kind
     #[arg(long, default_value_t = 40)]
     shapes: usize,
-    /// Products of these types, batches of them, and softmax
-    #[arg(long, default_value = "f16,bf16,f32,tf32,i8,f8e4m3,batched-f16,batched-f32,softmax", value_delimiter = ',')]
+    /// Products of these types, batches of them, softmax of rows, and attention
+    #[arg(
+        long,
+        default_value = "f16,bf16,f32,tf32,i8,f8e4m3,batched-f16,batched-f32,softmax,attention",
+        value_delimiter = ','
+    )]
     kinds: Vec<String>,
-    /// Seconds after which no further shape is drawn
+    /// Seconds after which no further shape is drawn, in equal shares for each kind
     #[arg(long, default_value_t = 240)]
     seconds: u64,
     #[command(flatten)]
     backend: Backend,
 }
 
-/// Times all plans of operations of random shapes, for the coefficients of the planner's model.
+/// The first line of a file of samples.
+#[derive(Serialize, Deserialize, PartialEq)]
+struct Sampled {
+    device: String,
+    num_sms: u32,
+    compute_capability: Option<(u32, u32)>,
+    clock_khz: u32,
+    bandwidth: u64,
+}
+
+/// Fits the planner's model of this device: times all plans of operations of random shapes, and looks for the coefficients
+/// that predict them. Runtimes of this device predict by them from then on.
 pub fn main(args: Args) -> Result<bool> {
+    let (device, calls) = if args.from.is_empty() { measured(&args)? } else { read(&args.from)? };
+    let count = calls.iter().map(|c| c.samples.len()).sum::<usize>();
+    outln!("{count} plans of {} calls on {}", calls.len(), device.name);
+    let dir = tilewright_cache_dir::user_dir();
+    let fitted = FittedModel::of(&device, dir.as_deref(), &calls);
+    outln!("{:>12} {:>6}  {:>14}  {:>14}  {:>14}  {:>14}", "", "calls", "loss", "median", "p90", "rank corr.");
+    for (kind, [a, b]) in &fitted.qualities {
+        let both = |of: fn(&Quality) -> f64| format!("{:.3} {:.3}", of(a), of(b));
+        let (loss, median, p90, rank) = (both(|q| q.loss), both(|q| q.median), both(|q| q.p90), both(|q| q.rank));
+        outln!("{kind:>12} {:>6}  {loss:>14}  {median:>14}  {p90:>14}  {rank:>14}", a.calls);
+    }
+    outln!("(of the model in use, which may know these calls, and of one that was fitted without them)");
+    for m in fitted.misses.iter().take(args.misses) {
+        outln!("{:.2}  {}", m.measured[0] / m.measured[1], m.call);
+        for i in 0..2 {
+            outln!("        {:>8.2} predicted {:>8.2} measured  {}", m.predicted[i], m.measured[i], m.plans[i]);
+        }
+    }
+    if let Some(path) = &args.out {
+        std::fs::write(path, fitted.text()).with_context(|| format!("writing {}", path.display()))?;
+    }
+    if !args.dry_run {
+        let dir = dir.context("there is no cache folder for the model: set TILE_CACHE_DIR, or pass --dry-run")?;
+        outln!("{}", fitted.keep(&device, &dir).context("keeping the model")?.display());
+    }
+    Ok(true)
+}
+
+/// The calls of files of samples, which are of one device.
+fn read(files: &[PathBuf]) -> Result<(Device, Vec<SampledCall>)> {
+    let (mut first, mut calls) = (None::<Sampled>, vec![]);
+    for path in files {
+        let why = || format!("reading {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(why)?;
+        let mut lines = text.lines();
+        let head: Sampled = serde_json::from_str(lines.next().unwrap_or_default()).with_context(why)?;
+        if head.num_sms == 0 {
+            bail!("{} is of a device without multiprocessors", path.display());
+        }
+        if let Some(other) = first.as_ref().filter(|first| **first != head) {
+            bail!("{} is of {}, other files are of {}", path.display(), head.device, other.device);
+        }
+        first = Some(head);
+        for line in lines {
+            calls.push(serde_json::from_str(line).with_context(why)?);
+        }
+    }
+    let Sampled { device: name, num_sms, compute_capability, clock_khz, bandwidth } = first.context("no files")?;
+    let host = Runtime::cpu().device().clone();
+    Ok((Device { name, num_sms, compute_capability, clock_khz, bandwidth, ..host }, calls))
+}
+
+/// The calls that are timed now.
+fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
     let rt = args.backend.open()?;
     if rt.kind() != BackendKind::Cuda {
         bail!("the planner's model is of GPUs: there is none here, or --backend names another one");
     }
-    let file = File::create(&args.samples).with_context(|| format!("writing {}", args.samples.display()))?;
-    let end = Instant::now() + Duration::from_secs(args.seconds);
-    let mut out = Sampler { rt: &rt, file: BufWriter::new(file), end, shapes: args.shapes };
+    let share = Duration::from_secs(args.seconds) / args.kinds.len().max(1) as u32;
+    let mut out = Sampler { rt: &rt, end: Instant::now(), shapes: args.shapes, calls: vec![] };
     for kind in &args.kinds {
         let random = fastrand::Rng::with_seed(args.seed);
+        out.end = Instant::now() + share;
         let f32s = |r: &mut fastrand::Rng| r.f32() - 0.5;
         let f16s = |r: &mut fastrand::Rng| f16::from_f32(r.f32() - 0.5);
         match kind.as_str() {
@@ -55,19 +139,36 @@ pub fn main(args: Args) -> Result<bool> {
             "batched-f16" => out.batches(kind, random, f16s),
             "batched-f32" => out.batches(kind, random, f32s),
             "softmax" => out.softmax(kind, random, f32s),
+            "attention" => out.attention(kind, random, f16s),
             _ => bail!("`{kind}` is no kind of operation whose plans are sampled: see --help"),
         }?;
     }
-    out.file.flush()?;
-    outln!("{}", args.samples.display());
-    Ok(true)
+    if let Some(path) = &args.samples {
+        let why = || format!("writing {}", path.display());
+        let mut file = BufWriter::new(File::create(path).with_context(why)?);
+        let d = rt.device();
+        let head = Sampled {
+            device: d.name.clone(),
+            num_sms: d.num_sms,
+            compute_capability: d.compute_capability,
+            clock_khz: d.clock_khz,
+            bandwidth: d.bandwidth,
+        };
+        writeln!(file, "{}", serde_json::to_string(&head)?)?;
+        for call in &out.calls {
+            writeln!(file, "{}", serde_json::to_string(call)?)?;
+        }
+        file.flush().with_context(why)?;
+    }
+    Ok((rt.device().clone(), out.calls))
 }
 
 struct Sampler<'a> {
     rt: &'a Runtime,
-    file: BufWriter<File>,
+    /// Until when shapes of the present kind are drawn.
     end: Instant,
     shapes: usize,
+    calls: Vec<SampledCall>,
 }
 
 /// Extents are at most this.
@@ -83,7 +184,7 @@ fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
 }
 
 impl Sampler<'_> {
-    /// Draws shapes, and writes down the times of all plans for each. `run` returns a description, as JSON fields.
+    /// Draws shapes, and times all plans for each. `run` returns a description.
     fn each(&mut self, kind: &str, mut run: impl FnMut(&Runtime, &On) -> Result<String>) -> Result<()> {
         for _ in 0..self.shapes {
             if Instant::now() > self.end {
@@ -91,14 +192,7 @@ impl Sampler<'_> {
             }
             let samples = Samples::default();
             let shape = run(self.rt, &On::new(self.rt).sampling(&samples))?;
-            for s in samples.into_inner() {
-                let (predicted, measured) = (s.predicted.as_secs_f64() * 1e6, s.measured.as_secs_f64() * 1e6);
-                writeln!(
-                    self.file,
-                    "{{\"type\": \"{kind}\", {shape}, \"plan\": \"{}\", \"predicted\": {predicted:.3}, \"us\": {measured:.3}}}",
-                    s.plan
-                )?;
-            }
+            self.calls.push(SampledCall { kind: kind.into(), shape, samples: samples.into_inner() });
         }
         Ok(())
     }
@@ -124,7 +218,8 @@ impl Sampler<'_> {
             let a = a.view(if t.a { [k, m] } else { [m, k] })?;
             let b = b.view(if t.b { [n, k] } else { [k, n] })?;
             with(Matmul::new(a, b, c.view_mut([m, n])?).transpose(t)).launch(on)?;
-            Ok(format!("\"m\": {m}, \"n\": {n}, \"k\": {k}, \"ta\": {}, \"tb\": {}", t.a, t.b))
+            let order = |transposed| if transposed { 'T' } else { 'N' };
+            Ok(format!("{}{} {m} x {n} x {k}", order(t.a), order(t.b)))
         })
     }
 
@@ -148,7 +243,7 @@ impl Sampler<'_> {
             let b = Buffer::from_slice(rt, &data[..batch * k * n])?;
             let mut c = Buffer::<T>::zeros(rt, batch * m * n)?;
             ops::batched_matmul(on, a.view([batch, m, k])?, b.view([batch, k, n])?, c.view_mut([batch, m, n])?)?;
-            Ok(format!("\"batch\": {batch}, \"m\": {m}, \"n\": {n}, \"k\": {k}"))
+            Ok(format!("{batch} of {m} x {n} x {k}"))
         })
     }
 
@@ -168,7 +263,40 @@ impl Sampler<'_> {
             };
             let (x, mut y) = (Buffer::from_slice(rt, &data[..rows * cols])?, Buffer::zeros(rt, rows * cols)?);
             ops::softmax_rows(on, &x, &mut y, rows, cols)?;
-            Ok(format!("\"m\": {rows}, \"n\": {cols}"))
+            Ok(format!("{rows} x {cols}"))
+        })
+    }
+
+    fn attention<T: Attend>(
+        &mut self,
+        kind: &str,
+        mut random: fastrand::Rng,
+        value: impl FnMut(&mut fastrand::Rng) -> T,
+    ) -> Result<()> {
+        let data = data(&mut random, value);
+        self.each(kind, |rt, on| {
+            let (heads, shared, queries, keys, d, causal) = loop {
+                let (causal, shared) = (random.bool(), extent(&mut random, 64.0, 1));
+                let heads = shared * [1, 1, 4, 8][random.usize(..4)];
+                let keys = 16 + extent(&mut random, MAX_EXTENT, 8);
+                let queries = match (causal, random.u32(..3)) {
+                    (true, _) => keys,
+                    (false, 0) => 1,
+                    (false, _) => extent(&mut random, MAX_EXTENT, 8),
+                };
+                let d = [64, 128][random.usize(..2)];
+                let area = (heads * queries).max(shared * keys) * d;
+                if area <= MAX_AREA && heads * queries * keys * d <= MAX_PRODUCT {
+                    break (heads, shared, queries, keys, d, causal);
+                }
+            };
+            let of = |n: usize| Buffer::from_slice(rt, &data[..n * d]);
+            let (q, k, v) = (of(heads * queries)?, of(shared * keys)?, of(shared * keys)?);
+            let mut o = Buffer::<T>::zeros(rt, heads * queries * d)?;
+            let (all, few) = ([heads, queries, d], [shared, keys, d]);
+            ops::attention(on, q.view(all)?, k.view(few)?, v.view(few)?, o.view_mut(all)?, 0.1, causal)?;
+            let mask = if causal { ", causal" } else { "" };
+            Ok(format!("{heads}/{shared} heads, {queries} of {keys}, d {d}{mask}"))
         })
     }
 }

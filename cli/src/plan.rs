@@ -4,6 +4,7 @@ use crate::choose::Backend;
 use crate::measure::Bench;
 use crate::out::outln;
 use anyhow::{Result, bail};
+use std::time::Duration;
 use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::ops::{Matmul, Multiply, Precision, Prediction, Transpose};
 use tilewright_runtime::{BackendKind, Buffer, Runtime};
@@ -97,7 +98,16 @@ fn plans<T: Multiply>(
                 Err(e) => format!("{e:#}"),
             },
         };
-        outln!("{:>12.2}  {measured:>12}  {}", p.time.as_secs_f64() * 1e6, p.plan);
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        // Of one launch there is nothing more to say.
+        let parts = match p.parts.as_slice() {
+            [_, _, ..] => {
+                let each = p.parts.iter().map(|(part, time)| format!("{part} {:.2}", micros(*time)));
+                format!("  ({})", each.collect::<Vec<_>>().join(", "))
+            }
+            _ => String::new(),
+        };
+        outln!("{:>12.2}  {measured:>12}  {}{parts}", micros(p.time), p.plan);
     }
     Ok(true)
 }

@@ -385,6 +385,16 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["repack", "repack_transposed"],
         make: gemm::repack,
     },
+    Operation {
+        name: "repack_both",
+        about: "y = x and v = u, each transposed or not, in one launch",
+        axes: MATRIX,
+        dtypes: &[DType::U16, DType::U8, DType::U32],
+        large: &[4095, 4099],
+        bench: &[&[4095, 4099]],
+        kernels: &["repack_both_nn", "repack_both_nt", "repack_both_tn", "repack_both_tt"],
+        make: gemm::repack_both,
+    },
 ];
 
 impl Operation {

@@ -243,9 +243,12 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
         "batched_matmul" => pick(scope, BATCHES_FEW, BATCHES, BATCHES_LARGE),
         "gemm" | "matrix_multiplication" => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
         name if name.starts_with("matmul") => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
-        "repack" | "matrix_copy" | "color_inversion" | "matrix_transpose" | "count_2d_array_element" => {
-            pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE)
-        }
+        "repack"
+        | "repack_both"
+        | "matrix_copy"
+        | "color_inversion"
+        | "matrix_transpose"
+        | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
         "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
         "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
         "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),

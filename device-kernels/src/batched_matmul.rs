@@ -20,10 +20,13 @@ pub mod batched {
         tune(BM = [64], BN = [64], BK = [64], GROUP = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [batched_matmul]),
         tune(BM = [32], BN = [32], BK = [64], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul]),
         tune(BM = [16], BN = [64], BK = [64], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul]),
+        tune(BM = [64], BN = [16], BK = [64], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul]),
+        tune(BM = [64], BN = [32], BK = [64], GROUP = [8], PER_SM = [4], warps = [4], blocks_per_sm = [4], arch = [90], kernels = [batched_matmul]),
         tune(BM = [128], BN = [128], BK = [8], GROUP = [8], PER_SM = [2], warps = [8], arch = [80], kernels = [batched_matmul_f32]),
         tune(BM = [64], BN = [64], BK = [16], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(BM = [32], BN = [32], BK = [32], GROUP = [8], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(BM = [16], BN = [64], BK = [16], GROUP = [8], PER_SM = [8], warps = [2], arch = [80], kernels = [batched_matmul_f32]),
+        tune(BM = [64], BN = [16], BK = [16], GROUP = [8], PER_SM = [8], warps = [2], arch = [80], kernels = [batched_matmul_f32]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
     )]
     pub fn batches<

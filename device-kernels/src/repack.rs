@@ -4,6 +4,17 @@ use tilewright_macros::tile_module;
 
 #[tile_module]
 pub mod copies {
+    /// The tile of `y` that block `at` has.
+    fn copy_tile<T, const TRANSPOSED: bool, const ROWS: usize, const COLS: usize>(
+        x: View<T, 2>,
+        y: ViewMut<T, 2>,
+        at: usize,
+    ) {
+        let across = cdiv(y.dim(1), COLS);
+        let (r, c) = (at / across * ROWS, at % across * COLS);
+        y.store([r, c], if TRANSPOSED { trans(x.tile([c, r], [COLS, ROWS])) } else { x.tile([r, c], [ROWS, COLS]) });
+    }
+
     /// Elements are copied as unsigned integers of their size.
     #[tile_kernel(
         /// `y = x`.
@@ -19,9 +30,42 @@ pub mod copies {
         x: View<T, 2>,
         mut y: ViewMut<T, 2>,
     ) {
-        let across = cdiv(y.dim(1), COLS);
-        let (r, c) = (program_id(0) / across * ROWS, program_id(0) % across * COLS);
-        y.store([r, c], if TRANSPOSED { trans(x.tile([c, r], [COLS, ROWS])) } else { x.tile([r, c], [ROWS, COLS]) });
+        copy_tile::<T, TRANSPOSED, ROWS, COLS>(x, y, program_id(0));
+    }
+
+    /// Two matrices in one launch.
+    #[tile_kernel(
+        /// `y = x` and `v = u`.
+        kernel(repack_both_nn, TRANSPOSED_X = false, TRANSPOSED_U = false),
+        /// `y = x` and `v[c, r] = u[r, c]`.
+        kernel(repack_both_nt, TRANSPOSED_X = false, TRANSPOSED_U = true),
+        /// `y[c, r] = x[r, c]` and `v = u`.
+        kernel(repack_both_tn, TRANSPOSED_X = true, TRANSPOSED_U = false),
+        /// `y[c, r] = x[r, c]` and `v[c, r] = u[r, c]`.
+        kernel(repack_both_tt, TRANSPOSED_X = true, TRANSPOSED_U = true),
+        types(T = [u8, u16, u32]),
+        tune(ROWS = [64], COLS = [64], warps = [8]),
+        grid = [cdiv(y.dim(0), ROWS) * cdiv(y.dim(1), COLS) + cdiv(v.dim(0), ROWS) * cdiv(v.dim(1), COLS)],
+    )]
+    pub fn copy_both<
+        T: Int,
+        const TRANSPOSED_X: bool,
+        const TRANSPOSED_U: bool,
+        const ROWS: usize,
+        const COLS: usize,
+    >(
+        x: View<T, 2>,
+        mut y: ViewMut<T, 2>,
+        u: View<T, 2>,
+        mut v: ViewMut<T, 2>,
+    ) {
+        let of_y = cdiv(y.dim(0), ROWS) * cdiv(y.dim(1), COLS);
+        let me = program_id(0);
+        if me < of_y {
+            copy_tile::<T, TRANSPOSED_X, ROWS, COLS>(x, y, me);
+        } else {
+            copy_tile::<T, TRANSPOSED_U, ROWS, COLS>(u, v, me - of_y);
+        }
     }
 
     /// `y = x` as f16. Rows of `y` beyond those of `x` are ones.

@@ -1,5 +1,5 @@
-//! Softmax of every row of a contiguous row-major matrix. Every configuration of every kernel here is right for every
-//! width; they differ in the widths they are fast for.
+//! Softmax of every row of a contiguous row-major matrix. Configurations differ in the widths they are fast for. Those of
+//! `softmax_rows_packed` take rows of at most 64 blocks, because a lane that adds up more elements one by one loses accuracy.
 //!
 //! Exponentials are powers of two, in one instruction each, of differences times log2(e): what that rounds is some 1e-6 of a result.
 
@@ -50,16 +50,20 @@ pub mod rows {
 
     // Narrow rows: ROWS of them in one tile, and programs that stay, going from one group of rows to the next.
     #[tile_kernel(
-        tune(ROWS = [16], BLOCK = [64], PER_SM = [16], warps = [4]),
-        tune(ROWS = [64], BLOCK = [32], PER_SM = [8], warps = [4]),
-        tune(ROWS = [128], BLOCK = [16], PER_SM = [8], warps = [4]),
-        tune(ROWS = [256], BLOCK = [8], PER_SM = [8], warps = [4]),
+        tune(ROWS = [8], BLOCK = [64], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [16], BLOCK = [32], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [32], BLOCK = [16], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [64], BLOCK = [8], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [128], BLOCK = [4], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [4], BLOCK = [128], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [2], BLOCK = [256], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
+        tune(ROWS = [16], BLOCK = [64], PER_SM = [8], warps = [4]),
+        tune(ROWS = [8], BLOCK = [128], PER_SM = [8], warps = [4]),
+        tune(ROWS = [64], BLOCK = [32], PER_SM = [4], warps = [4]),
         tune(ROWS = [512], BLOCK = [4], PER_SM = [8], warps = [4]),
-        tune(ROWS = [16], BLOCK = [128], PER_SM = [8], warps = [4]),
-        tune(ROWS = [8], BLOCK = [256], PER_SM = [8], warps = [4]),
         tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
-        tune(ROWS = [4], BLOCK = [256], PER_SM = [16], warps = [4]),
         tune(ROWS = [2], BLOCK = [1024], PER_SM = [8], warps = [4]),
+        requires = [cols <= 64 * BLOCK],
         grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
     )]
     pub fn softmax_rows_packed<const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(

@@ -28,8 +28,39 @@ pub struct Device {
     pub driver: String,
     /// Bytes of device memory; 0 where not known.
     pub memory: u64,
+    /// The highest clock of a multiprocessor, in kHz; 0 where not known.
+    pub clock_khz: u32,
+    /// Bytes a second of device memory, by its clock and the width of its bus; 0 where not known.
+    pub bandwidth: u64,
     /// The limits of one program.
     pub limits: Limits,
+    /// What programs on a multiprocessor share.
+    pub multiprocessor: Multiprocessor,
+}
+
+/// What programs on a multiprocessor share. Off the GPU it is that of an H200.
+///
+/// # Examples
+/// ```
+/// let sm = tilewright::Runtime::cpu().device().multiprocessor;
+/// assert_eq!((sm.threads, sm.blocks, sm.registers), (2048, 32, 65536));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// Resident threads.
+    pub threads: u32,
+    /// Resident thread blocks.
+    pub blocks: u32,
+    /// Registers of 32 bits.
+    pub registers: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+}
+
+impl Multiprocessor {
+    /// Of an H200.
+    pub(crate) const HOPPER: Multiprocessor =
+        Multiprocessor { threads: 2048, blocks: 32, registers: 65536, shared_bytes: 228 << 10 };
 }
 
 /// The limits of one program. Off the GPU they are those of an H200.
@@ -63,7 +94,10 @@ impl Device {
             num_sms: tilewright_core::cpu::thread_count() as u32,
             driver: String::new(),
             memory: 0,
+            clock_khz: 0,
+            bandwidth: 0,
             limits,
+            multiprocessor: Multiprocessor::HOPPER,
         }
     }
 

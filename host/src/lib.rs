@@ -35,6 +35,8 @@ pub mod ops;
 mod plan;
 #[cfg(feature = "ops")]
 mod planner;
+#[cfg(feature = "ops")]
+mod resources;
 mod runtime;
 mod scratch;
 mod stream;
@@ -59,7 +61,7 @@ pub use buffer::Buffer;
 pub use choose::Tunable;
 #[doc(hidden)]
 pub use cuda::api::Driver;
-pub use device::{Device, Limits};
+pub use device::{Device, Limits, Multiprocessor};
 #[cfg(feature = "emulator")]
 #[doc(hidden)]
 pub use emulate::Launched;

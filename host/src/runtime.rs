@@ -10,11 +10,19 @@ use crate::error::{Error, Result};
 use crate::plan::Plans;
 #[cfg(feature = "ops")]
 use crate::planner::decided::Decided;
+#[cfg(feature = "ops")]
+use crate::planner::device::DeviceModel;
+#[cfg(feature = "ops")]
+use crate::resources::OfKernels;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
+#[cfg(feature = "ops")]
+use std::sync::{PoisonError, RwLock};
+#[cfg(feature = "ops")]
+use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{Element, KernelDesc};
 
 /// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
@@ -52,14 +60,21 @@ pub(crate) struct Inner {
     /// Plans of operations.
     #[cfg(feature = "ops")]
     pub decided: Decided,
+    /// For predictions, as the model of the device is.
+    #[cfg(feature = "ops")]
+    pub resources: OfKernels,
+    #[cfg(feature = "ops")]
+    pub model: PerProcess<RwLock<Option<Arc<DeviceModel>>>>,
 }
 
 impl Inner {
-    /// Forgets which plans and configurations were decided on.
+    /// Forgets which plans and configurations were decided on, and by which model.
     pub fn forget(&self) {
         self.plans.clear();
         #[cfg(feature = "ops")]
         self.decided.clear();
+        #[cfg(feature = "ops")]
+        self.model.get_or_init(Default::default).write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -295,6 +310,10 @@ impl Runtime {
             plans: Plans::default(),
             #[cfg(feature = "ops")]
             decided: Decided::default(),
+            #[cfg(feature = "ops")]
+            resources: OfKernels::default(),
+            #[cfg(feature = "ops")]
+            model: PerProcess::new(),
         }))
     }
 
@@ -358,7 +377,7 @@ impl Runtime {
         self.0.forget();
     }
 
-    /// Overrides the folder of tuning results; `None` keeps them in this process only.
+    /// Overrides the folder of tuning results and fitted models; `None` keeps results in this process only.
     ///
     /// # Examples
     /// ```

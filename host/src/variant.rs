@@ -1,7 +1,11 @@
 //! Which variant of a configuration runs: the first that the device can run and that takes the arguments.
 
 use crate::error::Error;
+#[cfg(feature = "ops")]
+use crate::resources::OfEntries;
 use crate::runtime::{Backend, Inner};
+#[cfg(feature = "ops")]
+use std::sync::Arc;
 use tilewright_core::bundle::Arch;
 use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
 
@@ -59,6 +63,13 @@ impl Inner {
     pub(crate) fn takes_maps(&self, desc: &KernelDesc) -> bool {
         let mut variants = desc.configs.iter().flat_map(|c| c.variants);
         !matches!(self.backend, Backend::Cpu) && variants.any(|v| !v.maps.is_empty() && self.runs(v))
+    }
+
+    /// What the entries of a kernel take of a multiprocessor; nothing off the GPU.
+    #[cfg(feature = "ops")]
+    pub(crate) fn resources(&self, desc: &'static KernelDesc) -> Option<Arc<OfEntries>> {
+        let Backend::Cuda(cuda) = &self.backend else { return None };
+        Some(self.resources.of(desc, cuda.compute))
     }
 
     /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration

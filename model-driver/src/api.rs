@@ -181,12 +181,15 @@ functions! {
     cuDeviceGet(d: *mut c_int, n: c_int) s { if n == 0 { give(d, 0) } else { Err(101) } }
     cuDeviceGetCount(n: *mut c_int) s { give(n, 1) }
     cuDeviceGetName(out: *mut c_char, room: c_int, d: c_int) s {
-        let name = b"Model GPU\0";
+        let mut name = s.name.clone().into_bytes();
+        name.truncate((room as usize).saturating_sub(1));
+        name.push(0);
         // SAFETY: the caller gives this much room, which is enough for the name.
-        if room as usize >= name.len() { unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), out.cast(), name.len()) } }
+        if room > 0 { unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), out.cast(), name.len()) } }
         Ok(())
     }
     cuDeviceGetAttribute(v: *mut c_int, what: c_int, d: c_int) s {
+        if let Some(&own) = s.attributes.get(&what) { return give(v, own) }
         give(v, match what { 1 => 1024, 12 => 65536, 16 => 8, 38 => 1 << 16, 75 => s.compute.0, 76 => s.compute.1, 97 => 232448, 115 => s.pools_supported.into(), _ => 0 })
     }
     cuDeviceGetUuid(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }

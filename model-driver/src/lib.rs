@@ -176,6 +176,13 @@ impl Model {
         self.state().compute = (major, minor);
     }
 
+    /// Another device: its name, compute capability, and attributes by their numbers.
+    pub fn set_device(&self, name: &str, compute: (i32, i32), attributes: &[(i32, i32)]) {
+        let mut state = self.state();
+        (state.name, state.compute) = (name.into(), compute);
+        state.attributes.extend(attributes.iter().copied());
+    }
+
     /// A context beside the primary one, as `cuCtxCreate` makes; made current on this thread.
     pub fn new_context(&self) -> usize {
         self.state().new_context()

@@ -8,6 +8,7 @@ use crate::launch::{Kernel, Loaded, Run};
 use crate::memory::{Access, Block, Memory};
 use crate::report::{Kind, Report};
 use crate::thread::Thread;
+use core::ffi::c_int;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -123,6 +124,10 @@ pub(crate) struct State {
     pub pools_supported: bool,
     /// The compute capability.
     pub compute: (i32, i32),
+    /// The device's name.
+    pub name: String,
+    /// Attributes of the device in place of the usual ones, by their numbers.
+    pub attributes: BTreeMap<c_int, c_int>,
     pub contexts: BTreeMap<usize, u64>,
     next_context: u64,
     pub primary: usize,
@@ -158,6 +163,8 @@ impl State {
             capacity: 8 << 30,
             pools_supported: true,
             compute: (9, 0),
+            name: "Model GPU".into(),
+            attributes: BTreeMap::new(),
             contexts: BTreeMap::new(),
             next_context: 0,
             primary: 0,

@@ -6,6 +6,7 @@ mod capi_model;
 mod conflicts;
 mod conformance;
 mod dependencies;
+mod devices;
 mod docs;
 mod pictures;
 mod ptx;

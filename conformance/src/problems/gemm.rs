@@ -240,3 +240,54 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
         _ => of::<u32>(rt, setup),
     }
 }
+
+struct RepackBoth<T> {
+    host: Vec<T>,
+    x: Matrix<T>,
+    /// Of each pair of copies both.
+    copies: Vec<[Matrix<T>; 2]>,
+}
+
+/// Whether each copy of a pair is transposed.
+const PAIRS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
+
+/// Each pair of ways, of one matrix.
+pub fn repack_both(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
+        let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
+        let mut rng = data::Rng::new(s.seed);
+        let host: Vec<T> =
+            s.input("x", rows * cols, || (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect())?;
+        let x = Matrix::new(rt, s, &host, [1, rows, cols])?;
+        let copy = |transposed| Matrix::poisoned(rt, s, if transposed { [1, cols, rows] } else { [1, rows, cols] });
+        let pair = |[a, b]: [bool; 2]| Ok([copy(a)?, copy(b)?]);
+        let copies = PAIRS.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
+        Ok(Box::new(Prepared {
+            work: Work { bytes: (16 * rows * cols * size_of::<T>()) as u64, flops: 0 },
+            state: RepackBoth { host, x, copies },
+            launch: |s: &mut RepackBoth<T>, on| {
+                let x = s.x.view()?;
+                for ([a, b], [y, v]) in PAIRS.into_iter().zip(&mut s.copies) {
+                    ops::repack_both::<T>(on, (x, y.view_mut()?, a), (x, v.view_mut()?, b))?;
+                }
+                Ok(())
+            },
+            check: |s| {
+                let [rows, cols] = s.x.view()?.dims();
+                let transposed = reference::transpose(&s.host, rows, cols);
+                let wanted = PAIRS.into_iter().flatten().map(|t| if t { &transposed } else { &s.host });
+                let found = s.copies.iter().flatten().map(|c| c.read()).collect::<Result<Vec<_>>>()?;
+                Ok(verdict::exact(&found.concat(), &wanted.flatten().copied().collect::<Vec<_>>()))
+            },
+            outputs: |s| {
+                let names = ["y0", "v0", "y1", "v1", "y2", "v2", "y3", "v3"];
+                names.into_iter().zip(s.copies.iter().flatten()).map(|(n, c)| Ok(Output::of(n, &c.read()?))).collect()
+            },
+        }))
+    }
+    match setup.dtype {
+        DType::U8 => of::<u8>(rt, setup),
+        DType::U16 => of::<u16>(rt, setup),
+        _ => of::<u32>(rt, setup),
+    }
+}

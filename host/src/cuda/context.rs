@@ -4,7 +4,7 @@ use super::api::{Api, code};
 use super::memory::Pool;
 use super::module::Relaxed;
 use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
-use crate::device::{Device, Limits};
+use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
 use crate::leases::Leases;
 use crate::stream::Queue;
@@ -27,11 +27,18 @@ pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
 mod attr {
     pub const MAX_THREADS: i32 = 1;
     pub const MAX_REGISTERS: i32 = 12;
+    pub const CLOCK_KHZ: i32 = 13;
     pub const SMS: i32 = 16;
+    pub const MEMORY_CLOCK_KHZ: i32 = 36;
+    pub const MEMORY_BUS_BITS: i32 = 37;
     pub const L2_BYTES: i32 = 38;
+    pub const SM_THREADS: i32 = 39;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
+    pub const SM_SHARED_BYTES: i32 = 81;
+    pub const SM_REGISTERS: i32 = 82;
     pub const MAX_SHARED_OPTIN: i32 = 97;
+    pub const SM_BLOCKS: i32 = 106;
 }
 
 pub(crate) struct Cuda {
@@ -186,6 +193,8 @@ impl Cuda {
             let name = String::from_utf8_lossy(&name).trim_end_matches('\0').trim().to_string();
             let name = if compute == own { name } else { format!("{name} as {}.{}", compute.0, compute.1) };
             let id = Self::id_of(api, context)?;
+            // What only predictions depend on: a driver may lack it.
+            let known = |what: i32, otherwise: u32| get(what).ok().filter(|n| *n > 0).unwrap_or(otherwise);
             let info = Device {
                 name,
                 place: Place::Cuda { device: ordinal, context: id },
@@ -193,11 +202,24 @@ impl Cuda {
                 num_sms: get(attr::SMS)?,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
                 memory: memory as u64,
+                clock_khz: known(attr::CLOCK_KHZ, 0),
+                // Two transfers a cycle.
+                bandwidth: u64::from(known(attr::MEMORY_CLOCK_KHZ, 0))
+                    * 1000
+                    * 2
+                    * u64::from(known(attr::MEMORY_BUS_BITS, 0))
+                    / 8,
                 limits: Limits {
                     threads: get(attr::MAX_THREADS)?,
                     shared_bytes: get(attr::MAX_SHARED_OPTIN)?,
                     registers: get(attr::MAX_REGISTERS)?,
                     l2_bytes: get(attr::L2_BYTES)?,
+                },
+                multiprocessor: Multiprocessor {
+                    threads: known(attr::SM_THREADS, Multiprocessor::HOPPER.threads),
+                    blocks: known(attr::SM_BLOCKS, Multiprocessor::HOPPER.blocks),
+                    registers: known(attr::SM_REGISTERS, Multiprocessor::HOPPER.registers),
+                    shared_bytes: known(attr::SM_SHARED_BYTES, Multiprocessor::HOPPER.shared_bytes),
                 },
             };
             Ok((id, compute, compute != own, driver, Pool::new(api, device)?, info))

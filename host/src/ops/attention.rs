@@ -1,11 +1,19 @@
 //! Attention.
 
-use super::Launch;
+use super::decide::Limits;
+use super::kernel_plan::{self, KernelPlan};
 use super::product::apart;
-use super::scratch_matrix::if_room;
 use super::stream_k::Workspace;
+use super::{Launch, decide};
+use crate::choose::Tunable;
 use crate::error::{Error, Result};
+use crate::planner::attention::AttentionWork;
+use crate::planner::cost::Work;
+use crate::planner::{Candidate, Question};
+use crate::runtime::BackendKind;
+use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_core::{ConfigDesc, VariantDesc};
 use tilewright_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
@@ -28,9 +36,9 @@ pub trait Attend: Element {
         causal: bool,
     ) -> Call<'a>;
 
-    /// The kernel of that.
+    /// The kernels of `call` and `few_call`.
     #[doc(hidden)]
-    fn few_desc(wide: bool) -> &'static KernelDesc;
+    fn descs(wide: bool) -> [&'static KernelDesc; 2];
 }
 
 macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
@@ -56,8 +64,11 @@ macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
         }
     }
 
-    fn few_desc(wide: bool) -> &'static KernelDesc {
-        if wide { <($t,) as attention_few_128::Types>::DESC } else { <($t,) as attention_few_64::Types>::DESC }
+    fn descs(wide: bool) -> [&'static KernelDesc; 2] {
+        match wide {
+            true => [<($t,) as attention_128::Types>::DESC, <($t,) as attention_few_128::Types>::DESC],
+            false => [<($t,) as attention_64::Types>::DESC, <($t,) as attention_few_64::Types>::DESC],
+        }
     }
 })* } }
 attend! { f16 bf16 }
@@ -66,8 +77,6 @@ attend! { f16 bf16 }
 const MOST: usize = 128;
 /// Queries of a program's block, at least: fewer of several heads that share keys go in one.
 const BLOCK: usize = 64;
-/// Keys of which no program has so few that it would be worth sharing them.
-const LEAST_KEYS: usize = 512;
 /// With less, keys that do not count would.
 const LEAST_SCALE: f32 = 1e-30;
 
@@ -85,7 +94,9 @@ const LEAST_SCALE: f32 = 1e-30;
 /// Grouped-query attention: `heads / shared` consecutive heads of `q` share one head of `k` and `v`.
 ///
 /// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange
-/// partial results through scratch memory of some 128 KiB for each multiprocessor; without it the operation is slower.
+/// partial results through scratch memory of some 128 KiB for each multiprocessor; where there is none, a slower kernel is
+/// taken. The planner predicts which kernel and configuration are fastest, or measures the best few once for each size
+/// (see [`crate::Autotune`]).
 /// Queries of heads that share keys are then one block of rows, where `q` and `o` have one stride from row to row
 /// across these heads.
 ///
@@ -117,7 +128,6 @@ pub fn attention<'a, T: Attend>(
     scale: f32,
     causal: bool,
 ) -> Result<()> {
-    const WHAT: &str = "attention";
     let (q, k, v, o) = (q.as_view_arg(), k.as_view_arg(), v.as_view_arg(), o.as_view_mut_arg());
     let ([heads, queries, d], [shared, keys, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
     let error = |why: String| Err(Error::Shape { what: WHAT, why });
@@ -149,27 +159,42 @@ pub fn attention<'a, T: Attend>(
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
     }
-    let wide = d > 64;
-    let shape = Shape { heads, shared, queries, keys, wide };
-    let few = match on.pin() {
-        Some((kernel, _)) => core::ptr::eq(kernel, T::few_desc(wide)),
-        None => shape.is_few(on.num_sms()),
+    let shape = Shape { heads, shared, queries, keys, d, causal };
+    let stacked = shape.stacked();
+    let stacks = q.stacked(stacked).is_some() && o.as_view().stacked(stacked).is_some();
+    let stacked = if stacks { stacked } else { 1 };
+    let tma = |n: usize| {
+        let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(takes_tma);
+        Tma { loads: of(q.stacked(n)) && takes_tma(k) && takes_tma(v), stores: of(o.as_view().stacked(n)) }
     };
-    let room = if few { if_room(Workspace::new(on))? } else { None };
-    match room {
-        Some(mut room) => {
-            let stacked = shape.stacked();
-            let (q, n) = match (q.stacked(stacked), o.as_view().stacked(stacked)) {
-                (Some(q), Some(_)) => (q, stacked),
-                _ => (q, 1),
-            };
-            let o = o.stacked(n).expect("it has been, or stays as it is");
-            // One query sees all keys.
-            on.launch(T::few_call(wide, [q, k, v], room.parts(), o, queries, scale, causal && queries > 1))
+    // Of split-KV heads are stacked.
+    let tma = [tma(1), tma(stacked)];
+    let bits = tma.iter().fold(0, |bits, t| bits << 2 | u64::from(t.loads) << 1 | u64::from(t.stores));
+    let question = Question {
+        op: WHAT,
+        types: T::DTYPE.name(),
+        version: version(),
+        sizes: [heads, queries, keys, shared],
+        layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 8,
+    };
+    let [_, split_kv] = T::descs(shape.wide());
+    let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);
+    decide::run(on, &question, &o, candidates, |plan: &KernelPlan| {
+        // SAFETY: one launch has the result at a time.
+        let o = unsafe { decide::again(&o) };
+        if !plan.is_of(split_kv) {
+            return on.launch_as(T::call(shape.wide(), [q, k, v], o, scale, causal), plan.options());
         }
-        None => on.launch(T::call(wide, [q, k, v], o, scale, causal)),
-    }
+        let mut room = Workspace::new(on)?;
+        let q = q.stacked(stacked).expect("it was asked for above");
+        let o = o.stacked(stacked).expect("it was asked for above");
+        // One query sees all keys.
+        let call = T::few_call(shape.wide(), [q, k, v], room.parts(), o, queries, scale, causal && queries > 1);
+        on.launch_as(call, plan.options())
+    })
 }
+
+const WHAT: &str = "attention";
 
 #[derive(Clone, Copy)]
 struct Shape {
@@ -177,22 +202,116 @@ struct Shape {
     shared: usize,
     queries: usize,
     keys: usize,
-    wide: bool,
+    d: usize,
+    causal: bool,
 }
 
 impl Shape {
-    /// Whether programs should share the keys of a block of queries: there are no more queries than the smallest block
-    /// has, or so few blocks that half of the device would have nothing to do.
-    fn is_few(self, num_sms: usize) -> bool {
-        let (rows, room) = if self.wide { (128, num_sms) } else { (64, 2 * num_sms) };
-        let blocks = self.heads.saturating_mul(self.queries.div_ceil(rows));
-        self.queries <= BLOCK || (blocks <= room / 2 && self.keys >= LEAST_KEYS)
+    /// Whether the kernels are those of heads of more than 64 elements.
+    fn wide(self) -> bool {
+        self.d > 64
     }
 
     /// Heads that go under each other in blocks of queries.
     fn stacked(self) -> usize {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
     }
+
+    /// What a configuration of a kernel does; `stacked` heads go under each other, under split-KV. `fits`: programs that a
+    /// multiprocessor has room for, where that is known.
+    fn work(
+        self,
+        config: &ConfigDesc,
+        split_kv: bool,
+        stacked: usize,
+        wgmma: bool,
+        fits: Option<usize>,
+    ) -> AttentionWork {
+        /// Threads that a multiprocessor has registers for, where `mma.sync` multiplies.
+        const MAX_THREADS: usize = 512;
+        let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map_or(0, |(_, v)| *v as usize);
+        let stacked = if split_kv { stacked } else { 1 };
+        let elements = self.heads.saturating_mul(self.queries).saturating_mul(2);
+        let elements = elements.saturating_add(self.shared.saturating_mul(self.keys).saturating_mul(2));
+        let d = if self.wide() { 128 } else { 64 };
+        let per_sm = match (get("PER_SM").max(get("STAY")), config.blocks_per_sm as usize) {
+            (0, 0) if wgmma => 1,
+            (0, 0) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
+            (stay, blocks) => stay.max(blocks),
+        };
+        AttentionWork {
+            heads: self.heads / stacked,
+            rows: self.queries.saturating_mul(stacked),
+            queries: self.queries,
+            keys: self.keys,
+            d,
+            causal: self.causal,
+            bytes: elements.saturating_mul(self.d).saturating_mul(size_of::<f16>()),
+            block: [get("BM"), get("BN")],
+            per_sm,
+            resident: fits.unwrap_or(per_sm),
+            stays: get("STAY") > 0,
+            wgmma,
+            split_kv,
+            combined: get("H"),
+        }
+    }
+}
+
+/// What TMA takes: queries, keys and values, and the result.
+#[derive(Clone, Copy)]
+struct Tma {
+    loads: bool,
+    stores: bool,
+}
+
+/// The plans of attention. Split-KV takes scratch memory. `tma`: of heads as they are, and of those that go under each
+/// other.
+fn plans<T: Attend>(
+    on: &impl Launch,
+    limits: Limits,
+    shape: Shape,
+    stacked: usize,
+    tma: [Tma; 2],
+) -> Vec<Candidate<KernelPlan>> {
+    let kernels = T::descs(shape.wide());
+    let inner = &on.runtime().0;
+    let on_gpu = on.runtime().kind() == BackendKind::Cuda;
+    let kernels = if limits.scratch { &kernels[..] } else { &kernels[..1] };
+    kernel_plan::plans(on, limits, kernels, |kernel, config| {
+        let split_kv = core::ptr::eq(kernel, T::descs(shape.wide())[1]);
+        let tma = tma[usize::from(split_kv)];
+        let o = kernel.params.iter().position(|p| p.name == "o");
+        let taken = |v: &&VariantDesc| {
+            let stores_o = v.maps.iter().any(|m| Some(m.param) == o);
+            (!on_gpu || inner.runs(v)) && (v.maps.is_empty() || tma.loads && (tma.stores || !stores_o))
+        };
+        let variant = config.variants.iter().find(taken)?;
+        let resources = inner.resources(kernel);
+        let fits = resources.as_ref().and_then(|all| all.get(variant.entry));
+        let fits = fits.map(|r| r.resident(&inner.device.multiprocessor));
+        Some(Work::Attention(shape.work(config, split_kv, stacked, !variant.maps.is_empty(), fits)))
+    })
+}
+
+/// Whether TMA copies blocks of the heads.
+fn takes_tma<T: Element>(v: ViewArg<T, 3>) -> bool {
+    let [step, row, element] = v.strides();
+    let starts = v.addr() | (step.wrapping_mul(size_of::<T>()) | row.wrapping_mul(size_of::<T>())) as u64;
+    element == 1 && step > 0 && row > 0 && starts.is_multiple_of(16)
+}
+
+/// Changes with any of the kernels.
+fn version() -> &'static str {
+    static VERSION: PerProcess<String> = PerProcess::new();
+    VERSION.get_or_init(|| {
+        Tunable::version_of(&[
+            attention_64::DESCS,
+            attention_128::DESCS,
+            attention_few_64::DESCS,
+            attention_few_128::DESCS,
+        ])
+    })
 }
 
 #[cfg(test)]
@@ -203,18 +322,8 @@ mod tests {
     use tilewright_core::{AsSlice, AsSliceMut};
 
     #[test]
-    fn few_queries_are_told() {
-        let of = |heads, queries, keys, wide| Shape { heads, shared: 8, queries, keys, wide }.is_few(132);
-        assert!(of(32, 1, 8192, true) && of(4096, 64, 100, false), "blocks of 64 are for them");
-        assert!(of(8, 512, 16384, true) && of(16, 512, 4096, false));
-        assert!(!of(32, 512, 16384, true) && !of(16, 1024, 4096, false), "half of the device has something to do");
-        assert!(!of(8, 512, 511, true), "too few keys");
-        assert!(!of(usize::MAX, 65, 4096, true), "nothing overflows");
-    }
-
-    #[test]
     fn there_is_room_for_the_sums_of_all_programs() {
-        for (desc, d) in [(f16::few_desc(false), 64), (f16::few_desc(true), 128)] {
+        for (desc, d) in [(f16::descs(false)[1], 64), (f16::descs(true)[1], 128)] {
             for config in desc.configs {
                 assert!(Workspace::<f32>::holds(config, const_of(config, "BM") * (d + 2)), "{}", config.id);
             }

@@ -4,9 +4,12 @@ use super::decide::Limits;
 use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Transpose};
 use super::{Launch, split, stream_k};
-use crate::planner::gemm::{self, GemmWork, Loads, Math};
-use crate::planner::{Candidate, device::DeviceModel};
+use crate::planner::Candidate;
+use crate::planner::cost::{self, Cost, Moved, Work};
+use crate::planner::device::{DeviceModel, Math};
+use crate::planner::gemm::{GemmWork, Loads, Tile};
 use crate::runtime::BackendKind;
+use std::sync::Arc;
 use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
 
 /// The kernels that compute tiles of one element type.
@@ -23,7 +26,7 @@ pub(super) trait TileKernels {
 pub(super) struct Target<'a, L: Launch> {
     on: &'a L,
     limits: Limits,
-    model: &'static DeviceModel,
+    model: Arc<DeviceModel>,
     num_sms: usize,
 }
 
@@ -32,7 +35,7 @@ const ORDERS: [Transpose; 4] =
 
 impl<'a, L: Launch> Target<'a, L> {
     pub fn new(on: &'a L, limits: Limits) -> Self {
-        Target { on, limits, model: DeviceModel::of(on.runtime().device()), num_sms: on.num_sms() }
+        Target { on, limits, model: on.runtime().model(), num_sms: on.num_sms() }
     }
 
     /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of few rows.
@@ -65,66 +68,79 @@ impl<'a, L: Launch> Target<'a, L> {
         self.is_cpu() || self.on.runtime().0.takes_maps(desc)
     }
 
-    /// The microseconds of a copy of these bytes, read and written.
-    pub fn copy(&self, bytes: usize) -> f32 {
-        self.model.copy(bytes)
+    fn candidate(&self, plan: MatmulPlan, moved: Moved, kernel: Work) -> Candidate<MatmulPlan> {
+        let key = |config: &ConfigDesc| cost::key(plan.kernel.name, config.id, &kernel);
+        let configuration = plan.config.map_or(1.0, |config| self.model.of_configuration(&key(config)));
+        Candidate::new(plan, Cost { moved, kernel, configuration }, &self.model, self.num_sms)
     }
 
-    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `before`
-    /// is the time of the launches in front. Off the GPU: one plan, whose configuration the backend chooses.
-    fn add_configurations(&self, out: &mut Vec<Candidate<MatmulPlan>>, plan: MatmulPlan, work: &GemmWork, before: f32) {
+    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `moved`
+    /// by launches beside it. Off the GPU: one plan, whose configuration the backend chooses.
+    fn add_configurations(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        plan: MatmulPlan,
+        work: &GemmWork,
+        moved: Moved,
+    ) {
         if let Some((_, config)) = self.limits.pin {
             if !is_of_scheduler(config, work.stream_k) {
                 return;
             }
-            out.push(Candidate { plan: MatmulPlan { config: Some(config), ..plan }, micros: before });
+            let plan = MatmulPlan { config: Some(config), ..plan };
+            out.push(self.candidate(plan, moved, Work::Unknown));
             return;
         }
         if self.is_cpu() {
-            let first = plan.kernel.configs.first();
-            out.extend(first.map(|config| Candidate { plan, micros: before + gemm::predict_on_cpu(config, work) }));
+            let on_cpu = |config| Work::GemmOnCpu(Tile::of(config, None), *work);
+            out.extend(plan.kernel.configs.first().map(|config| self.candidate(plan, moved, on_cpu(config))));
             return;
         }
         let inner = &self.on.runtime().0;
         let of_scheduler = || plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
         let runs = |v: &VariantDesc| !self.chooses_configurations() || inner.runs(v);
+        let (resources, sm) = (inner.resources(plan.kernel), &inner.device.multiprocessor);
         let predicted = of_scheduler().filter_map(|config| {
-            let loads = loads(plan.kernel, config, work, runs)?;
+            let (variant, loads) = loads(plan.kernel, config, work, runs)?;
+            let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
             let work = GemmWork { grid: work.grid || stream_k::is_grid(config), ..*work };
-            let micros = before + gemm::predict(self.model, self.num_sms, config, &work, loads);
-            Some(Candidate { plan: MatmulPlan { config: Some(config), ..plan }, micros })
+            let plan = MatmulPlan { config: Some(config), ..plan };
+            Some(self.candidate(plan, moved, Work::Gemm(Tile::of(config, resources), work, loads)))
         });
         match self.chooses_configurations() {
             true => out.extend(predicted),
             // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
             false => {
-                let shortest = predicted.map(|c| c.micros).min_by(f32::total_cmp);
-                let here = |c: &ConfigDesc| loads(plan.kernel, c, work, |v| inner.runs(v)).is_some();
-                let shortest = shortest.filter(|_| of_scheduler().any(here));
-                out.extend(shortest.map(|micros| Candidate { plan, micros }));
+                let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
+                let here = |c: &'static ConfigDesc| loads(plan.kernel, c, work, |v| inner.runs(v)).is_some();
+                let shortest = shortest.filter(|_| of_scheduler().any(|c| here(c)));
+                out.extend(shortest.map(|c| Candidate { plan, ..c }));
             }
         }
     }
 }
 
-/// How a configuration would load these operands; none where none of its variants takes them and `runs`.
+/// The variant of a configuration for these operands, and how it loads them; none where no variant takes them and `runs`.
 fn loads(
     kernel: &KernelDesc,
-    config: &ConfigDesc,
+    config: &'static ConfigDesc,
     work: &GemmWork,
     runs: impl Fn(&VariantDesc) -> bool,
-) -> Option<Loads> {
+) -> Option<(&'static VariantDesc, Loads)> {
     let c = kernel.params.iter().position(|p| p.name == "c");
     let taken = |v: &&VariantDesc| {
         let stores_c = v.maps.iter().any(|m| Some(m.param) == c);
         runs(v) && (v.maps.is_empty() || work.tma && work.rows_of_c && (work.tma_store || !stores_c))
     };
     let variant = config.variants.iter().find(taken)?;
-    Some(match (variant.maps.is_empty(), work.tma) {
+    let loads = match (variant.maps.is_empty(), work.tma) {
         (false, _) => Loads::Tma,
         (true, true) if work.tma_store => Loads::Vectors,
         (true, _) => Loads::Elements,
-    })
+    };
+    // The one for vectors comes first of those without maps; the last one takes all arguments.
+    let variant = if loads == Loads::Elements { config.variants.iter().rfind(|v| runs(v))? } else { variant };
+    Some((variant, loads))
 }
 
 /// Whether a configuration is of stream-K, or of another scheduler.
@@ -133,14 +149,15 @@ fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
 }
 
 impl<L: Launch> Target<'_, L> {
-    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes.
+    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes. `front`:
+    /// bytes of a copy that each of them has in front, 0 for none.
     pub fn tiles(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         orientation: Orientation,
         kernels: &impl TileKernels,
-        before: f32,
+        front: usize,
     ) {
         let GemmShape { m, n, k } = p.shape;
         for order in ORDERS {
@@ -166,9 +183,9 @@ impl<L: Launch> Target<'_, L> {
                 if (copy.0 || copy.1) && !may_copy {
                     continue;
                 }
-                let bytes =
-                    |copy: bool, area: usize| if copy { self.copy(area.saturating_mul(2 * p.bytes[0])) } else { 0.0 };
-                let copied = bytes(copy.0, m.saturating_mul(k)) + bytes(copy.1, k.saturating_mul(n));
+                let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * p.bytes[0]) } else { 0 };
+                // One launch copies both.
+                let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
                 for stream_k in [false, true] {
                     if stream_k && !(self.limits.scratch && (!self.is_cpu() || self.limits.pin.is_some())) {
                         continue;
@@ -193,16 +210,18 @@ impl<L: Launch> Target<'_, L> {
                         rows_of_c: !p.c.transposed,
                         grid: false,
                         depth_first: (!a.transposed, b.transposed),
+                        strided: usize::from(must.0 && !copy.0) + usize::from(must.1 && !copy.1),
                         stream_k,
                         splits: 1,
                     };
-                    let after = kernels.after().filter(|_| stream_k).map_or(0.0, |(_, bytes)| self.copy(bytes));
+                    let after = kernels.after().filter(|_| stream_k).map_or(0, |(_, bytes)| bytes);
+                    let moved = Moved { copied: [front, copied, after], ..Moved::default() };
                     let plan =
                         MatmulPlan { orientation, variant: Variant::Tiles { copies, stream_k }, kernel, config: None };
                     if pinned_after {
-                        out.push(Candidate { plan, micros: 0.0 });
+                        out.push(self.candidate(plan, Moved::default(), Work::Unknown));
                     } else {
-                        self.add_configurations(out, plan, &work, before + copied + after);
+                        self.add_configurations(out, plan, &work, moved);
                     }
                 }
             }
@@ -234,12 +253,18 @@ impl<L: Launch> Target<'_, L> {
         for splits in if few == many { vec![few] } else { vec![few, many] } {
             let work = GemmWork::gemv(p.shape, p.bytes, (p.a.tma && p.b.tma, p.c.tma), p.b.transposed, splits);
             let plan = MatmulPlan { orientation, variant: Variant::Gemv { splits }, kernel, config: None };
-            self.add_configurations(out, plan, &work, 0.0);
+            self.add_configurations(out, plan, &work, Moved::default());
         }
     }
 
-    /// Plans of f32 by 3xTF32.
-    pub fn tf32x3(&self, out: &mut Vec<Candidate<MatmulPlan>>, p: &Problem, orientation: Orientation, before: f32) {
+    /// Plans of f32 by 3xTF32. `transposed`: bytes of a result that is transposed behind, 0 for none.
+    pub fn tf32x3(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        transposed: usize,
+    ) {
         // TMA takes no depth of 0.
         if !self.limits.scratch || p.shape.k == 0 && !self.is_cpu() {
             return;
@@ -248,7 +273,7 @@ impl<L: Launch> Target<'_, L> {
         let pinned = self.limits.pin.map(|(kernel, _)| kernel);
         let (area_a, area_b) = (m.saturating_mul(k), k.saturating_mul(n));
         // Read once, and two parts written.
-        let decomposed = |area: usize| self.model.decompose(area.saturating_mul(3 * size_of::<f32>()));
+        let decomposed = |area: usize| area.saturating_mul(3 * size_of::<f32>());
         let kernel = split::mixed_desc(p.b.transposed);
         let rows_of_c = !p.c.transposed && p.c.tma || self.is_cpu();
         if self.allows(kernel)
@@ -258,7 +283,8 @@ impl<L: Launch> Target<'_, L> {
             && rows_of_c
         {
             let copy_b = !p.b.tma && !self.is_cpu();
-            let copied = if copy_b { self.copy(area_b.saturating_mul(2 * size_of::<f32>())) } else { 0.0 };
+            let copied = if copy_b { area_b.saturating_mul(2 * size_of::<f32>()) } else { 0 };
+            let moved = Moved { copied: [copied, 0, 0], decomposed: [decomposed(area_a), 0], transposed };
             let all = split_counts(self.num_sms, p.shape);
             let splits = if pinned.is_some() { vec![PINNED_SPLITS] } else { all };
             for splits in splits {
@@ -273,12 +299,13 @@ impl<L: Launch> Target<'_, L> {
                     rows_of_c: true,
                     grid: true,
                     depth_first: (true, p.b.transposed),
+                    strided: 0,
                     stream_k: false,
                     splits,
                 };
                 let variant = Variant::MixedTf32x3 { splits, copy_b };
                 let plan = MatmulPlan { orientation, variant, kernel, config: None };
-                self.add_configurations(out, plan, &work, before + decomposed(area_a) + copied);
+                self.add_configurations(out, plan, &work, moved);
             }
         }
         let kernel = split::decomposed_desc();
@@ -287,7 +314,7 @@ impl<L: Launch> Target<'_, L> {
         if may && self.takes_tma(kernel) {
             let plan = MatmulPlan { orientation, variant: Variant::DecomposedTf32x3, kernel, config: None };
             if pinned_part {
-                out.push(Candidate { plan, micros: 0.0 });
+                out.push(self.candidate(plan, Moved::default(), Work::Unknown));
                 return;
             }
             let work = GemmWork {
@@ -301,10 +328,12 @@ impl<L: Launch> Target<'_, L> {
                 rows_of_c: !p.c.transposed,
                 grid: false,
                 depth_first: (true, true),
+                strided: 0,
                 stream_k: false,
                 splits: 1,
             };
-            self.add_configurations(out, plan, &work, before + decomposed(area_a) + decomposed(area_b));
+            let decomposed = [decomposed(area_a), decomposed(area_b)];
+            self.add_configurations(out, plan, &work, Moved { decomposed, transposed, ..Moved::default() });
         }
     }
 
@@ -326,7 +355,7 @@ impl<L: Launch> Target<'_, L> {
         }
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant: Variant::Widened, kernel, config: None };
         if pinned_widen {
-            out.push(Candidate { plan, micros: 0.0 });
+            out.push(self.candidate(plan, Moved::default(), Work::Unknown));
             return;
         }
         let shape = GemmShape { m: p.shape.m + ones, ..p.shape };
@@ -341,16 +370,12 @@ impl<L: Launch> Target<'_, L> {
             rows_of_c: true,
             grid: false,
             depth_first: (true, false),
+            strided: 0,
             stream_k: true,
             splits: 1,
         };
-        let widened = self.model.decompose(p.shape.m.saturating_mul(p.shape.k).saturating_mul(3));
-        self.add_configurations(out, plan, &work, widened);
-    }
-
-    /// The time of a transposition of the result at the end.
-    pub fn transposition(&self, p: &Problem) -> f32 {
-        self.model.transpose(p.shape.m.saturating_mul(p.shape.n).saturating_mul(2 * p.bytes[1]))
+        let widened = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
+        self.add_configurations(out, plan, &work, Moved { decomposed: [widened, 0], ..Moved::default() });
     }
 
     /// Plans of batches by one kernel. `stacked`: the operands whose matrices make one, which alone are copied.
@@ -377,9 +402,7 @@ impl<L: Launch> Target<'_, L> {
             if (copy.0 || copy.1) && !(may_copy && self.takes_tma(kernel)) {
                 continue;
             }
-            let bytes = |copy: bool, area: usize| {
-                if copy { self.copy(area.saturating_mul(2 * batch * p.bytes[0])) } else { 0.0 }
-            };
+            let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * batch * p.bytes[0]) } else { 0 };
             let work = GemmWork {
                 shape: p.shape,
                 batch,
@@ -391,14 +414,15 @@ impl<L: Launch> Target<'_, L> {
                 rows_of_c: !p.c.transposed,
                 grid: false,
                 depth_first: (!a.transposed, b.transposed),
+                strided: 0,
                 stream_k: false,
                 splits: 1,
             };
             let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
             let variant = Variant::Tiles { copies, stream_k: false };
             let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
-            let before = bytes(copy.0, m.saturating_mul(k)) + bytes(copy.1, k.saturating_mul(n));
-            self.add_configurations(out, plan, &work, before);
+            let copied = [bytes(copy.0, m.saturating_mul(k)), bytes(copy.1, k.saturating_mul(n)), 0];
+            self.add_configurations(out, plan, &work, Moved { copied, ..Moved::default() });
         }
     }
 
@@ -418,7 +442,7 @@ impl<L: Launch> Target<'_, L> {
         let GemmShape { m, n, k } = p.shape;
         let copy_b = !p.b.tma && !self.is_cpu();
         let each = size_of::<f32>() * batch;
-        let copied = if copy_b { self.copy(k.saturating_mul(n).saturating_mul(2 * each)) } else { 0.0 };
+        let copied = if copy_b { k.saturating_mul(n).saturating_mul(2 * each) } else { 0 };
         let work = GemmWork {
             shape: p.shape,
             batch,
@@ -430,17 +454,14 @@ impl<L: Launch> Target<'_, L> {
             rows_of_c: true,
             grid: false,
             depth_first: (true, false),
+            strided: 0,
             stream_k: false,
             splits: 1,
         };
         let variant = Variant::MixedTf32x3 { splits: 1, copy_b };
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
-        self.add_configurations(
-            out,
-            plan,
-            &work,
-            copied + self.model.decompose(m.saturating_mul(k).saturating_mul(3 * each)),
-        );
+        let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];
+        self.add_configurations(out, plan, &work, Moved { copied: [copied, 0, 0], decomposed, transposed: 0 });
     }
 }
 

@@ -6,6 +6,7 @@ use super::samples::{Sample, Samples};
 use crate::choose::Tunable;
 use crate::error::{Error, Result};
 use crate::planner::{Candidate, Plan, Question};
+use crate::runtime::BackendKind;
 use crate::tuner::measure::Output;
 use crate::{Buffer, Event};
 use core::marker::PhantomData;
@@ -49,7 +50,11 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
     }
     let rt = on.runtime();
     let all = || candidates(Limits { scratch: true, pin: None });
-    let plan = rt.decide(on.stream(), question, &[output(c)], !on.preparing(), all, &run)?;
+    let (plan, report) = rt.decide(on.stream(), question, &[output(c)], !on.preparing(), all, &run)?;
+    // Off the GPU a plan has no configuration: the launch of its kernel is tuned.
+    if let (Some(report), Some(tuned), BackendKind::Cuda) = (report, on.tuned(), rt.kind()) {
+        tuned.borrow_mut().push((plan.kernel(), report));
+    }
     let e = match run(&plan) {
         Err(e @ (Error::OutOfMemory { .. } | Error::CannotLaunch { .. } | Error::GridTooLarge { .. })) => e,
         ran => return ran,
@@ -96,7 +101,7 @@ fn sample<P: Plan>(
     let step = (2 * all.len() / MAX_SAMPLED).max(1);
     let kept = all.iter().enumerate().filter(|(i, _)| *i < MAX_SAMPLED / 2 || i % step == 0);
     let rt = on.runtime();
-    let mut flush = Buffer::<u8>::alloc(rt, 2 * (rt.device().limits.l2_bytes as usize).max(1 << 20))?;
+    let mut flush = Buffer::<u8>::alloc(rt, 4 * (rt.device().limits.l2_bytes as usize).max(1 << 20))?;
     for (_, candidate) in kept {
         let mut times = vec![];
         for i in 0..WARM_RUNS + RUNS {
@@ -118,10 +123,11 @@ fn sample<P: Plan>(
             }
         }
         times.sort();
-        let Some(&measured) = times.get(times.len() / 2) else { continue };
-        let (op, plan) = (question.op, candidate.plan.to_string());
+        // Delays only lengthen a measurement, so the lower quartile is taken.
+        let Some(&measured) = times.get(times.len() / 4) else { continue };
+        let (op, plan) = (question.op.into(), candidate.plan.to_string());
         let predicted = Duration::from_nanos((f64::from(candidate.micros) * 1e3) as u64);
-        samples.borrow_mut().push(Sample { op, plan, predicted, measured });
+        samples.borrow_mut().push(Sample { op, plan, predicted, measured, cost: candidate.cost });
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::{Launch, decide};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use crate::planner::Question;
-use crate::planner::gemm::Math;
+use crate::planner::device::Math;
 use tilewright_core::{KernelDesc, ViewArg, ViewMutArg, f16};
 use tilewright_kernels as k;
 
@@ -40,7 +40,7 @@ pub(super) fn scaled(
     };
     let candidates = |limits| {
         let mut out = vec![];
-        Target::new(on, limits).tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0.0);
+        Target::new(on, limits).tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
         out
     };
     decide::run(on, &question, &c, candidates, |plan: &MatmulPlan| {

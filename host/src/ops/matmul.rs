@@ -11,7 +11,7 @@ use super::stream_k::Workspace;
 use super::wide::Wide;
 use super::{Launch, Multiply, decide, gemm, split};
 use crate::error::{Error, Result};
-use crate::planner::gemm::Math;
+use crate::planner::device::Math;
 use crate::planner::{Candidate, Question};
 use core::marker::PhantomData;
 use core::time::Duration;
@@ -180,9 +180,12 @@ impl<'a, T: Multiply> Matmul<'a, T> {
             Checked::Other(p) => plans::<_, T>(on, &p.problem(), limits),
         };
         all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        let time = |micros: f32| Duration::from_nanos((f64::from(micros) * 1e3) as u64);
+        let (model, num_sms) = (on.runtime().model(), on.num_sms());
         let prediction = |c: Candidate<MatmulPlan>| Prediction {
             plan: c.plan,
-            time: Duration::from_nanos((f64::from(c.micros) * 1e3) as u64),
+            time: time(c.micros),
+            parts: c.cost.parts(&model, num_sms).into_iter().map(|(part, micros)| (part, time(micros))).collect(),
         };
         Ok(all.into_iter().map(prediction).collect())
     }
@@ -234,12 +237,14 @@ impl<'a, T: Multiply> Matmul<'a, T> {
 }
 
 /// A plan of a product and its predicted time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Prediction {
     /// The plan. Its text names it.
     pub plan: MatmulPlan,
     /// The predicted time of all its launches.
     pub time: Duration,
+    /// That of each kind of launch: `copies`, `decomposition`, `kernel`, `transposition`.
+    pub parts: Vec<(&'static str, Duration)>,
 }
 
 /// A product whose arguments were checked, by its type.
@@ -372,7 +377,7 @@ fn plans<L: Launch, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<Can
         if !target.considers(orientation, p) {
             continue;
         }
-        target.tiles(&mut out, p, orientation, &tiles, 0.0);
+        target.tiles(&mut out, p, orientation, &tiles, 0);
         if let Some(kernel) = T::gemv() {
             target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
@@ -388,10 +393,11 @@ fn f32_plans<L: Launch>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<Ma
     let mut out = plans::<L, f32>(on, p, limits);
     if p.math == Math::F32 {
         let target = Target::new(on, limits);
-        target.tf32x3(&mut out, p, Orientation::AsGiven, 0.0);
+        target.tf32x3(&mut out, p, Orientation::AsGiven, 0);
         let transposed = p.transposed().in_scratch();
         if target.considers(Orientation::TransposedInScratch, &transposed) {
-            target.tf32x3(&mut out, &transposed, Orientation::TransposedInScratch, target.transposition(p));
+            let bytes = p.shape.m.saturating_mul(p.shape.n).saturating_mul(2 * p.bytes[1]);
+            target.tf32x3(&mut out, &transposed, Orientation::TransposedInScratch, bytes);
         }
     }
     out

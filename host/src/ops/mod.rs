@@ -33,6 +33,7 @@ mod convolution;
 mod decide;
 mod elementwise;
 mod gemm;
+mod kernel_plan;
 // Without documentation yet: `Launch::runtime` and `Launch::stream`.
 #[allow(missing_docs)]
 mod launch;
@@ -53,6 +54,7 @@ mod split;
 mod stream_k;
 mod wide;
 
+pub use crate::planner::fit::{FittedModel, Miss, Quality};
 pub use attention::{Attend, attention};
 pub use batched::{BatchMultiply, batched_matmul};
 pub use convolution::convolution_1d;
@@ -68,6 +70,6 @@ pub use quantised::{Quantisation, matmul_int8};
 pub use rainbow::rainbow_table;
 pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
 pub use reorder::{color_inversion, reverse_array};
-pub use repack::{Bits, repack};
-pub use samples::{Sample, Samples};
+pub use repack::{Bits, repack, repack_both};
+pub use samples::{Sample, SampledCall, Samples};
 pub use softmax::{softmax_1d, softmax_rows};

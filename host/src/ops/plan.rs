@@ -3,7 +3,8 @@
 
 use super::product::{GemmShape, Operand};
 use crate::launch::LaunchOptions;
-use crate::planner::gemm::Math;
+use crate::planner::Plan;
+use crate::planner::device::Math;
 use core::fmt;
 use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg};
 
@@ -155,6 +156,12 @@ impl MatmulPlan {
     /// Whether a plan is of 3xTF32, which f32 alone has.
     pub fn is_tf32x3(&self) -> bool {
         matches!(self.variant, Variant::MixedTf32x3 { .. } | Variant::DecomposedTf32x3)
+    }
+}
+
+impl Plan for MatmulPlan {
+    fn kernel(&self) -> &'static KernelDesc {
+        self.kernel
     }
 }
 

@@ -36,7 +36,7 @@ impl Transpose {
 }
 
 /// Rows and columns of the result, and the length of the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GemmShape {
     pub m: usize,
     pub n: usize,

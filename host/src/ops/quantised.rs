@@ -12,7 +12,7 @@ use super::wide::Wide;
 use super::{Launch, decide, multiply};
 use crate::error::{Error, Result};
 use crate::planner::Question;
-use crate::planner::gemm::Math;
+use crate::planner::device::Math;
 use crate::scratch::Scratch;
 use tilewright_core::{AsSlice, AsView, AsViewMut, KernelDesc, SliceArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
@@ -103,8 +103,8 @@ pub fn matmul_int8<'a>(
         let (target, mut out) = (Target::new(on, limits), vec![]);
         // Kernels of tiles take a B that is given transposed, and no other.
         let (p, turned) = match b.transposed {
-            true => (problem, 0.0),
-            false => (Problem { b: Layout::copied(true), ..problem }, target.copy(2 * e.n.saturating_mul(e.k))),
+            true => (problem, 0),
+            false => (Problem { b: Layout::copied(true), ..problem }, e.n.saturating_mul(e.k).saturating_mul(2)),
         };
         target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, turned);
         if let Some(kernel) = i8::wide() {

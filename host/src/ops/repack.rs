@@ -15,11 +15,27 @@ const PITCH_BYTES: usize = 128;
 pub trait Bits: Element {
     #[doc(hidden)]
     fn repack_call<'a>(x: ViewArg<'a, Self, 2>, y: ViewMutArg<'a, Self, 2>, transpose: bool) -> Call<'a>;
+
+    /// Two copies in one launch: each is from, to, and whether it is transposed.
+    #[doc(hidden)]
+    fn repack_both_call<'a>(first: CopyArgs<'a, Self>, second: CopyArgs<'a, Self>) -> Call<'a>;
 }
+
+/// From, to, and whether the copy is transposed.
+type CopyArgs<'a, B> = (ViewArg<'a, B, 2>, ViewMutArg<'a, B, 2>, bool);
 
 macro_rules! bits { ($($t:ty),*) => { $(impl Bits for $t {
     fn repack_call<'a>(x: ViewArg<'a, Self, 2>, y: ViewMutArg<'a, Self, 2>, transpose: bool) -> Call<'a> {
         if transpose { k::repack_transposed(x, y) } else { k::repack(x, y) }
+    }
+
+    fn repack_both_call<'a>((x, y, of_x): CopyArgs<'a, Self>, (u, v, of_u): CopyArgs<'a, Self>) -> Call<'a> {
+        match (of_x, of_u) {
+            (false, false) => k::repack_both_nn(x, y, u, v),
+            (false, true) => k::repack_both_nt(x, y, u, v),
+            (true, false) => k::repack_both_tn(x, y, u, v),
+            (true, true) => k::repack_both_tt(x, y, u, v),
+        }
     }
 })* } }
 bits!(u8, u16, u32);
@@ -48,14 +64,52 @@ pub fn repack<'a, B: Bits>(
 ) -> Result<()> {
     const WHAT: &str = "repack";
     let (x, y) = (x.as_view_arg(), y.as_view_mut_arg());
-    let ([rows, cols], found) = (x.dims(), y.as_view().dims());
-    let wanted = if transpose { [cols, rows] } else { [rows, cols] };
-    if found != wanted {
-        let why = format!("y is {} x {}, a copy of x is {} x {}", found[0], found[1], wanted[0], wanted[1]);
-        return Err(Error::Shape { what: WHAT, why });
-    }
+    shapes(WHAT, x.dims(), y.as_view().dims(), transpose)?;
     apart(WHAT, ("y", &y), ("x", &x))?;
     on.launch(B::repack_call(x, y, transpose))
+}
+
+/// Two copies in one launch, each as [`repack`] makes one: from, to, and whether it is transposed.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1u8, 2, 3, 4, 5, 6])?;
+/// let (mut y, mut v) = (Buffer::<u8>::zeros(&rt, 6)?, Buffer::<u8>::zeros(&rt, 6)?);
+/// let (two_rows, three_rows) = (x.view([2, 3])?, x.view([3, 2])?);
+/// ops::repack_both(&rt, (two_rows, y.view_mut([3, 2])?, true), (three_rows, v.view_mut([3, 2])?, false))?;
+/// assert_eq!((y.to_vec()?, v.to_vec()?), (vec![1, 4, 2, 5, 3, 6], vec![1, 2, 3, 4, 5, 6]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn repack_both<'a, B: Bits>(
+    on: &impl Launch,
+    first: (impl AsView<'a, B, 2>, impl AsViewMut<'a, B, 2>, bool),
+    second: (impl AsView<'a, B, 2>, impl AsViewMut<'a, B, 2>, bool),
+) -> Result<()> {
+    const WHAT: &str = "repack_both";
+    let (x, y) = (first.0.as_view_arg(), first.1.as_view_mut_arg());
+    let (u, v) = (second.0.as_view_arg(), second.1.as_view_mut_arg());
+    for (from, to, transpose) in [(&x, &y, first.2), (&u, &v, second.2)] {
+        shapes(WHAT, from.dims(), to.as_view().dims(), transpose)?;
+    }
+    for (name, to) in [("y", &y), ("v", &v)] {
+        apart(WHAT, (name, to), ("x", &x))?;
+        apart(WHAT, (name, to), ("u", &u))?;
+    }
+    apart(WHAT, ("y", &y), ("v", &v.as_view()))?;
+    on.launch(B::repack_both_call((x, y, first.2), (u, v, second.2)))
+}
+
+/// Whether a copy has the extents of what is copied.
+fn shapes(what: &'static str, [rows, cols]: [usize; 2], found: [usize; 2], transpose: bool) -> Result<()> {
+    let wanted = if transpose { [cols, rows] } else { [rows, cols] };
+    if found == wanted {
+        return Ok(());
+    }
+    let why = format!("the result is {} x {}, a copy is {} x {}", found[0], found[1], wanted[0], wanted[1]);
+    Err(Error::Shape { what, why })
 }
 
 /// A copy of an operand in scratch memory of the stream that uses it.
@@ -67,15 +121,33 @@ pub(super) struct Packed<B> {
 impl<B: Bits> Packed<B> {
     /// Enqueues a copy of `from`, as large as B, that is `transposed` or not, whatever `from` is.
     pub fn new<T: Element>(on: &impl Launch, from: &Operand<T>, transposed: bool) -> Result<Self> {
-        let flip = from.transposed != transposed;
+        let mut copy = Self::allocate(on, from, transposed)?;
+        let (x, y, flip) = copy.copy_args(from)?;
+        on.launch(B::repack_call(x, y, flip))?;
+        Ok(copy)
+    }
+
+    /// The same of two operands, in one launch.
+    fn both<T: Element>(on: &impl Launch, a: (&Operand<T>, bool), b: (&Operand<T>, bool)) -> Result<(Self, Self)> {
+        let (mut x, mut y) = (Self::allocate(on, a.0, a.1)?, Self::allocate(on, b.0, b.1)?);
+        on.launch(B::repack_both_call(x.copy_args(a.0)?, y.copy_args(b.0)?))?;
+        Ok((x, y))
+    }
+
+    /// Scratch memory for a copy.
+    fn allocate<T: Element>(on: &impl Launch, from: &Operand<T>, transposed: bool) -> Result<Self> {
         let [rows, cols] = from.view.dims();
-        let dims = if flip { [cols, rows] } else { [rows, cols] };
-        let mut copy = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>())?;
+        let dims = if from.transposed != transposed { [cols, rows] } else { [rows, cols] };
+        let rows = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>())?;
+        Ok(Packed { rows, transposed })
+    }
+
+    /// What is copied, and where to.
+    fn copy_args<'b, T: Element>(&'b mut self, from: &Operand<'b, T>) -> Result<CopyArgs<'b, B>> {
         // SAFETY: the same memory, as integers of the same size: any bits are one.
         let bits: SliceArg<B> = unsafe { memory_of(from.view) };
         let x = bits.strided(from.view.dims(), from.view.strides())?;
-        on.launch(B::repack_call(x, copy.view_mut()?, flip))?;
-        Ok(Packed { rows: copy, transposed })
+        Ok((x, self.rows.view_mut()?, from.transposed != self.transposed))
     }
 
     pub fn operand<T: Element>(&self) -> Result<Operand<'_, T>> {
@@ -103,8 +175,16 @@ pub(super) fn with_copies<T: Element, B: Bits>(
     (a, b): (Operand<T>, Operand<T>),
     run: impl FnOnce(Operand<T>, Operand<T>) -> Result<()>,
 ) -> Result<()> {
-    let x = copies.a.map(|transposed| Packed::<B>::new(on, &a, transposed)).transpose()?;
-    let y = copies.b.map(|transposed| Packed::<B>::new(on, &b, transposed)).transpose()?;
+    let (x, y) = match (copies.a, copies.b) {
+        (Some(of_a), Some(of_b)) => {
+            let (x, y) = Packed::<B>::both(on, (&a, of_a), (&b, of_b))?;
+            (Some(x), Some(y))
+        }
+        (of_a, of_b) => {
+            let copied = |of: Option<bool>, o| of.map(|transposed| Packed::<B>::new(on, o, transposed)).transpose();
+            (copied(of_a, &a)?, copied(of_b, &b)?)
+        }
+    };
     run(x.as_ref().map_or(Ok(a), Packed::operand)?, y.as_ref().map_or(Ok(b), Packed::operand)?)
 }
 

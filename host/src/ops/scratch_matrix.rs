@@ -1,18 +1,9 @@
-//! Matrices in scratch memory, and what to do where there is none.
+//! Matrices in scratch memory.
 
 use super::Launch;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use tilewright_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
-
-/// What has been made in scratch memory; nothing where there is none, so that an operation goes a way that needs none,
-/// which is only slower.
-pub(super) fn if_room<T>(made: Result<T>) -> Result<Option<T>> {
-    match made {
-        Err(Error::OutOfMemory { .. }) => Ok(None),
-        made => made.map(Some),
-    }
-}
 
 /// Rows of neighbours, each `pitch` elements behind the one before.
 pub(super) struct ScratchMatrix<T> {

@@ -1,15 +1,13 @@
 //! Softmax.
 
 use super::decide::Limits;
+use super::kernel_plan::{self, KernelPlan};
 use super::{Launch, check, decide};
 use crate::choose::Tunable;
 use crate::error::Result;
-use crate::launch::LaunchOptions;
-use crate::planner::device::DeviceModel;
-use crate::planner::rows::{self, RowsWork};
-use crate::planner::{Candidate, Question};
-use crate::runtime::BackendKind;
-use core::fmt;
+use crate::planner::Question;
+use crate::planner::cost::Work;
+use crate::planner::rows::RowsWork;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
@@ -91,8 +89,25 @@ pub fn softmax_rows<'a>(
         layout: u64::from(aligned(&x, cols)),
     };
     let y = y.view([rows, cols])?;
-    let candidates = |limits: Limits| plans(on, limits, [rows, cols], aligned(&x, cols));
-    decide::run(on, &question, &y, candidates, |plan: &SoftmaxPlan| {
+    let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
+    let (num_sms, vectors) = (on.num_sms(), aligned(&x, cols));
+    let candidates = |limits: Limits| {
+        let inner = &on.runtime().0;
+        kernel_plan::plans(on, limits, &kernels, |k, c| {
+            // The kernel's condition.
+            if k.name == "softmax_rows_packed" && cols.div_ceil(MAX_BLOCKS) > const_of(c, "BLOCK") {
+                return None;
+            }
+            let work = work(k, c, num_sms, [rows, cols], vectors);
+            // The variant for vectors comes first.
+            let entry = if vectors { c.variants.first() } else { c.variants.last() }.map_or("", |v| v.entry);
+            let resources = inner.resources(k);
+            let fits =
+                resources.as_ref().and_then(|all| all.get(entry)).map(|r| r.resident(&inner.device.multiprocessor));
+            Some(Work::Rows(RowsWork { resident: fits.unwrap_or(work.resident), ..work }))
+        })
+    };
+    decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {
         let out = y.as_view();
         // SAFETY: one launch has it at a time.
         let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.place()) };
@@ -101,30 +116,16 @@ pub fn softmax_rows<'a>(
             "softmax_rows_wide" => softmax_rows_wide(x, y, rows, cols),
             _ => softmax_row(x, y, rows, cols),
         };
-        on.launch_as(call, LaunchOptions { config: plan.config.map(|c| c.id), ..Default::default() })
+        on.launch_as(call, plan.options())
     })
 }
 
 const WHAT: &str = "softmax_rows";
+/// Blocks of a row that a program of `softmax_rows_packed` goes through, at most.
+const MAX_BLOCKS: usize = 64;
 
-/// A kernel and its configuration.
-#[derive(Clone, Copy)]
-struct SoftmaxPlan {
-    kernel: &'static KernelDesc,
-    config: Option<&'static ConfigDesc>,
-}
-
-impl PartialEq for SoftmaxPlan {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.kernel, other.kernel) && self.config.map(|c| c.id) == other.config.map(|c| c.id)
-    }
-}
-
-impl fmt::Display for SoftmaxPlan {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.kernel.name)?;
-        self.config.map_or(Ok(()), |c| write!(f, " {}", c.id))
-    }
+fn const_of(config: &ConfigDesc, name: &str) -> usize {
+    config.consts.iter().find(|(n, _)| *n == name).map_or(1, |(_, v)| *v as usize)
 }
 
 /// Whether rows start at multiples of 16 bytes.
@@ -132,39 +133,13 @@ fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
     x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
 }
 
-/// The plans of a softmax of `rows` rows of `cols` elements.
-fn plans(on: &impl Launch, limits: Limits, [rows, cols]: [usize; 2], vectors: bool) -> Vec<Candidate<SoftmaxPlan>> {
-    let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
-    if let Some((kernel, config)) = limits.pin {
-        let own = kernels.into_iter().find(|k| core::ptr::eq(*k, kernel));
-        let plan = own.map(|kernel| SoftmaxPlan { kernel, config: Some(config) });
-        return plan.map(|plan| Candidate { plan, micros: 0.0 }).into_iter().collect();
-    }
-    let (model, num_sms) = (DeviceModel::of(on.runtime().device()), on.num_sms());
-    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
-    let mut out = vec![];
-    for kernel in kernels {
-        for config in kernel.configs {
-            let work = work(kernel, config, num_sms, [rows, cols], bytes, vectors);
-            let micros = rows::predict(model, num_sms, &work);
-            // Off the GPU the backend chooses the configuration.
-            let config = (on.runtime().kind() == BackendKind::Cuda).then_some(config);
-            out.push(Candidate { plan: SoftmaxPlan { kernel, config }, micros });
-        }
-    }
-    out
-}
-
 /// What a configuration of a kernel does for these rows.
-fn work(
-    kernel: &KernelDesc,
-    config: &ConfigDesc,
-    num_sms: usize,
-    [rows, cols]: [usize; 2],
-    bytes: usize,
-    vectors: bool,
-) -> RowsWork {
-    let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map_or(1, |(_, v)| *v as usize);
+fn work(kernel: &KernelDesc, config: &ConfigDesc, num_sms: usize, [rows, cols]: [usize; 2], vectors: bool) -> RowsWork {
+    /// Of a multiprocessor, where nothing is known of registers.
+    const MAX_THREADS: usize = 2048;
+    const MAX_PROGRAMS: usize = 16;
+    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
+    let get = |name: &str| const_of(config, name);
     // A row that is wider than a tile is read twice.
     let passes = |width: usize| if cols <= width { 1 } else { 2 * cols.div_ceil(width) };
     let (programs, tiles, tile, readings, rows_of_tile) = match kernel.name {
@@ -187,7 +162,8 @@ fn work(
     let warps = if several_rows { config.warps as f32 } else { 1.0 };
     let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
     let threads = config.warps as usize * 32;
-    RowsWork { programs, threads, tiles, tile, bytes, readings, several_rows, exchanges, vectors }
+    let resident = (MAX_THREADS / threads).clamp(1, MAX_PROGRAMS);
+    RowsWork { programs, threads, resident, tiles, tile, bytes, readings, several_rows, exchanges, vectors }
 }
 
 /// Changes with any of the kernels.

@@ -4,12 +4,14 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{PoisonError, RwLock};
+use tilewright_core::KernelDesc;
 use tilewright_core::cpu::fork::PerProcess;
 
 /// A plan: data that names kernels, configurations and copies. Its text is its id in tuning results.
-pub(crate) trait Plan: Copy + PartialEq + Display + Send + Sync + 'static {}
-
-impl<P: Copy + PartialEq + Display + Send + Sync + 'static> Plan for P {}
+pub(crate) trait Plan: Copy + PartialEq + Display + Send + Sync + 'static {
+    /// The kernel that does most of the work.
+    fn kernel(&self) -> &'static KernelDesc;
+}
 
 /// Extents of a question, at most.
 pub(crate) const MAX_SIZES: usize = 4;

@@ -8,33 +8,15 @@
 //! - partial sums of programs that share a tile,
 //! - bytes from and to device memory, which bound the whole.
 
-use super::device::DeviceModel;
+use super::device::{DeviceModel, Math};
+use crate::device::Multiprocessor;
 use crate::ops::GemmShape;
+use crate::resources::Resources;
+use serde::{Deserialize, Serialize};
 use tilewright_core::ConfigDesc;
 
-/// The arithmetic of a product, by which multiprocessors differ in speed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Math {
-    /// f16 and bf16.
-    Half,
-    Tf32,
-    /// i8 and floats of 8 bits.
-    Byte,
-    /// f32 fused multiply-adds.
-    F32,
-    /// 3xTF32 of a B that programs decompose.
-    Tf32x3,
-    /// 3xTF32 of decomposed operands.
-    DecomposedTf32x3,
-    /// f16 by a B of 8 bits.
-    Widened,
-    /// f32 fused multiply-adds of a row by a matrix.
-    Gemv,
-}
-
 /// How a program loads its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Loads {
     Tma,
@@ -45,7 +27,7 @@ pub(crate) enum Loads {
 }
 
 /// What a launch computes, and of which operands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct GemmWork {
     pub shape: GemmShape,
     pub batch: usize,
@@ -63,6 +45,8 @@ pub(crate) struct GemmWork {
     pub grid: bool,
     /// Whether the depth is contiguous in A, and in B.
     pub depth_first: (bool, bool),
+    /// Operands whose elements a kernel of another order reads by their strides.
+    pub strided: usize,
     pub stream_k: bool,
     /// Programs that share the depth of a tile, under split-K.
     pub splits: usize,
@@ -88,6 +72,7 @@ impl GemmWork {
             rows_of_c: true,
             grid: true,
             depth_first: (true, b_transposed),
+            strided: 0,
             stream_k: false,
             splits,
         }
@@ -95,8 +80,8 @@ impl GemmWork {
 }
 
 /// The constants of a configuration that the model knows.
-#[derive(Clone, Copy, Debug)]
-struct Tile {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Tile {
     /// Of a thread block: a cluster shares the rows of a tile.
     bm: f32,
     bn: f32,
@@ -106,8 +91,12 @@ struct Tile {
     columns: usize,
     depth: usize,
     ctas: usize,
+    /// Programs that are launched for a multiprocessor.
+    per_sm: usize,
     /// Programs on a multiprocessor at a time.
     resident: usize,
+    /// Bytes that a thread spills.
+    spilled: f32,
     min_k_steps: usize,
     threads: f32,
     /// Tensor cores get operands swapped: rows of the tile are columns of their instruction.
@@ -120,11 +109,17 @@ struct Tile {
 const MAX_THREADS: usize = 1024;
 
 impl Tile {
-    fn of(config: &ConfigDesc) -> Tile {
+    /// `resources`: of a program on such a multiprocessor, where they are known.
+    pub fn of(config: &ConfigDesc, resources: Option<(&Resources, &Multiprocessor)>) -> Tile {
         let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map(|(_, v)| *v as usize);
         let size = |name: &str| get(name).unwrap_or(1).max(1);
         let (rows, columns, depth) = (size("BM"), size("BN"), size("BK"));
         let ctas = config.ctas.max(1) as usize;
+        let per_sm = get("PER_SM").unwrap_or_else(|| match (config.blocks_per_sm as usize, rows) {
+            // GEMV kernels share a multiprocessor by their threads.
+            (0, 1) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
+            (blocks, _) => blocks.max(1),
+        });
         Tile {
             bm: rows as f32 / ctas as f32,
             bn: columns as f32,
@@ -133,11 +128,9 @@ impl Tile {
             columns,
             depth,
             ctas,
-            resident: get("PER_SM").unwrap_or_else(|| match (config.blocks_per_sm as usize, rows) {
-                // GEMV kernels share a multiprocessor by their threads.
-                (0, 1) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
-                (blocks, _) => blocks.max(1),
-            }),
+            per_sm,
+            resident: resources.map_or(per_sm, |(r, sm)| r.resident(sm)),
+            spilled: resources.map_or(0.0, |(r, _)| r.spill_bytes as f32),
             min_k_steps: size("MIN_K_STEPS"),
             threads: (config.warps * 32) as f32,
             by_columns: get("BY_COLUMNS") == Some(1) || rows < 64,
@@ -147,8 +140,8 @@ impl Tile {
 }
 
 /// The predicted microseconds of one launch of a configuration.
-pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, work: &GemmWork, loads: Loads) -> f32 {
-    let (t, c) = (Tile::of(config), &model.gemm[work.math as usize]);
+pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &GemmWork, loads: Loads) -> f32 {
+    let c = model.gemm.of(work.math);
     let wgmma = usize::from(loads != Loads::Tma);
     let GemmShape { m, n, k } = work.shape;
     let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch).max(1);
@@ -160,7 +153,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, 
     let elements = (t.bm + t.bn / t.ctas as f32) * t.bk;
     let mn_major = !(work.depth_first.0 && work.depth_first.1);
     let loaded = match loads {
-        Loads::Elements => elements * c.element,
+        Loads::Elements => elements * c.element * (1.0 + work.strided as f32 * c.strided),
         _ => {
             let unsectored = loads == Loads::Tma && !work.in_sectors;
             let rate = if unsectored { model.l2_unsectored_per_sm } else { model.l2_per_sm };
@@ -170,29 +163,36 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, 
     let by_threads = if loads == Loads::Elements { elements / t.threads * c.element_of_thread } else { 0.0 };
     let latency = c.latency[loads as usize] + by_threads;
     // One warpgroup by itself does not fill the tensor cores.
-    let lone = if loads == Loads::Tma && config.warps <= 4 { c.lone } else { 1.0 };
-    let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency);
+    let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
+    let spilled = 1.0 + t.spilled * model.spilled;
+    let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency) * spilled;
     // Kernels that load elements one by one store them so.
-    let stored = match work.tma_store && loads != Loads::Elements {
+    let stored_whole = work.tma_store && loads != Loads::Elements;
+    let stored = match stored_whole {
         true => work.bytes[1] as f32 / model.store_per_sm,
         false => c.store_element[wgmma],
     };
+    // A thread stores its part of the tile one by one, or as vectors.
+    let part = t.bm * t.bn / t.threads * if stored_whole { c.store_of_thread[0] } else { c.store_of_thread[1] };
     let tile = |programs: usize, steps: usize| {
         let programs = programs as f32;
-        steps as f32 * step(programs) + c.tile + programs * t.bm * t.bn * stored
+        steps as f32 * step(programs) + c.tile + part.max(programs * t.bm * t.bn * stored)
     };
-    let fill = c.fill[wgmma];
+    // The first stages are copied before the first step.
+    let fill = c.fill[wgmma] + by_threads;
     let busy = if work.stream_k {
         let pieces = tiles.saturating_mul(k.div_ceil(t.depth * t.min_k_steps).max(1));
-        let programs = (num_sms * t.resident).min(pieces);
+        let programs = (num_sms * t.per_sm).min(pieces);
         let on_sm = programs.div_ceil(num_sms);
+        // Programs for which there is no room yet.
+        let (at_once, late) = (on_sm.min(t.resident), on_sm.div_ceil(t.resident) as f32);
         let waves = tiles / programs;
         let rest = tiles - waves * programs;
         let parts = programs.checked_div(rest).map_or(1, |most| most.min(steps / t.min_k_steps).max(1));
-        let sums = (t.rows * t.columns * 8 * on_sm) as f32;
+        let sums = (t.rows * t.columns * 8 * at_once) as f32;
         let shared = if parts > 1 { model.partials + sums / model.store_per_sm } else { 0.0 };
-        let last = if rest > 0 { tile(on_sm, steps.div_ceil(parts)) + shared } else { 0.0 };
-        waves as f32 * tile(on_sm, steps) + last + fill
+        let last = if rest > 0 { tile(at_once, steps.div_ceil(parts)) + shared } else { 0.0 };
+        late * (waves as f32 * tile(at_once, steps) + last + fill)
     } else {
         let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
         let at_once = on_sm.min(t.resident);
@@ -212,9 +212,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, config: &ConfigDesc, 
 }
 
 /// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.
-pub(crate) fn predict_on_cpu(config: &ConfigDesc, work: &GemmWork) -> f32 {
+pub(crate) fn predict_on_cpu(t: &Tile, work: &GemmWork) -> f32 {
     const PER_MICROSECOND: f32 = 1.0e4;
-    let t = Tile::of(config);
     let GemmShape { m, n, k } = work.shape;
     let area = m.div_ceil(t.rows) as f32 * t.rows as f32 * n.div_ceil(t.columns) as f32 * t.columns as f32;
     let slower = if work.math == Math::Gemv { 4.0 } else { 1.0 };

@@ -1,30 +1,46 @@
 //! The planner: how an operation that can be done in several ways is done for given arguments.
 //!
-//! An operation enumerates its plans as data, each with a predicted time ([`model`]). A result that was measured before, or
-//! is shipped, decides. Else the plan with the shortest predicted time is taken, or the best few are measured where tuning is
-//! on. A plan that was decided is kept for the same shapes and layouts, so that the next call finds it by one look-up.
+//! An operation enumerates its plans as data, each with a cost ([`cost`]), whose time a model of the device predicts. A
+//! result that was measured before, or is shipped, decides. Else the plan with the shortest predicted time is taken, or the
+//! best few are measured where tuning is on. A plan that was decided is kept for the same shapes and layouts, so that the
+//! next call finds it by one look-up.
 
+pub(crate) mod attention;
+pub(crate) mod cost;
 pub(crate) mod decided;
+mod derived;
 pub(crate) mod device;
+pub(crate) mod fit;
 pub(crate) mod gemm;
+mod models;
 pub(crate) mod rows;
 
 use crate::choose::File;
 use crate::error::{Error, Result};
 use crate::runtime::{BackendKind, Runtime};
 use crate::stream::Stream;
-use crate::tuner::Source;
 use crate::tuner::key;
 use crate::tuner::measure::Output;
+use crate::tuner::{Autotune, Report, Source};
+use cost::Cost;
 pub(crate) use decided::Plan;
 use decided::{Key, MAX_SIZES};
+use device::DeviceModel;
+use std::sync::{Arc, PoisonError};
 
 /// A plan and its predicted time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<P> {
     pub plan: P,
-    /// Predicted, in microseconds.
+    pub cost: Cost,
+    /// Predicted of that cost, in microseconds.
     pub micros: f32,
+}
+
+impl<P> Candidate<P> {
+    pub fn new(plan: P, cost: Cost, model: &DeviceModel, num_sms: usize) -> Self {
+        Candidate { plan, cost, micros: cost.micros(model, num_sms) }
+    }
 }
 
 /// What a plan is asked for.
@@ -42,15 +58,25 @@ pub(crate) struct Question<'a> {
     pub layout: u64,
 }
 
-/// Plans that the first call measures, at most.
-const MEASURED: usize = 3;
-/// A plan is not measured where its predicted time is more than this many times the shortest.
-const MEASURED_WITHIN: f32 = 1.6;
+/// Plans that the first call measures, at most, and how many times the shortest predicted time one may take.
+const MEASURED: (usize, f32) = (3, 1.6);
+/// The same where measuring is forced, as `tile tune` does.
+const FORCED: (usize, f32) = (24, 2.5);
 
 impl Runtime {
-    /// The plan for these arguments. `run` enqueues one whole run of a plan on `stream`; it is called only where plans are
-    /// measured, which `measure` allows. `outputs` are all that a plan writes but scratch memory; they are as before
-    /// afterwards.
+    /// The model of this device: the one that was fitted on this machine, a shipped one, or one derived from attributes.
+    pub(crate) fn model(&self) -> Arc<DeviceModel> {
+        let kept = self.0.model.get_or_init(Default::default);
+        if let Some(model) = &*kept.read().unwrap_or_else(PoisonError::into_inner) {
+            return model.clone();
+        }
+        let made = Arc::new(models::of(self.device(), self.0.tuner.dir().as_deref()));
+        kept.write().unwrap_or_else(PoisonError::into_inner).get_or_insert(made).clone()
+    }
+
+    /// The plan for these arguments, and a report where plans were measured. `run` enqueues one whole run of a plan on
+    /// `stream`; it is called only where plans are measured, which `measure` allows. `outputs` are all that a plan writes
+    /// but scratch memory; they are as before afterwards.
     ///
     /// Errors: [`Error::Unsupported`] without a candidate; those of lost devices.
     pub(crate) fn decide<P: Plan>(
@@ -61,10 +87,10 @@ impl Runtime {
         measure: bool,
         candidates: impl FnOnce() -> Vec<Candidate<P>>,
         mut run: impl FnMut(&P) -> Result<()>,
-    ) -> Result<P> {
+    ) -> Result<(P, Option<Report>)> {
         let key = question.key();
         if let Some(plan) = self.0.decided.get::<P>(&key) {
-            return Ok(plan);
+            return Ok((plan, None));
         }
         let mut candidates = candidates();
         candidates.sort_by(|a, b| a.micros.total_cmp(&b.micros));
@@ -83,6 +109,7 @@ impl Runtime {
             let found = self.0.tuner.guess(&file.label, &file.hash, &file.signature);
             found.filter(|(_, source)| *source != Source::Nearest).and_then(|(id, source)| Some((of_id(&id)?, source)))
         };
+        let mut report = None;
         let (plan, source) = if self.kind() == BackendKind::Emulator {
             (predicted.plan, Source::Predicted)
         } else if let Some((plan, source)) = known().and_then(|(id, source)| Some((of_id(&id)?, source))) {
@@ -91,13 +118,19 @@ impl Runtime {
             alike().unwrap_or((predicted.plan, Source::Predicted))
         } else if stream.is_capturing() || !measure {
             // Another call may find the time.
-            return Ok(alike().map_or(predicted.plan, |(plan, _)| plan));
+            return Ok((alike().map_or(predicted.plan, |(plan, _)| plan), None));
         } else {
-            let near = |c: &&Candidate<P>| c.micros <= predicted.micros * MEASURED_WITHIN;
-            let mut best: Vec<P> = candidates.iter().take(MEASURED).filter(near).map(|c| c.plan).collect();
+            let forced = self.0.tuner.mode() == Autotune::Force;
+            let (most, within) = if forced { FORCED } else { MEASURED };
+            let near = |c: &&Candidate<P>| c.micros <= predicted.micros * within;
+            let mut best: Vec<P> = candidates.iter().take(most).filter(near).map(|c| c.plan).collect();
             best.extend(alike().map(|(plan, _)| plan).filter(|plan| !best.contains(plan)));
             match self.measure_plans(stream, &file, &best, outputs, &mut run) {
-                Ok(i) => (best[i], Source::Tuned),
+                Ok(found) => {
+                    let winner = best[found.winner];
+                    report = Some(found);
+                    (winner, Source::Tuned)
+                }
                 Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => {
                     return Err(e);
                 }
@@ -109,7 +142,7 @@ impl Runtime {
         };
         tracing::debug!(operation = file.label, key = file.signature, plan = %plan, ?source, "decided on a plan");
         self.0.decided.insert(key, plan);
-        Ok(plan)
+        Ok((plan, report))
     }
 
     /// Replaces the plan that was decided on.
@@ -124,12 +157,12 @@ impl Runtime {
         plans: &[P],
         outputs: &[Output<'_>],
         run: &mut impl FnMut(&P) -> Result<()>,
-    ) -> Result<usize> {
+    ) -> Result<Report> {
         let ids: Vec<String> = plans.iter().map(P::to_string).collect();
         let mut run_one = |i: usize| run(&plans[i]);
         let report = self.search_among(stream, ids.iter().map(String::as_str).collect(), outputs, &mut run_one)?;
         self.keep(file, &report);
-        Ok(report.winner)
+        Ok(report)
     }
 }
 

@@ -4,13 +4,16 @@
 //! bytes from and to device memory, which bound the whole.
 
 use super::device::DeviceModel;
+use serde::{Deserialize, Serialize};
 
 /// What a launch over rows does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RowsWork {
     pub programs: usize,
     /// Threads of a program.
     pub threads: usize,
+    /// Programs on a multiprocessor at a time.
+    pub resident: usize,
     /// Tiles that a program loads, one after another.
     pub tiles: usize,
     /// Elements of a tile, those that a mask excludes included.
@@ -29,16 +32,13 @@ pub(crate) struct RowsWork {
 
 /// The predicted microseconds of one launch.
 pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &RowsWork) -> f32 {
-    const MAX_THREADS: usize = 2048;
-    const MAX_PROGRAMS: usize = 16;
     /// Warps that a multiprocessor issues from at a time.
     const SCHEDULERS: f32 = 4.0;
     let c = &model.rows;
-    let resident = (MAX_THREADS / work.threads).clamp(1, MAX_PROGRAMS);
     let on_sm = work.programs.div_ceil(num_sms).max(1);
-    let at_once = on_sm.min(resident);
+    let at_once = on_sm.min(work.resident);
     let rounds = on_sm as f32 / at_once as f32;
-    let several = if work.several_rows { c.several_rows } else { 1.0 };
+    let several = if work.several_rows { c.several_rows[usize::from(!work.vectors)] } else { 1.0 };
     let element = several * if work.vectors { c.element } else { c.element_unaligned };
     let reduced = work.exchanges * c.exchange;
     // A multiprocessor shares its throughput among programs; a program by itself is bound by its own threads.

@@ -149,6 +149,12 @@ impl Tuner {
         state.kernels.clear();
     }
 
+    /// Where results are kept; nothing where the process was forked while another thread set it.
+    #[cfg(feature = "ops")]
+    pub(crate) fn dir(&self) -> Option<PathBuf> {
+        self.dir.try_read().ok().and_then(|dir| dir.clone())
+    }
+
     /// A known result for exactly this key. In `Force` mode only what this process has measured counts.
     pub(crate) fn known(&self, label: &str, hash: &str, signature: &str) -> Option<(String, Source)> {
         let force = self.mode() == Autotune::Force;

@@ -104,8 +104,10 @@ impl Codegen<'_> {
         if self.layouts.is_accumulator(value)
             && let Some(widened) = layout_of_value.widened(order[0], wanted.min(1 << layout_of_value.dims()[order[0]]))
         {
-            // The instructions' own layout is near enough to memory's: a few shuffles away.
-            return widened;
+            // The instructions' own layout is near enough to memory's: a few shuffles away. Accumulators of `wgmma` are
+            // too many for the shuffles that rows of single elements take.
+            let by_wgmma = self.role.pipeline().is_some() || self.cp_async.by_wgmma();
+            return if wanted > 1 || by_wgmma { widened } else { widened.coalesced(order[0]) };
         }
         if let Op::Permute(x, perm) = f.op(value)
             && self.layouts.is_accumulator(*x)

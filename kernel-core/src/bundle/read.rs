@@ -99,8 +99,7 @@ impl<'a> Bundle<'a> {
     /// The best image for a device of this compute capability: code for exactly this device first, then code for the
     /// highest architecture it can run. Errors: [`BundleError::NoTarget`], [`BundleError::Damaged`].
     pub fn image_for(&self, entry: &Entry<'a>, sm: (u32, u32)) -> Result<Image<'a>, BundleError> {
-        let best = entry.images.iter().filter(|i| i.arch.ptx_runs_on(sm)).max_by_key(|i| (i.arch.suffix, i.arch));
-        let best = best.ok_or_else(|| BundleError::NoTarget {
+        let best = entry.best_for(sm).ok_or_else(|| BundleError::NoTarget {
             kernel: self.kernel.into(),
             built: entry.targets().map(str::to_owned).collect(),
             major: sm.0,
@@ -134,6 +133,15 @@ impl<'a> Entry<'a> {
     /// The targets it was built for.
     pub fn targets(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.images.iter().map(|i| i.name)
+    }
+
+    fn best_for(&self, sm: (u32, u32)) -> Option<&Stored<'a>> {
+        self.images.iter().filter(|i| i.arch.ptx_runs_on(sm)).max_by_key(|i| (i.arch.suffix, i.arch))
+    }
+
+    /// The resources that `ptxas` reported of the image for a device of this compute capability.
+    pub fn usage_for(&self, sm: (u32, u32)) -> Option<Usage> {
+        self.best_for(sm)?.usage
     }
 
     /// The resources that `ptxas` reported of the entry for this target.

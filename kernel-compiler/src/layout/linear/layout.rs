@@ -181,6 +181,23 @@ impl Layout {
         Some(out)
     }
 
+    /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`, as
+    /// many as a warp has: each store of single elements fills whole units of memory.
+    pub fn coalesced(&self, dim: usize) -> Layout {
+        let mut out = self.clone();
+        for lane in 0..LANE_BITS.min(self.dims[dim] as usize) {
+            let wanted = 1 << (shift(&self.dims, dim) + lane as u32);
+            if let Some(at) = out.lanes.iter().position(|&b| b == wanted) {
+                out.lanes.swap(lane, at);
+            } else if let Some(at) = out.regs.iter().position(|&b| b == wanted) {
+                std::mem::swap(&mut out.lanes[lane], &mut out.regs[at]);
+            } else {
+                break;
+            }
+        }
+        out
+    }
+
     /// The layout of pairs of elements, where registers are pairs of neighbours along the last dimension that has two.
     pub fn pairs(&self) -> Option<Layout> {
         let paired = self.regs.first() == Some(&1) && self.inputs().skip(1).all(|b| b & 1 == 0);

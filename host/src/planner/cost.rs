@@ -1,0 +1,95 @@
+//! The cost of a plan, as data: its launches and their work. A model of a device tells the time.
+
+use super::attention::{self, AttentionWork};
+use super::device::DeviceModel;
+use super::gemm::{self, GemmWork, Loads, Tile};
+use super::rows::{self, RowsWork};
+use serde::{Deserialize, Serialize};
+
+/// What a plan launches.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    pub moved: Moved,
+    pub kernel: Work,
+    /// How much longer the kernel takes beyond its launch than the terms say.
+    pub configuration: f32,
+}
+
+/// Bytes that launches beside the kernel read and write together; 0 where there is no such launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Moved {
+    /// Copies of operands, and of results of another type.
+    pub copied: [usize; 3],
+    /// Operands that are decomposed or converted.
+    pub decomposed: [usize; 2],
+    /// A result that is transposed.
+    pub transposed: usize,
+}
+
+/// The work of the kernel itself.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Not predicted: a pinned kernel has one plan.
+    Unknown,
+    Gemm(Tile, GemmWork, Loads),
+    GemmOnCpu(Tile, GemmWork),
+    Rows(RowsWork),
+    Attention(AttentionWork),
+}
+
+impl Cost {
+    /// The predicted microseconds of all launches.
+    pub fn micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {
+        let [copied, decomposed, transposed] = self.moved.micros(model);
+        copied + decomposed + self.kernel_micros(model, num_sms) + transposed
+    }
+
+    /// Of the kernel alone.
+    pub fn kernel_micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {
+        let micros = self.kernel.micros(model, num_sms);
+        let launch = micros.min(model.launch);
+        launch + (micros - launch) * self.configuration
+    }
+
+    /// The predicted microseconds of each kind of launch that there is.
+    pub fn parts(&self, model: &DeviceModel, num_sms: usize) -> Vec<(&'static str, f32)> {
+        let [copied, decomposed, transposed] = self.moved.micros(model);
+        let kernel = self.kernel_micros(model, num_sms);
+        let all =
+            [("copies", copied), ("decomposition", decomposed), ("kernel", kernel), ("transposition", transposed)];
+        all.into_iter().filter(|(_, micros)| *micros > 0.0).collect()
+    }
+}
+
+/// What a model knows a kernel with a configuration by, and how it loads its operands.
+pub(crate) fn key(kernel: &str, config: &str, work: &Work) -> String {
+    let loads = match work {
+        Work::Gemm(_, _, Loads::Vectors) => " by vectors",
+        Work::Gemm(_, _, Loads::Elements) => " by elements",
+        _ => "",
+    };
+    format!("{kernel} {config}{loads}")
+}
+
+impl Moved {
+    fn micros(&self, model: &DeviceModel) -> [f32; 3] {
+        let of = |launch: f32, bytes: usize| if bytes == 0 { 0.0 } else { launch + bytes as f32 / model.copied };
+        [
+            self.copied.iter().map(|&b| of(model.copy, b)).sum(),
+            self.decomposed.iter().map(|&b| of(model.decomposition, b)).sum(),
+            of(model.transposition, self.transposed),
+        ]
+    }
+}
+
+impl Work {
+    fn micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {
+        match self {
+            Work::Unknown => 0.0,
+            Work::Gemm(tile, work, loads) => gemm::predict(model, num_sms, tile, work, *loads),
+            Work::GemmOnCpu(tile, work) => gemm::predict_on_cpu(tile, work),
+            Work::Rows(work) => rows::predict(model, num_sms, work),
+            Work::Attention(work) => attention::predict(model, num_sms, work),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What entries take of a multiprocessor, as their bundles say: read once for each kernel, without loading any code.
+
+use crate::device::Multiprocessor;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use tilewright_core::KernelDesc;
+use tilewright_core::bundle::Bundle;
+use tilewright_core::cpu::fork::PerProcess;
+
+/// The resources of one program of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resources {
+    pub threads: u32,
+    pub registers: u32,
+    pub spill_bytes: u32,
+    pub shared_bytes: u32,
+}
+
+/// By entry.
+pub(crate) type OfEntries = HashMap<&'static str, Resources>;
+
+/// Of the kernels that were asked for. Each process has its own: a lock may be held where it is forked.
+#[derive(Default)]
+pub(crate) struct OfKernels(PerProcess<RwLock<HashMap<usize, Arc<OfEntries>>>>);
+
+impl OfKernels {
+    /// The resources of the entries of a kernel on a device of this compute capability; none of entries that were not
+    /// assembled.
+    pub fn of(&self, desc: &'static KernelDesc, compute: (u32, u32)) -> Arc<OfEntries> {
+        let key = core::ptr::from_ref(desc) as usize;
+        let all = self.0.get_or_init(Default::default);
+        if let Some(found) = all.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return found.clone();
+        }
+        let bundle = desc.bundle.and_then(|b| Bundle::parse(b).ok());
+        let read = bundle.iter().flat_map(|b| b.entries()).filter_map(|e| {
+            let usage = e.usage_for(compute)?;
+            let (registers, spill_bytes) = (usage.registers, usage.spill_bytes);
+            Some((e.name, Resources { threads: e.threads, registers, spill_bytes, shared_bytes: e.shared_bytes }))
+        });
+        let made = Arc::new(read.collect());
+        all.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
+    }
+}
+
+impl Resources {
+    /// Thread blocks that a multiprocessor has at a time.
+    pub fn resident(&self, sm: &Multiprocessor) -> usize {
+        /// Shared memory that the driver keeps for each block.
+        const RESERVED: u32 = 1 << 10;
+        let warps = self.threads.div_ceil(32).max(1);
+        let of_warp = self.registers.saturating_mul(32).checked_next_multiple_of(256).unwrap_or(u32::MAX).max(1);
+        let by_registers = sm.registers / of_warp.saturating_mul(warps);
+        let by_shared = sm.shared_bytes / self.shared_bytes.saturating_add(RESERVED);
+        by_registers.min(by_shared).min(sm.threads / warps.saturating_mul(32)).min(sm.blocks).max(1) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_share_registers_shared_memory_and_threads() {
+        let of = |threads, registers, shared_bytes, sm: &Multiprocessor| {
+            Resources { threads, registers, spill_bytes: 0, shared_bytes }.resident(sm)
+        };
+        let hopper = Multiprocessor::HOPPER;
+        assert_eq!(of(256, 168, 0, &hopper), 1);
+        assert_eq!(of(256, 128, 0, &hopper), 2);
+        assert_eq!(of(128, 32, 0, &hopper), 16);
+        assert_eq!(of(128, 64, 100 << 10, &hopper), 2);
+        assert_eq!(of(1024, 255, 227 << 10, &hopper), 1, "at least one, or it would not be built");
+        assert_eq!(of(32, 16, 0, &hopper), 32);
+        let ada = Multiprocessor { threads: 1536, blocks: 24, registers: 65536, shared_bytes: 100 << 10 };
+        assert_eq!((of(128, 32, 0, &ada), of(32, 16, 0, &ada)), (12, 24));
+        assert_eq!(of(u32::MAX, u32::MAX, u32::MAX, &hopper), 1, "a damaged bundle");
+    }
+}
