@@ -113,7 +113,7 @@ impl<'a, L: Launch> Target<'a, L> {
             false => {
                 let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
                 let here = |c: &'static ConfigDesc| loads(plan.kernel, c, work, |v| inner.runs(v)).is_some();
-                let shortest = shortest.filter(|_| of_scheduler().any(|c| here(c)));
+                let shortest = shortest.filter(|_| of_scheduler().any(here));
                 out.extend(shortest.map(|c| Candidate { plan, ..c }));
             }
         }

@@ -65,7 +65,7 @@ pub(super) fn plans(
     };
     if let Some((kernel, config)) = limits.pin {
         let own = kernels.iter().find(|k| core::ptr::eq(**k, kernel));
-        return own.map(|kernel| candidate(*kernel, Some(config), Work::Unknown)).into_iter().collect();
+        return own.map(|kernel| candidate(kernel, Some(config), Work::Unknown)).into_iter().collect();
     }
     let runs = |kernel: &&&KernelDesc| kernel.configs.iter().flat_map(|c| c.variants).any(|v| rt.0.runs(v));
     let of_kernel = |kernel: &'static KernelDesc| {

@@ -376,7 +376,7 @@ mod tests {
         let call = |i: usize| {
             [256, 512, 1024, 4096]
                 .into_iter()
-                .flat_map(move |tile| [0, i << 16].into_iter().map(move |copied| of(1 << (4 + i % 12), tile, copied)))
+                .flat_map(move |tile| [0, i << 21].into_iter().map(move |copied| of(1 << (4 + i % 12), tile, copied)))
         };
         (1..60).map(|i| call(i).collect()).collect()
     }
@@ -395,7 +395,8 @@ mod tests {
             (found.rows.latency, truth.rows.latency),
             (found.rows.memory, truth.rows.memory),
         ] {
-            assert!((found / truth - 1.0).abs() < 0.1, "{found} for {truth}");
+            // Coefficients are held near their start, by as much as this.
+            assert!((found / truth - 1.0).abs() < 0.15, "{found} for {truth}");
         }
         // What no sample depends on stays.
         assert_eq!(found.gemm.tf32.rate, start.gemm.tf32.rate);
