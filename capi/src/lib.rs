@@ -2,6 +2,8 @@
 //!
 //! `include/tile.h` is generated from here, and `include/tile_challenges.h` from `challenges/`.
 
+// Comments are those of the C headers, where `a[i]` is an element and no link, and `<operation>` no tag.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 #![allow(non_snake_case)] // The challenges name their arguments so.
 
 mod at;

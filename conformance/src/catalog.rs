@@ -6,7 +6,7 @@ use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::{Error, Result};
 
-/// An operation of [`crate::ops`].
+/// An operation of [`tilewright_runtime::ops`].
 #[derive(Clone, Copy)]
 pub struct Operation {
     pub name: &'static str,

@@ -112,7 +112,7 @@ pub mod f32_products {
     /// From here on sums are long enough that what the tensor cores cut off of CHUNK of the depth is less than what rounding does.
     const LONG: usize = 1024;
 
-    /// The product of operands that [`split`] took apart, without that of the low parts. What CHUNK of the depth adds up in the
+    /// The product of operands that [`split`](fn@split) took apart, without that of the low parts. What CHUNK of the depth adds up in the
     /// tensor cores is added in f32: they cut off low bits of what they add.
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], CHUNK = [64, 128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),

@@ -254,6 +254,7 @@ impl Runtime {
     }
 
     /// Measures candidates whose runs `run` enqueues.
+    #[cfg(feature = "ops")]
     pub(crate) fn search_among(
         &self,
         stream: &Stream,

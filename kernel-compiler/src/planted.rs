@@ -2,7 +2,7 @@
 //! time.
 //!
 //! A site asks `planted!("name")`, which is the constant `false` without the feature `mutants`. With it, one defect is
-//! planted: that of the environment variable `TILE_PLANT`, or that of [`with`](active::with).
+//! planted: that of the environment variable `TILE_PLANT`, or that of `active::with`.
 
 /// Whether the defect of this name is planted.
 #[cfg(not(feature = "mutants"))]

@@ -34,7 +34,7 @@ const FORMAT: Step =
 
 const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: language }];
 
-const FULL: [Step; 3] = [
+const FULL: [Step; 5] = [
     FORMAT,
     Step {
         name: "workspace",
@@ -46,9 +46,6 @@ const FULL: [Step; 3] = [
         what: "no warnings from clippy",
         run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
-];
-
-const LONG: [Step; 12] = [
     Step {
         name: "packages",
         what: "a crate that uses the packages",
@@ -59,6 +56,9 @@ const LONG: [Step; 12] = [
         what: "no warnings from rustdoc",
         run: || command::cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", RUSTDOC),
     },
+];
+
+const LONG: [Step; 10] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
     Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
     Step {

@@ -36,7 +36,7 @@ pub enum Op {
     /// Broadcast extents of 1.
     Broadcast(Value),
     Reshape(Value),
-    /// Dimension d of the result is dimension perm[d] of the operand.
+    /// Dimension `d` of the result is dimension `perm[d]` of the operand.
     Permute(Value, Vec<usize>),
     Reduce {
         value: Value,

@@ -1,5 +1,5 @@
-//! The thread-level program of one instance, as typed nodes. [`codegen`](crate::codegen) builds them; only [`print`]
-//! makes text of them, and no pass reads that text.
+//! The thread-level program of one instance, as typed nodes. [`codegen`](crate::codegen) builds them; only
+//! [`mod@print`] makes text of them, and no pass reads that text.
 //!
 //! A [`Node`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
 //! and expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the

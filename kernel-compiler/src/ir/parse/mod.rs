@@ -1,4 +1,4 @@
-//! Reads the text form that [`print`](super::print) writes: the tokens of [`lex`], by recursive descent.
+//! Reads the text form that [`print`](super::print) writes: the tokens of `lex`, by recursive descent.
 //!
 //! The numbers of values may have gaps. A number that no statement defines becomes a value that no statement computes.
 //! A statement may end with `loc(12)`, which gives its span the line 12.
