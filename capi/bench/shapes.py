@@ -10,6 +10,8 @@ peer's before they are timed. The last lines have, for each row: the geometric m
 """
 import ctypes, json, math, os, random as draw, statistics, sys, time
 import torch
+from torch.nn.attention import SDPBackend
+import attention as attentions
 from common import LIB, TYPES, call, eight_bits, in_turn, matmul, once, pointer, random
 
 SEED, COUNT = int(sys.argv[2]), int(sys.argv[3])
@@ -71,34 +73,28 @@ def softmax(r, name):
 
 
 def attention(r, name):
-    """Heads of queries that see all keys, or with causal as many keys as queries; the peer is the faster one of FlashAttention-2 and cuDNN."""
-    import torch.nn.functional as F
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    """Heads of queries that see all keys, or with causal as many keys as queries; beside the faster one of FlashAttention-2 and cuDNN."""
     while True:
         d, causal, shared = r.choice((64, 128)), r.randrange(2), int(2 ** r.uniform(0, 6))
         heads, keys = shared * r.choice((1, 1, 4, 8)), extent(r)
         queries = keys if causal else (1 if r.random() < 0.3 else extent(r))
         if heads * queries * keys * d <= 1 << 37 and 16 <= keys and (heads * queries + 2 * shared * keys) * d <= 1 << 28: break
     dtype = r.choice((torch.float16, torch.bfloat16))
-    q, k, v, o, other = (random(dtype, *dims) for dims in ((heads, queries, d), (shared, keys, d), (shared, keys, d), (heads, queries, d), (heads, queries, d)))
-    numbers = [ctypes.c_int(1 if dtype == torch.float16 else 2)] + [pointer(t) for t in (q, k, v, o)] + [ctypes.c_longlong(i) for i in (heads, shared, queries, keys, d)]
-    numbers += [ctypes.c_float(d ** -0.5), ctypes.c_int(causal)]
-    four, more = [t.unsqueeze(0) for t in (q, k, v)], {"enable_gqa": True} if heads != shared else {}
-    def by(backend):
-        def go():
-            with sdpa_kernel([backend]): other.copy_(F.scaled_dot_product_attention(*four, is_causal=bool(causal), **more)[0])
-        def timed():
-            with sdpa_kernel([backend]): F.scaled_dot_product_attention(*four, is_causal=bool(causal), **more)
-        return go, timed
-    peers = []
-    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
-        try: check, timed = by(backend); check(); timed(); peers.append((statistics.median(once(timed) for _ in range(5)), timed))
-        except RuntimeError: pass
+    q, k, v = (random(dtype, h, n, d) for h, n in ((heads, queries), (shared, keys), (shared, keys)))
+    o, other = torch.empty_like(q), torch.empty_like(q)
+    by = lambda backend: attentions.torchs(backend, q, k, v, 1, bool(causal))
+    peers = attentions.taking({backend.name: by(backend) for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION)})
+    peer = min(peers.values(), key=lambda f: statistics.median(once(f) for _ in range(5)))
+    other.copy_(peer()[0])
     text = f"{heads}/{shared} heads, {queries} of {keys}, d {d}{', causal' if causal else ''}, {str(dtype)[6:]}"
-    return text, 4 * heads * queries * keys * d // (1 + causal), o, other, lambda kept=(q, k, v): call(LIB.tile_attention, numbers), min(peers)[1]
+    flops = 4 * heads * queries * keys * d // (1 + causal)
+    return text, flops, o, other, lambda: attentions.ours(q, k, v, o, d ** -0.5, causal), peer
 
 
-ROWS = {"f16": product, "bf16": product, "f32": product, "tf32": product, "i8": eights, "fp8": eights, "batched f16": batched, "batched f32": batched, "softmax": softmax, "attention": attention}
+ROWS = {
+    "f16": product, "bf16": product, "f32": product, "tf32": product, "i8": eights, "fp8": eights,
+    "batched f16": batched, "batched f32": batched, "softmax": softmax, "attention": attention,
+}
 wanted = sys.argv[4:] or list(ROWS)
 found, limit = {}, time.time() + float(os.environ.get("SECONDS_MOST", "3600"))
 for row in wanted:

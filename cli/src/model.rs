@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tilewright_core::{Element, bf16, f8e4m3, f16};
 use tilewright_runtime::ops::{
-    self, Attend, BatchMultiply, FittedModel, Matmul, Multiply, On, Precision, Quality, SampledCall, Samples, Transpose,
+    self, BatchMultiply, FittedModel, Matmul, Multiply, On, Precision, Quality, SampledCall, Samples, Transpose,
 };
 use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};
 
@@ -125,21 +125,20 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
     let share = Duration::from_secs(args.seconds) / args.kinds.len().max(1) as u32;
     let mut out = Sampler { rt: &rt, end: Instant::now(), shapes: args.shapes, calls: vec![] };
     for kind in &args.kinds {
-        let random = fastrand::Rng::with_seed(args.seed);
+        let mut random = fastrand::Rng::with_seed(args.seed);
         out.end = Instant::now() + share;
-        let f32s = |r: &mut fastrand::Rng| r.f32() - 0.5;
-        let f16s = |r: &mut fastrand::Rng| f16::from_f32(r.f32() - 0.5);
+        let r = &mut random;
         match kind.as_str() {
-            "f32" => out.products(kind, random, f32s, |m: Matmul<f32>| m.precision(Precision::F32)),
-            "tf32" => out.products(kind, random, f32s, |m: Matmul<f32>| m.precision(Precision::Tf32)),
-            "f16" => out.products(kind, random, f16s, |m| m),
-            "bf16" => out.products(kind, random, |r| bf16::from_f32(r.f32() - 0.5), |m| m),
-            "i8" => out.products(kind, random, |r| r.i8(..), |m| m),
-            "f8e4m3" => out.products(kind, random, |r| f8e4m3::from_f32(r.f32() - 0.5), |m| m),
-            "batched-f16" => out.batches(kind, random, f16s),
-            "batched-f32" => out.batches(kind, random, f32s),
-            "softmax" => out.softmax(kind, random, f32s),
-            "attention" => out.attention(kind, random, f16s),
+            "f32" => out.products(kind, &f32s(r), random, |m| m.precision(Precision::F32)),
+            "tf32" => out.products(kind, &f32s(r), random, |m| m.precision(Precision::Tf32)),
+            "f16" => out.products(kind, &f16s(r), random, |m| m),
+            "bf16" => out.products(kind, &data(|| bf16::from_f32(r.f32() - 0.5)), random, |m| m),
+            "i8" => out.products(kind, &data(|| r.i8(..)), random, |m| m),
+            "f8e4m3" => out.products(kind, &data(|| f8e4m3::from_f32(r.f32() - 0.5)), random, |m| m),
+            "batched-f16" => out.batches(kind, &f16s(r), random),
+            "batched-f32" => out.batches(kind, &f32s(r), random),
+            "softmax" => out.softmax(kind, &f32s(r), random),
+            "attention" => out.attention(kind, &f16s(r), random),
             _ => bail!("`{kind}` is no kind of operation whose plans are sampled: see --help"),
         }?;
     }
@@ -200,11 +199,10 @@ impl Sampler<'_> {
     fn products<T: Multiply>(
         &mut self,
         kind: &str,
+        data: &[T],
         mut random: fastrand::Rng,
-        value: impl FnMut(&mut fastrand::Rng) -> T,
         with: impl for<'b> Fn(Matmul<'b, T>) -> Matmul<'b, T>,
     ) -> Result<()> {
-        let data = data(&mut random, value);
         self.each(kind, |rt, on| {
             let [m, n, k] = loop {
                 let [m, n, k] = [(); 3].map(|()| extent(&mut random, MAX_EXTENT, 8));
@@ -223,13 +221,7 @@ impl Sampler<'_> {
         })
     }
 
-    fn batches<T: BatchMultiply>(
-        &mut self,
-        kind: &str,
-        mut random: fastrand::Rng,
-        value: impl FnMut(&mut fastrand::Rng) -> T,
-    ) -> Result<()> {
-        let data = data(&mut random, value);
+    fn batches<T: BatchMultiply>(&mut self, kind: &str, data: &[T], mut random: fastrand::Rng) -> Result<()> {
         self.each(kind, |rt, on| {
             let [batch, m, n, k] = loop {
                 let batch = 2 + extent(&mut random, 510.0, 1);
@@ -247,13 +239,7 @@ impl Sampler<'_> {
         })
     }
 
-    fn softmax(
-        &mut self,
-        kind: &str,
-        mut random: fastrand::Rng,
-        value: impl FnMut(&mut fastrand::Rng) -> f32,
-    ) -> Result<()> {
-        let data = data(&mut random, value);
+    fn softmax(&mut self, kind: &str, data: &[f32], mut random: fastrand::Rng) -> Result<()> {
         self.each(kind, |rt, on| {
             let [rows, cols] = loop {
                 let [rows, cols] = [(); 2].map(|()| extent(&mut random, 65536.0, 4));
@@ -267,13 +253,7 @@ impl Sampler<'_> {
         })
     }
 
-    fn attention<T: Attend>(
-        &mut self,
-        kind: &str,
-        mut random: fastrand::Rng,
-        value: impl FnMut(&mut fastrand::Rng) -> T,
-    ) -> Result<()> {
-        let data = data(&mut random, value);
+    fn attention(&mut self, kind: &str, data: &[f16], mut random: fastrand::Rng) -> Result<()> {
         self.each(kind, |rt, on| {
             let (heads, shared, queries, keys, d, causal) = loop {
                 let (causal, shared) = (random.bool(), extent(&mut random, 64.0, 1));
@@ -292,7 +272,7 @@ impl Sampler<'_> {
             };
             let of = |n: usize| Buffer::from_slice(rt, &data[..n * d]);
             let (q, k, v) = (of(heads * queries)?, of(shared * keys)?, of(shared * keys)?);
-            let mut o = Buffer::<T>::zeros(rt, heads * queries * d)?;
+            let mut o = Buffer::<f16>::zeros(rt, heads * queries * d)?;
             let (all, few) = ([heads, queries, d], [shared, keys, d]);
             ops::attention(on, q.view(all)?, k.view(few)?, v.view(few)?, o.view_mut(all)?, 0.1, causal)?;
             let mask = if causal { ", causal" } else { "" };
@@ -302,7 +282,15 @@ impl Sampler<'_> {
 }
 
 /// Random elements for the largest operand.
-fn data<T: Element>(random: &mut fastrand::Rng, mut value: impl FnMut(&mut fastrand::Rng) -> T) -> Vec<T> {
-    let pattern: Vec<T> = (0..1 << 16).map(|_| value(random)).collect();
+fn data<T: Element>(value: impl FnMut() -> T) -> Vec<T> {
+    let pattern: Vec<T> = std::iter::repeat_with(value).take(1 << 16).collect();
     pattern.into_iter().cycle().take(MAX_AREA).collect()
+}
+
+fn f32s(random: &mut fastrand::Rng) -> Vec<f32> {
+    data(|| random.f32() - 0.5)
+}
+
+fn f16s(random: &mut fastrand::Rng) -> Vec<f16> {
+    data(|| f16::from_f32(random.f32() - 0.5))
 }

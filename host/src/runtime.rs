@@ -68,13 +68,11 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// Forgets which plans and configurations were decided on, and by which model.
+    /// Forgets which plans and configurations were decided on.
     pub fn forget(&self) {
         self.plans.clear();
         #[cfg(feature = "ops")]
         self.decided.clear();
-        #[cfg(feature = "ops")]
-        self.model.get_or_init(Default::default).write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -386,6 +384,8 @@ impl Runtime {
     /// ```
     pub fn set_cache_dir(&self, dir: Option<PathBuf>) {
         self.0.tuner.set_dir(dir);
+        #[cfg(feature = "ops")]
+        self.0.model.get_or_init(Default::default).write().unwrap_or_else(PoisonError::into_inner).take();
         self.0.forget();
     }
 

@@ -330,6 +330,11 @@ pub struct ConfigDesc {
 }
 
 impl ConfigDesc {
+    /// The number of a constant; none where the kernel has no such constant.
+    pub fn value_of(&self, constant: &str) -> Option<i64> {
+        self.consts.iter().find(|(name, _)| *name == constant).map(|(_, value)| *value)
+    }
+
     /// The value of a constant as the id has it: `1024`, `true`, `Persistent`. A constant that has its default value is
     /// not in the id.
     pub fn name_of(&self, constant: &str) -> Option<&'static str> {

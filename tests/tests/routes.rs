@@ -1,6 +1,6 @@
 //! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors, without a launch. What is here is as it was measured
-//! to be fastest; a change is one of speed. Products of bf16 are not here: a device takes the plans of f16, and the emulated
-//! SM has other instances.
+//! to be fastest; a change is one of speed. Products of bf16 are not here: a device takes the plans of f16 (`devices.rs`),
+//! and the emulated SM has other instances.
 
 use std::cell::RefCell;
 use std::fmt::Write;

@@ -120,7 +120,8 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
     let compiler = run(&["tilewright-compiler"])?;
-    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX, and the pictures.
+    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX, and
+    // the pictures.
     let rest = !all
         || run(&[
             "tilewright-tests",

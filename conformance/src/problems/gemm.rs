@@ -210,14 +210,32 @@ struct Repack<T> {
     turned: Matrix<T>,
 }
 
+/// A matrix of bytes, in elements of any type, and its place.
+fn bytes<T: Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Result<(Vec<T>, Matrix<T>)> {
+    let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
+    let mut rng = data::Rng::new(s.seed);
+    let host: Vec<T> =
+        s.input("x", rows * cols, || (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect())?;
+    let x = Matrix::new(rt, s, &host, [1, rows, cols])?;
+    Ok((host, x))
+}
+
+/// A problem for the type of a setup's elements.
+macro_rules! of_bits {
+    ($of:ident, $rt:ident, $setup:ident) => {
+        match $setup.dtype {
+            DType::U8 => $of::<u8>($rt, $setup),
+            DType::U16 => $of::<u16>($rt, $setup),
+            _ => $of::<u32>($rt, $setup),
+        }
+    };
+}
+
 /// Both ways.
 pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
-        let mut rng = data::Rng::new(s.seed);
-        let host: Vec<T> =
-            s.input("x", rows * cols, || (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect())?;
-        let x = Matrix::new(rt, s, &host, [1, rows, cols])?;
+        let (host, x) = bytes(rt, s)?;
         let (y, turned) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
         Ok(Box::new(Prepared {
             work: Work { bytes: (4 * rows * cols * size_of::<T>()) as u64, flops: 0 },
@@ -234,11 +252,7 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
             outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("turned", &s.turned.read()?)]),
         }))
     }
-    match setup.dtype {
-        DType::U8 => of::<u8>(rt, setup),
-        DType::U16 => of::<u16>(rt, setup),
-        _ => of::<u32>(rt, setup),
-    }
+    of_bits!(of, rt, setup)
 }
 
 struct RepackBoth<T> {
@@ -255,10 +269,7 @@ const PAIRS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [tr
 pub fn repack_both(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
-        let mut rng = data::Rng::new(s.seed);
-        let host: Vec<T> =
-            s.input("x", rows * cols, || (0..rows * cols).map(|_| T::of((rng.next_u64() as u8) as f64)).collect())?;
-        let x = Matrix::new(rt, s, &host, [1, rows, cols])?;
+        let (host, x) = bytes(rt, s)?;
         let copy = |transposed| Matrix::poisoned(rt, s, if transposed { [1, cols, rows] } else { [1, rows, cols] });
         let pair = |[a, b]: [bool; 2]| Ok([copy(a)?, copy(b)?]);
         let copies = PAIRS.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
@@ -285,9 +296,5 @@ pub fn repack_both(rt: &Runtime, setup: &Setup) -> Boxed {
             },
         }))
     }
-    match setup.dtype {
-        DType::U8 => of::<u8>(rt, setup),
-        DType::U16 => of::<u16>(rt, setup),
-        _ => of::<u32>(rt, setup),
-    }
+    of_bits!(of, rt, setup)
 }

@@ -4,6 +4,7 @@ use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
 use super::product::apart;
 use super::stream_k::Workspace;
+use super::tma::{Tma, batch_takes_tma};
 use super::{Launch, decide};
 use crate::choose::Tunable;
 use crate::error::{Error, Result};
@@ -164,8 +165,8 @@ pub fn attention<'a, T: Attend>(
     let stacks = q.stacked(stacked).is_some() && o.as_view().stacked(stacked).is_some();
     let stacked = if stacks { stacked } else { 1 };
     let tma = |n: usize| {
-        let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(takes_tma);
-        Tma { loads: of(q.stacked(n)) && takes_tma(k) && takes_tma(v), stores: of(o.as_view().stacked(n)) }
+        let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(batch_takes_tma);
+        Tma { loads: of(q.stacked(n)) && batch_takes_tma(k) && batch_takes_tma(v), stores: of(o.as_view().stacked(n)) }
     };
     // Of split-KV heads are stacked.
     let tma = [tma(1), tma(stacked)];
@@ -229,7 +230,7 @@ impl Shape {
     ) -> AttentionWork {
         /// Threads that a multiprocessor has registers for, where `mma.sync` multiplies.
         const MAX_THREADS: usize = 512;
-        let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map_or(0, |(_, v)| *v as usize);
+        let get = |name: &str| config.value_of(name).map_or(0, |v| v as usize);
         let stacked = if split_kv { stacked } else { 1 };
         let elements = self.heads.saturating_mul(self.queries).saturating_mul(2);
         let elements = elements.saturating_add(self.shared.saturating_mul(self.keys).saturating_mul(2));
@@ -258,13 +259,6 @@ impl Shape {
     }
 }
 
-/// What TMA takes: queries, keys and values, and the result.
-#[derive(Clone, Copy)]
-struct Tma {
-    loads: bool,
-    stores: bool,
-}
-
 /// The plans of attention. Split-KV takes scratch memory. `tma`: of heads as they are, and of those that go under each
 /// other.
 fn plans<T: Attend>(
@@ -278,27 +272,13 @@ fn plans<T: Attend>(
     let inner = &on.runtime().0;
     let on_gpu = on.runtime().kind() == BackendKind::Cuda;
     let kernels = if limits.scratch { &kernels[..] } else { &kernels[..1] };
-    kernel_plan::plans(on, limits, kernels, |kernel, config| {
+    kernel_plan::plans(on, limits, kernels, |kernel, config, fits| {
         let split_kv = core::ptr::eq(kernel, T::descs(shape.wide())[1]);
-        let tma = tma[usize::from(split_kv)];
-        let o = kernel.params.iter().position(|p| p.name == "o");
-        let taken = |v: &&VariantDesc| {
-            let stores_o = v.maps.iter().any(|m| Some(m.param) == o);
-            (!on_gpu || inner.runs(v)) && (v.maps.is_empty() || tma.loads && (tma.stores || !stores_o))
-        };
-        let variant = config.variants.iter().find(taken)?;
-        let resources = inner.resources(kernel);
-        let fits = resources.as_ref().and_then(|all| all.get(variant.entry));
-        let fits = fits.map(|r| r.resident(&inner.device.multiprocessor));
-        Some(Work::Attention(shape.work(config, split_kv, stacked, !variant.maps.is_empty(), fits)))
+        let runs = |v: &VariantDesc| !on_gpu || inner.runs(v);
+        let variant = tma[usize::from(split_kv)].variant(kernel, config, "o", runs)?;
+        let wgmma = !variant.maps.is_empty();
+        Some(Work::Attention(shape.work(config, split_kv, stacked, wgmma, fits(variant))))
     })
-}
-
-/// Whether TMA copies blocks of the heads.
-fn takes_tma<T: Element>(v: ViewArg<T, 3>) -> bool {
-    let [step, row, element] = v.strides();
-    let starts = v.addr() | (step.wrapping_mul(size_of::<T>()) | row.wrapping_mul(size_of::<T>())) as u64;
-    element == 1 && step > 0 && row > 0 && starts.is_multiple_of(16)
 }
 
 /// Changes with any of the kernels.

@@ -6,6 +6,7 @@ use super::multiply::{Kernels, Typed, Views};
 use super::plan::{Copies, Layout, MatmulPlan, Problem, Variant, math_of};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::{Packed, memory_of};
+use super::tma::batch_takes_tma;
 use super::{Launch, Multiply, decide, split};
 use crate::error::{Error, Result};
 use crate::planner::{Candidate, Question};
@@ -139,14 +140,6 @@ fn planned<L: Launch, T: BatchMultiply>(
             run(on, plan, Views { a: v.a, b: v.b, c: unsafe { decide::again(&v.c) } })
         },
     )
-}
-
-/// Whether TMA copies tiles of the matrices of a batch.
-fn batch_takes_tma<T: Element>(v: ViewArg<T, 3>) -> bool {
-    let [step, row, element] = v.strides();
-    let size = size_of::<T>();
-    let starts = v.addr() | step.wrapping_mul(size) as u64 | row.wrapping_mul(size) as u64;
-    element == 1 && step > 0 && row > 0 && starts.is_multiple_of(16)
 }
 
 /// The plans by the kernel that every type has.

@@ -3,9 +3,10 @@
 use super::decide::Limits;
 use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Transpose};
+use super::tma::Tma;
 use super::{Launch, split, stream_k};
 use crate::planner::Candidate;
-use crate::planner::cost::{self, Cost, Moved, Work};
+use crate::planner::cost::{Moved, Work};
 use crate::planner::device::{DeviceModel, Math};
 use crate::planner::gemm::{GemmWork, Loads, Tile};
 use crate::runtime::BackendKind;
@@ -69,9 +70,7 @@ impl<'a, L: Launch> Target<'a, L> {
     }
 
     fn candidate(&self, plan: MatmulPlan, moved: Moved, kernel: Work) -> Candidate<MatmulPlan> {
-        let key = |config: &ConfigDesc| cost::key(plan.kernel.name, config.id, &kernel);
-        let configuration = plan.config.map_or(1.0, |config| self.model.of_configuration(&key(config)));
-        Candidate::new(plan, Cost { moved, kernel, configuration }, &self.model, self.num_sms)
+        Candidate::new(plan, moved, kernel, &self.model, self.num_sms)
     }
 
     /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `moved`
@@ -127,12 +126,8 @@ fn loads(
     work: &GemmWork,
     runs: impl Fn(&VariantDesc) -> bool,
 ) -> Option<(&'static VariantDesc, Loads)> {
-    let c = kernel.params.iter().position(|p| p.name == "c");
-    let taken = |v: &&VariantDesc| {
-        let stores_c = v.maps.iter().any(|m| Some(m.param) == c);
-        runs(v) && (v.maps.is_empty() || work.tma && work.rows_of_c && (work.tma_store || !stores_c))
-    };
-    let variant = config.variants.iter().find(taken)?;
+    let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store };
+    let variant = tma.variant(kernel, config, "c", &runs)?;
     let loads = match (variant.maps.is_empty(), work.tma) {
         (false, _) => Loads::Tma,
         (true, true) if work.tma_store => Loads::Vectors,

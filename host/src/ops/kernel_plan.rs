@@ -3,11 +3,11 @@
 use super::Launch;
 use super::decide::Limits;
 use crate::launch::LaunchOptions;
-use crate::planner::cost::{self, Cost, Work};
+use crate::planner::cost::{Moved, Work};
 use crate::planner::{Candidate, Plan};
 use crate::runtime::BackendKind;
 use core::fmt;
-use tilewright_core::{ConfigDesc, KernelDesc};
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
 
 /// A kernel and its configuration.
 #[derive(Clone, Copy)]
@@ -32,6 +32,10 @@ impl Plan for KernelPlan {
     fn kernel(&self) -> &'static KernelDesc {
         self.kernel
     }
+
+    fn config(&self) -> Option<&'static ConfigDesc> {
+        self.config
+    }
 }
 
 impl PartialEq for KernelPlan {
@@ -48,20 +52,18 @@ impl fmt::Display for KernelPlan {
 }
 
 /// The plans by any of these kernels. `work` says what a configuration does, nothing where it does not run for these
-/// arguments here.
+/// arguments here; its last argument tells how many programs of a variant a multiprocessor has room for, where that is
+/// known.
 pub(super) fn plans(
     on: &impl Launch,
     limits: Limits,
     kernels: &[&'static KernelDesc],
-    work: impl Fn(&'static KernelDesc, &'static ConfigDesc) -> Option<Work>,
+    work: impl Fn(&'static KernelDesc, &'static ConfigDesc, &Fits) -> Option<Work>,
 ) -> Vec<Candidate<KernelPlan>> {
     let rt = on.runtime();
     let (model, num_sms) = (rt.model(), on.num_sms());
-    let candidate = |kernel: &'static KernelDesc, config: Option<&'static ConfigDesc>, kernel_work| {
-        let named = |config: &ConfigDesc| model.of_configuration(&cost::key(kernel.name, config.id, &kernel_work));
-        let configuration = config.map_or(1.0, named);
-        let cost = Cost { moved: Default::default(), kernel: kernel_work, configuration };
-        Candidate::new(KernelPlan { kernel, config }, cost, &model, num_sms)
+    let candidate = |kernel: &'static KernelDesc, config: Option<&'static ConfigDesc>, does| {
+        Candidate::new(KernelPlan { kernel, config }, Moved::default(), does, &model, num_sms)
     };
     if let Some((kernel, config)) = limits.pin {
         let own = kernels.iter().find(|k| core::ptr::eq(**k, kernel));
@@ -69,7 +71,9 @@ pub(super) fn plans(
     }
     let runs = |kernel: &&&KernelDesc| kernel.configs.iter().flat_map(|c| c.variants).any(|v| rt.0.runs(v));
     let of_kernel = |kernel: &'static KernelDesc| {
-        let worked = kernel.configs.iter().filter_map(|config| Some((config, work(kernel, config)?)));
+        let resources = rt.0.resources(kernel);
+        let fits = |v: &VariantDesc| Some(resources.as_ref()?.get(v.entry)?.resident(&rt.device().multiprocessor));
+        let worked = kernel.configs.iter().filter_map(|config| Some((config, work(kernel, config, &fits)?)));
         match rt.kind() {
             BackendKind::Cuda => worked.map(|(config, work)| candidate(kernel, Some(config), work)).collect(),
             // The backend chooses the configuration: one plan for a kernel.
@@ -81,3 +85,6 @@ pub(super) fn plans(
     };
     kernels.iter().filter(runs).flat_map(|kernel| of_kernel(kernel)).collect()
 }
+
+/// How many programs of a variant a multiprocessor has room for.
+pub(super) type Fits<'a> = dyn Fn(&VariantDesc) -> Option<usize> + 'a;

@@ -52,6 +52,7 @@ mod scratch_matrix;
 mod softmax;
 mod split;
 mod stream_k;
+mod tma;
 mod wide;
 
 pub use crate::planner::fit::{FittedModel, Miss, Quality};

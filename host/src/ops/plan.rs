@@ -163,6 +163,10 @@ impl Plan for MatmulPlan {
     fn kernel(&self) -> &'static KernelDesc {
         self.kernel
     }
+
+    fn config(&self) -> Option<&'static ConfigDesc> {
+        self.config
+    }
 }
 
 impl PartialEq for MatmulPlan {

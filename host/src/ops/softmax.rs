@@ -92,19 +92,10 @@ pub fn softmax_rows<'a>(
     let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
     let (num_sms, vectors) = (on.num_sms(), aligned(&x, cols));
     let candidates = |limits: Limits| {
-        let inner = &on.runtime().0;
-        kernel_plan::plans(on, limits, &kernels, |k, c| {
-            // The kernel's condition.
-            if k.name == "softmax_rows_packed" && cols.div_ceil(MAX_BLOCKS) > const_of(c, "BLOCK") {
-                return None;
-            }
-            let work = work(k, c, num_sms, [rows, cols], vectors);
+        kernel_plan::plans(on, limits, &kernels, |k, c, fits| {
             // The variant for vectors comes first.
-            let entry = if vectors { c.variants.first() } else { c.variants.last() }.map_or("", |v| v.entry);
-            let resources = inner.resources(k);
-            let fits =
-                resources.as_ref().and_then(|all| all.get(entry)).map(|r| r.resident(&inner.device.multiprocessor));
-            Some(Work::Rows(RowsWork { resident: fits.unwrap_or(work.resident), ..work }))
+            let variant = if vectors { c.variants.first() } else { c.variants.last() };
+            work(k, c, num_sms, [rows, cols], vectors, variant.and_then(fits)).map(Work::Rows)
         })
     };
     decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {
@@ -124,22 +115,30 @@ const WHAT: &str = "softmax_rows";
 /// Blocks of a row that a program of `softmax_rows_packed` goes through, at most.
 const MAX_BLOCKS: usize = 64;
 
-fn const_of(config: &ConfigDesc, name: &str) -> usize {
-    config.consts.iter().find(|(n, _)| *n == name).map_or(1, |(_, v)| *v as usize)
-}
-
 /// Whether rows start at multiples of 16 bytes.
 fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
     x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
 }
 
-/// What a configuration of a kernel does for these rows.
-fn work(kernel: &KernelDesc, config: &ConfigDesc, num_sms: usize, [rows, cols]: [usize; 2], vectors: bool) -> RowsWork {
+/// What a configuration of a kernel does for these rows; nothing where it does not take them. `fits`: programs that a
+/// multiprocessor has room for, where that is known.
+fn work(
+    kernel: &KernelDesc,
+    config: &ConfigDesc,
+    num_sms: usize,
+    [rows, cols]: [usize; 2],
+    vectors: bool,
+    fits: Option<usize>,
+) -> Option<RowsWork> {
     /// Of a multiprocessor, where nothing is known of registers.
     const MAX_THREADS: usize = 2048;
     const MAX_PROGRAMS: usize = 16;
     let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
-    let get = |name: &str| const_of(config, name);
+    let get = |name: &str| config.value_of(name).map_or(1, |v| v as usize);
+    let several_rows = kernel.name == "softmax_rows_packed";
+    if several_rows && cols.div_ceil(MAX_BLOCKS) > get("BLOCK") {
+        return None;
+    }
     // A row that is wider than a tile is read twice.
     let passes = |width: usize| if cols <= width { 1 } else { 2 * cols.div_ceil(width) };
     let (programs, tiles, tile, readings, rows_of_tile) = match kernel.name {
@@ -157,13 +156,12 @@ fn work(kernel: &KernelDesc, config: &ConfigDesc, num_sms: usize, [rows, cols]: 
         _ => (rows, passes(get("BLOCK")), get("BLOCK"), passes(get("BLOCK")).min(2), 1),
     };
     // A row of a packed tile is reduced within as many lanes as its vectors of four elements take.
-    let several_rows = kernel.name == "softmax_rows_packed";
     let lanes = if several_rows { (get("BLOCK") / 4).clamp(1, 32) } else { 32 };
     let warps = if several_rows { config.warps as f32 } else { 1.0 };
     let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
     let threads = config.warps as usize * 32;
-    let resident = (MAX_THREADS / threads).clamp(1, MAX_PROGRAMS);
-    RowsWork { programs, threads, resident, tiles, tile, bytes, readings, several_rows, exchanges, vectors }
+    let resident = fits.unwrap_or_else(|| (MAX_THREADS / threads).clamp(1, MAX_PROGRAMS));
+    Some(RowsWork { programs, threads, resident, tiles, tile, bytes, readings, several_rows, exchanges, vectors })
 }
 
 /// Changes with any of the kernels.

@@ -18,12 +18,12 @@ const STREAM_K: i64 = 2;
 
 /// Whether each program of a configuration has one tile.
 pub(super) fn is_grid(config: &ConfigDesc) -> bool {
-    config.consts.contains(&("SCHEDULER", GRID))
+    config.value_of("SCHEDULER") == Some(GRID)
 }
 
 /// Whether a configuration takes a [`Workspace`].
 pub(super) fn is_stream_k(config: &ConfigDesc) -> bool {
-    config.consts.contains(&("SCHEDULER", STREAM_K))
+    config.value_of("SCHEDULER") == Some(STREAM_K)
 }
 
 /// Scratch memory of programs that share output tiles.
@@ -74,7 +74,7 @@ impl<S: Element> Workspace<S> {
 /// A const of a configuration that has it.
 #[cfg(test)]
 pub(super) fn const_of(config: &ConfigDesc, name: &str) -> usize {
-    config.consts.iter().find(|(n, _)| *n == name).expect("it has one").1 as usize
+    config.value_of(name).expect("it has one") as usize
 }
 
 #[cfg(test)]

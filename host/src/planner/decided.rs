@@ -4,13 +4,16 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{PoisonError, RwLock};
-use tilewright_core::KernelDesc;
 use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{ConfigDesc, KernelDesc};
 
 /// A plan: data that names kernels, configurations and copies. Its text is its id in tuning results.
 pub(crate) trait Plan: Copy + PartialEq + Display + Send + Sync + 'static {
     /// The kernel that does most of the work.
     fn kernel(&self) -> &'static KernelDesc;
+
+    /// Its configuration; none where the backend takes the first that it can run.
+    fn config(&self) -> Option<&'static ConfigDesc>;
 }
 
 /// Extents of a question, at most.

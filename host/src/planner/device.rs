@@ -99,7 +99,7 @@ pub(crate) struct AttentionModel {
     pub exponential: [f32; 2],
     /// Of a block of keys of one program: products and exponentials that wait for each other.
     pub latency: [f32; 2],
-    /// How much of the work of a program by itself comes on top of that.
+    /// How much of the work of a lone program comes on top of that.
     pub alone: [f32; 2],
     /// Of a program, once.
     pub fill: [f32; 2],
@@ -159,11 +159,11 @@ pub(crate) struct GemmModel {
     pub tile: f32,
     /// How much longer loads of MN-major operands take.
     pub mn_major: f32,
-    /// How much longer multiply-adds of one warpgroup by itself take.
+    /// How much longer multiply-adds of a lone warpgroup take.
     pub lone: f32,
     /// Of an element that is stored by itself.
     pub store_element: [f32; 2],
-    /// Of an element of a thread's part of a tile: stored in vectors, and by itself.
+    /// Of an element of a thread's part of a tile: stored in vectors, and one by one.
     pub store_of_thread: [f32; 2],
 }
 

@@ -70,8 +70,20 @@ pub struct FittedModel {
 /// Of every so many calls one is kept for the test.
 const TESTED: usize = 4;
 
-/// A call's plans: their costs, measured microseconds, and what their configurations are known by.
-type Timed = Vec<(Cost, f32, String)>;
+/// A plan of a call with its measured time.
+struct Timed<'a> {
+    plan: &'a str,
+    cost: Cost,
+    micros: f32,
+    /// What its configuration is known by.
+    key: String,
+}
+
+/// The plans of a call that have a time.
+struct Call<'a> {
+    of: &'a SampledCall,
+    plans: Vec<Timed<'a>>,
+}
 
 impl FittedModel {
     /// Fits the model of a device to sampled calls ([`On::sampling`](crate::ops::On::sampling)). Every fourth call is kept
@@ -79,26 +91,26 @@ impl FittedModel {
     /// the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
         let num_sms = device.num_sms as usize;
-        let calls: Vec<&SampledCall> = calls.iter().filter(|call| timed(call).len() > 1).collect();
-        let timed: Vec<Timed> = calls.iter().map(|call| timed(call)).collect();
-        let is_tested = |i: usize| i % TESTED == TESTED - 1;
+        let calls: Vec<Call> = calls.iter().map(Call::of).filter(|call| call.plans.len() > 1).collect();
+        let tested = |of_test: bool| {
+            let chosen = move |(i, _): &(usize, &Call)| (i % TESTED == TESTED - 1) == of_test;
+            calls.iter().enumerate().filter(chosen).map(|(_, call)| call)
+        };
         let (in_use, start) = (models::of(device, dir), models::unfitted(device));
-        let others: Vec<&Timed> = timed.iter().enumerate().filter(|(i, _)| !is_tested(*i)).map(|(_, c)| c).collect();
-        let partly = with_configurations(fitted(&start, num_sms, &others), num_sms, &others);
+        let fit = |calls: &[&Call]| with_configurations(fitted(&start, num_sms, calls), num_sms, calls);
+        let partly = fit(&Vec::from_iter(tested(false)));
         let mut kinds: Vec<&str> = vec![];
-        calls.iter().for_each(|c| {
-            if !kinds.contains(&c.kind.as_str()) {
-                kinds.push(&c.kind)
+        for call in &calls {
+            if !kinds.contains(&call.of.kind.as_str()) {
+                kinds.push(&call.of.kind);
             }
-        });
+        }
         let of_kind = |kind: &str| {
-            let tested = timed.iter().enumerate().filter(|(i, _)| is_tested(*i) && calls[*i].kind == kind);
-            let tested: Vec<&Timed> = tested.map(|(_, call)| call).collect();
-            (kind.to_string(), [&in_use, &partly].map(|model| quality(model, num_sms, &tested)))
+            let of_kind = Vec::from_iter(tested(true).filter(|call| call.of.kind == kind));
+            (kind.to_string(), [&in_use, &partly].map(|model| quality(model, num_sms, &of_kind)))
         };
         let qualities = kinds.into_iter().map(of_kind).collect();
-        let all: Vec<&Timed> = timed.iter().collect();
-        let model = with_configurations(fitted(&start, num_sms, &all), num_sms, &all);
+        let model = fit(&Vec::from_iter(&calls));
         let mut misses: Vec<Miss> = calls.iter().filter_map(|call| miss(&model, num_sms, call)).collect();
         let loss = |m: &Miss| m.measured[0] / m.measured[1];
         misses.sort_by(|a, b| loss(b).total_cmp(&loss(a)));
@@ -123,48 +135,47 @@ impl FittedModel {
     }
 }
 
-fn timed(call: &SampledCall) -> Timed {
-    let known_by = |s: &Sample| {
-        let mut words = s.plan.split_whitespace().rev();
-        let config = words.next().unwrap_or_default();
-        let kernel = words.find(|w| !w.starts_with("splits=")).unwrap_or_default();
-        cost::key(kernel, config, &s.cost.kernel)
-    };
-    let of = |s: &Sample| {
-        let cost = Cost { configuration: 1.0, ..s.cost };
-        (cost, (s.measured.as_secs_f64() * 1e6) as f32, known_by(s))
-    };
-    call.samples.iter().map(of).filter(|(_, time, _)| *time > 0.0).collect()
+impl<'a> Call<'a> {
+    fn of(call: &'a SampledCall) -> Call<'a> {
+        let timed = |s: &'a Sample| {
+            let mut words = s.plan.split_whitespace().rev();
+            let config = words.next().unwrap_or_default();
+            let kernel = words.find(|w| !w.starts_with("splits=")).unwrap_or_default();
+            let key = cost::key(kernel, config, &s.cost.kernel);
+            let micros = (s.measured.as_secs_f64() * 1e6) as f32;
+            Timed { plan: &s.plan, cost: Cost { configuration: 1.0, ..s.cost }, micros, key }
+        };
+        Call { of: call, plans: call.samples.iter().map(timed).filter(|t| t.micros > 0.0).collect() }
+    }
+
+    /// The shortest measured time.
+    fn best(&self) -> f32 {
+        self.plans.iter().map(|t| t.micros).fold(f32::INFINITY, f32::min)
+    }
 }
 
 /// The places of the plan with the shortest predicted time, and of the fastest one; the predicted times.
-fn choice(model: &DeviceModel, num_sms: usize, call: &Timed) -> (usize, usize, Vec<f32>) {
-    let predict = |(cost, _, key): &(Cost, f32, String)| {
-        Cost { configuration: model.of_configuration(key), ..*cost }.micros(model, num_sms)
-    };
-    let predicted: Vec<f32> = call.iter().map(predict).collect();
-    let least = |of: &dyn Fn(usize) -> f32| (0..call.len()).min_by(|&i, &j| of(i).total_cmp(&of(j))).expect("several");
-    (least(&|i| predicted[i]), least(&|i| call[i].1), predicted)
+fn choice(model: &DeviceModel, num_sms: usize, call: &Call) -> (usize, usize, Vec<f32>) {
+    let plans = &call.plans;
+    let predict = |t: &Timed| Cost { configuration: model.of_configuration(&t.key), ..t.cost }.micros(model, num_sms);
+    let predicted: Vec<f32> = plans.iter().map(predict).collect();
+    let least = |of: &dyn Fn(usize) -> f32| (0..plans.len()).min_by(|&i, &j| of(i).total_cmp(&of(j))).expect("several");
+    (least(&|i| predicted[i]), least(&|i| plans[i].micros), predicted)
 }
 
-fn miss(model: &DeviceModel, num_sms: usize, call: &SampledCall) -> Option<Miss> {
-    let timed = timed(call);
-    if timed.len() < call.samples.len() {
-        return None;
-    }
-    let (chosen, best, predicted) = choice(model, num_sms, &timed);
+fn miss(model: &DeviceModel, num_sms: usize, call: &Call) -> Option<Miss> {
+    let (chosen, best, predicted) = choice(model, num_sms, call);
     (chosen != best).then(|| Miss {
-        call: format!("{} {}", call.kind, call.shape),
-        plans: [chosen, best].map(|i| call.samples[i].plan.clone()),
+        call: format!("{} {}", call.of.kind, call.of.shape),
+        plans: [chosen, best].map(|i| call.plans[i].plan.into()),
         predicted: [chosen, best].map(|i| predicted[i]),
-        measured: [chosen, best].map(|i| timed[i].1),
+        measured: [chosen, best].map(|i| call.plans[i].micros),
     })
 }
 
 /// A sample with its weight.
-struct Weighted {
-    cost: Cost,
-    measured: f32,
+struct Weighted<'a> {
+    of: &'a Timed<'a>,
     weight: f64,
 }
 
@@ -177,20 +188,15 @@ const STEP: f32 = 0.01;
 const MAX_ROUNDS: usize = 40;
 
 /// The model with coefficients that fit these calls.
-fn fitted(start: &DeviceModel, num_sms: usize, calls: &[&Timed]) -> DeviceModel {
+fn fitted(start: &DeviceModel, num_sms: usize, calls: &[&Call]) -> DeviceModel {
     let mut samples = vec![];
     for call in calls {
-        let best = call.iter().map(|(_, t, _)| *t).fold(f32::INFINITY, f32::min);
-        let weight = |t: f32| f64::from(best / t).powi(2);
-        let sum: f64 = call.iter().map(|(_, t, _)| weight(*t)).sum();
+        let best = call.best();
+        let weight = |t: &Timed| f64::from(best / t.micros).powi(2);
         // A call counts for more where it has more good plans, but not in proportion.
-        let scale = 1.0 / sum.sqrt();
-        let weighted = |(cost, measured, _): &(Cost, f32, String)| Weighted {
-            cost: *cost,
-            measured: *measured,
-            weight: weight(*measured) * scale,
-        };
-        samples.extend(call.iter().map(weighted));
+        let scale = 1.0 / call.plans.iter().map(weight).sum::<f64>().sqrt();
+        let weighted = |t| Weighted { of: t, weight: weight(t) * scale };
+        samples.extend(call.plans.iter().map(weighted));
     }
     let origin = start.coefficients();
     let model = |x: &[f64]| {
@@ -198,10 +204,10 @@ fn fitted(start: &DeviceModel, num_sms: usize, calls: &[&Timed]) -> DeviceModel 
         start.with_coefficients(&all)
     };
     let logs = |m: &DeviceModel| -> Vec<f64> {
-        samples.iter().map(|s| f64::from(s.cost.micros(m, num_sms)).max(1e-6).ln()).collect()
+        samples.iter().map(|s| f64::from(s.of.cost.micros(m, num_sms)).max(1e-6).ln()).collect()
     };
     let errors = |logs: &[f64]| -> Vec<f64> {
-        samples.iter().zip(logs).map(|(s, l)| (l - f64::from(s.measured).ln()) / TYPICAL).collect()
+        samples.iter().zip(logs).map(|(s, l)| (l - f64::from(s.of.micros).ln()) / TYPICAL).collect()
     };
     // Of Cauchy: a plan that the model cannot describe does not bend it.
     let loss = |errors: &[f64], x: &[f64]| -> f64 {
@@ -258,7 +264,7 @@ fn fitted(start: &DeviceModel, num_sms: usize, calls: &[&Timed]) -> DeviceModel 
 
 /// The model with what its terms do not say of configurations: how much longer kernels take beyond their launch, in the
 /// median. Few samples say little.
-fn with_configurations(model: DeviceModel, num_sms: usize, calls: &[&Timed]) -> DeviceModel {
+fn with_configurations(model: DeviceModel, num_sms: usize, calls: &[&Call]) -> DeviceModel {
     /// So many samples count for half of the median.
     const HALF: f64 = 12.0;
     /// Kernels that are a smaller share of the time say nothing.
@@ -269,12 +275,12 @@ fn with_configurations(model: DeviceModel, num_sms: usize, calls: &[&Timed]) -> 
     const FARTHEST: f64 = 0.25;
     let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for call in calls {
-        let best = call.iter().map(|(_, t, _)| *t).fold(f32::INFINITY, f32::min);
-        for (cost, measured, key) in call.iter().filter(|(_, t, _)| *t < best * WITHIN) {
+        let best = call.best();
+        for Timed { cost, micros, key, .. } in call.plans.iter().filter(|t| t.micros < best * WITHIN) {
             let predicted = cost.micros(&model, num_sms);
             let kernel = cost.kernel_micros(&model, num_sms) - model.launch;
             if kernel > SHARE * predicted {
-                let ratio = (kernel + measured - predicted) / kernel;
+                let ratio = (kernel + micros - predicted) / kernel;
                 found.entry(key).or_default().push(f64::from(ratio.clamp(0.3, 3.0)).ln());
             }
         }
@@ -307,11 +313,11 @@ fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
 }
 
 /// How well a model chooses among the plans of each call.
-fn quality(model: &DeviceModel, num_sms: usize, calls: &[&Timed]) -> Quality {
+fn quality(model: &DeviceModel, num_sms: usize, calls: &[&Call]) -> Quality {
     let (mut losses, mut ranks) = (vec![], 0.0);
     for call in calls {
         let (chosen, best, predicted) = choice(model, num_sms, call);
-        let measured: Vec<f32> = call.iter().map(|(_, t, _)| *t).collect();
+        let measured: Vec<f32> = call.plans.iter().map(|t| t.micros).collect();
         losses.push(f64::from(measured[chosen] / measured[best]));
         ranks += correlation(&order(&predicted), &order(&measured));
     }
@@ -351,8 +357,11 @@ mod tests {
     use crate::planner::models::base;
     use crate::planner::rows::RowsWork;
 
+    /// Of no samples: the plans of a call are given.
+    static SAMPLED: SampledCall = SampledCall { kind: String::new(), shape: String::new(), samples: vec![] };
+
     /// Calls of several plans each, with the times of a model.
-    fn calls(truth: &DeviceModel) -> Vec<Timed> {
+    fn calls(truth: &DeviceModel) -> Vec<Call<'static>> {
         let of = |rows: usize, tile: usize, copied: usize| {
             let work = RowsWork {
                 programs: rows,
@@ -371,14 +380,14 @@ mod tests {
                 kernel: Work::Rows(work),
                 configuration: 1.0,
             };
-            (cost, cost.micros(truth, 132), format!("kernel {tile}"))
+            Timed { plan: "", cost, micros: cost.micros(truth, 132), key: format!("kernel {tile}") }
         };
         let call = |i: usize| {
             [256, 512, 1024, 4096]
                 .into_iter()
                 .flat_map(move |tile| [0, i << 21].into_iter().map(move |copied| of(1 << (4 + i % 12), tile, copied)))
         };
-        (1..60).map(|i| call(i).collect()).collect()
+        (1..60).map(|i| Call { of: &SAMPLED, plans: call(i).collect() }).collect()
     }
 
     #[test]
@@ -387,8 +396,8 @@ mod tests {
         let mut truth = start.clone();
         (truth.copy, truth.copied, truth.rows.latency, truth.rows.memory) = (9.0, 1.2e6, 1.1, 1.3e6);
         let calls = calls(&truth);
-        let slices: Vec<&Timed> = calls.iter().collect();
-        let found = fitted(&start, 132, &slices);
+        let calls: Vec<&Call> = calls.iter().collect();
+        let found = fitted(&start, 132, &calls);
         for (found, truth) in [
             (found.copy, truth.copy),
             (found.copied, truth.copied),
@@ -400,7 +409,7 @@ mod tests {
         }
         // What no sample depends on stays.
         assert_eq!(found.gemm.tf32.rate, start.gemm.tf32.rate);
-        let of_found = quality(&found, 132, &slices);
+        let of_found = quality(&found, 132, &calls);
         assert!(of_found.loss < 1.01 && of_found.rank > 0.98, "{of_found:?}");
     }
 
@@ -408,14 +417,14 @@ mod tests {
     fn a_slow_configuration_is_told() {
         let truth = base();
         let mut calls = calls(&truth);
-        for (cost, time, _) in calls.iter_mut().flatten().filter(|(.., key)| key == "kernel 512") {
-            *time = Cost { configuration: 1.5, ..*cost }.micros(&truth, 132);
+        for t in calls.iter_mut().flat_map(|call| &mut call.plans).filter(|t| t.key == "kernel 512") {
+            t.micros = Cost { configuration: 1.5, ..t.cost }.micros(&truth, 132);
         }
-        let slices: Vec<&Timed> = calls.iter().collect();
-        let found = with_configurations(truth.clone(), 132, &slices);
+        let calls: Vec<&Call> = calls.iter().collect();
+        let found = with_configurations(truth.clone(), 132, &calls);
         assert!((1.2..1.6).contains(&found.of_configuration("kernel 512")), "{:?}", found.configurations);
         assert!((found.of_configuration("kernel 256") - 1.0).abs() < 0.02 && found.of_configuration("none") == 1.0);
-        assert!(quality(&found, 132, &slices).loss <= quality(&truth, 132, &slices).loss);
+        assert!(quality(&found, 132, &calls).loss <= quality(&truth, 132, &calls).loss);
     }
 
     #[test]

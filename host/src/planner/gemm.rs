@@ -111,7 +111,7 @@ const MAX_THREADS: usize = 1024;
 impl Tile {
     /// `resources`: of a program on such a multiprocessor, where they are known.
     pub fn of(config: &ConfigDesc, resources: Option<(&Resources, &Multiprocessor)>) -> Tile {
-        let get = |name: &str| config.consts.iter().find(|(n, _)| *n == name).map(|(_, v)| *v as usize);
+        let get = |name: &str| config.value_of(name).map(|v| v as usize);
         let size = |name: &str| get(name).unwrap_or(1).max(1);
         let (rows, columns, depth) = (size("BM"), size("BN"), size("BK"));
         let ctas = config.ctas.max(1) as usize;
@@ -162,7 +162,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     };
     let by_threads = if loads == Loads::Elements { elements / t.threads * c.element_of_thread } else { 0.0 };
     let latency = c.latency[loads as usize] + by_threads;
-    // One warpgroup by itself does not fill the tensor cores.
+    // A lone warpgroup does not fill the tensor cores.
     let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
     let spilled = 1.0 + t.spilled * model.spilled;
     let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency) * spilled;

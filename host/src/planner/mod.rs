@@ -22,11 +22,12 @@ use crate::stream::Stream;
 use crate::tuner::key;
 use crate::tuner::measure::Output;
 use crate::tuner::{Autotune, Report, Source};
-use cost::Cost;
+use cost::{Cost, Moved, Work};
 pub(crate) use decided::Plan;
 use decided::{Key, MAX_SIZES};
 use device::DeviceModel;
 use std::sync::{Arc, PoisonError};
+use tilewright_core::ConfigDesc;
 
 /// A plan and its predicted time.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +38,12 @@ pub(crate) struct Candidate<P> {
     pub micros: f32,
 }
 
-impl<P> Candidate<P> {
-    pub fn new(plan: P, cost: Cost, model: &DeviceModel, num_sms: usize) -> Self {
+impl<P: Plan> Candidate<P> {
+    /// Of a plan, with what its launches beside the kernel move and what the kernel does.
+    pub fn new(plan: P, moved: Moved, kernel: Work, model: &DeviceModel, num_sms: usize) -> Self {
+        let key = |config: &ConfigDesc| cost::key(plan.kernel().name, config.id, &kernel);
+        let configuration = plan.config().map_or(1.0, |config| model.of_configuration(&key(config)));
+        let cost = Cost { moved, kernel, configuration };
         Candidate { plan, cost, micros: cost.micros(model, num_sms) }
     }
 }

@@ -3,6 +3,7 @@
 use super::derived;
 use super::device::DeviceModel;
 use crate::device::Device;
+use crate::tuner::store;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub(super) fn unfitted(device: &Device) -> DeviceModel {
 }
 
 /// What was fitted here; nothing, with a warning, where the file cannot be used.
-pub(super) fn kept(device: &Device, dir: &Path) -> Option<DeviceModel> {
+fn kept(device: &Device, dir: &Path) -> Option<DeviceModel> {
     let path = path(&device.name);
     let read = match CacheDir::at(dir).read(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
@@ -88,8 +89,7 @@ fn checked(model: DeviceModel) -> Result<DeviceModel, String> {
 
 /// Where the model of a device is, below the cache folder.
 fn path(device: &str) -> PathBuf {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    Path::new("models").join(format!("{}.json", device.chars().map(plain).collect::<String>().trim_matches('-')))
+    Path::new("models").join(format!("{}.json", store::device_name(device)))
 }
 
 #[cfg(test)]

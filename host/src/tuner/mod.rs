@@ -150,7 +150,6 @@ impl Tuner {
     }
 
     /// Where results are kept; nothing where the process was forked while another thread set it.
-    #[cfg(feature = "ops")]
     pub(crate) fn dir(&self) -> Option<PathBuf> {
         self.dir.try_read().ok().and_then(|dir| dir.clone())
     }
@@ -256,11 +255,8 @@ impl Tuner {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        let new = || {
-            // Locked where the process was forked while another thread set it: results are then kept in memory.
-            let dir = self.dir.try_read().ok().and_then(|dir| dir.clone());
-            Mutex::new(State { dir, ..State::default() })
-        };
+        // Without a folder results are kept in memory.
+        let new = || Mutex::new(State { dir: self.dir(), ..State::default() });
         self.state.get_or_init(new).lock().unwrap_or_else(PoisonError::into_inner)
     }
 

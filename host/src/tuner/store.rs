@@ -49,11 +49,17 @@ struct File {
 
 /// Where the results of a kernel on a device are, below the cache folder.
 pub(crate) fn path(device: &str, label: &str) -> PathBuf {
-    let plain = |s: &str| -> String {
-        let c = s.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
-        c.collect::<String>().trim_matches('-').to_string()
-    };
-    Path::new("tune").join(plain(device).to_lowercase()).join(format!("{}.json", plain(label)))
+    Path::new("tune").join(device_name(device)).join(format!("{}.json", plain(label)))
+}
+
+/// The name of a device as a file has it.
+pub(crate) fn device_name(device: &str) -> String {
+    plain(device).to_lowercase()
+}
+
+fn plain(name: &str) -> String {
+    let c = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
+    c.collect::<String>().trim_matches('-').to_string()
 }
 
 /// What is known of a kernel; nothing, with a warning, where the file cannot be used.
