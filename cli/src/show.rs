@@ -5,7 +5,7 @@ use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 use std::process::Command;
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 use tilewright_conformance::Operation;
 use tilewright_core::bundle::{Bundle, Entry};
 use tilewright_core::{ConfigDesc, KernelDesc};
@@ -27,8 +27,8 @@ pub struct Args {
     /// A configuration; the first by default
     #[arg(long)]
     config: Option<String>,
-    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, general; by default the one that asks most
-    /// of its arguments (ptx and sass show all)
+    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, words, general; by default the one that
+    /// asks most of its arguments (ptx and sass show all)
     #[arg(long, conflicts_with = "general")]
     variant: Option<String>,
     /// The variant that asks least of its arguments
@@ -154,7 +154,7 @@ fn variant(code: &KernelCode, args: &Args) -> Result<Variant> {
             .with_context(|| format!("no variant `{name}`: there are {}", all()));
     }
     let chosen = if args.general { code.entries.last() } else { code.entries.first() };
-    Ok(chosen.map_or(Variant { aligned: false, mma: MmaPath::MmaSync }, |(_, v)| *v))
+    Ok(chosen.map_or(Variant { width: Width::Elements, mma: MmaPath::MmaSync }, |(_, v)| *v))
 }
 
 fn bundle(code: &KernelCode) -> Result<Bundle<'_>> {

@@ -17,7 +17,7 @@ pub mod verdict;
 pub use catalog::{OPERATIONS, Operation};
 pub use guarded::Guarded;
 pub use pattern::{Output, Pattern};
-pub use problem::{Problem, Setup, Work};
+pub use problem::{Gaps, Problem, Setup, Work};
 pub use sizes::Scope;
 pub use verdict::Verdict;
 
@@ -172,12 +172,15 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     (row.cases > 0).then_some(row)
 }
 
+/// Of every so many sizes one has rows that begin at words.
+const WORDS_OF: usize = 3;
+
 /// The cases of one row: every size, and every row of the table of edge values.
 fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) -> Vec<Setup> {
     // At an odd address rows are packed, else those of every other seed.
     let setup = |size: &[u64], seed: u64, odd| Setup {
         odd,
-        gaps: !odd && !seed.is_multiple_of(2),
+        gaps: if odd || seed.is_multiple_of(2) { Gaps::None } else { Gaps::Vectors },
         ..Setup::plain(dtype, size, seed)
     };
     let mut all = Vec::new();
@@ -185,6 +188,9 @@ fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) 
         let seed = first.wrapping_add(i as u64);
         // Aligned with plain data, then at an odd address with data that has every special value.
         all.extend([false, true].map(|odd| Setup { awkward: odd, ..setup(size, seed, odd) }));
+        if i % WORDS_OF == 0 {
+            all.push(Setup { gaps: Gaps::Words, ..setup(size, seed, false) });
+        }
     }
     for (i, row) in edge_values::rows(op.name, dtype, pinned).enumerate() {
         let seed = first.wrapping_add(i as u64);

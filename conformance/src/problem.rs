@@ -18,16 +18,27 @@ pub struct Setup {
     pub odd: bool,
     /// Inputs hold infinities, NaN, zeros of both signs and subnormals.
     pub awkward: bool,
-    /// Rows of matrices have gaps between them; else they are packed.
-    pub gaps: bool,
+    /// What is between rows of matrices.
+    pub gaps: Gaps,
     /// Inputs of the table of edge values, in place of random ones.
     pub given: Option<&'static EdgeRow>,
+}
+
+/// What is between rows of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// Nothing: rows are packed.
+    None,
+    /// Gaps such that rows begin where vectors and tensor maps take them.
+    Vectors,
+    /// Gaps such that rows begin at words, and not at vectors.
+    Words,
 }
 
 impl Setup {
     /// Aligned and packed arrays of plain data, as most callers have.
     pub fn plain(dtype: DType, size: &[u64], seed: u64) -> Setup {
-        Setup { dtype, size: size.to_vec(), seed, odd: false, awkward: false, gaps: false, given: None }
+        Setup { dtype, size: size.to_vec(), seed, odd: false, awkward: false, gaps: Gaps::None, given: None }
     }
 
     /// An input of so many elements: the given one, else `made`.

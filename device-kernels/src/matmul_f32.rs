@@ -7,53 +7,106 @@ pub mod f32_products {
     /// So much of the depth is summed up by itself: a sum of thousands, one after the other, is off by several times what one of such sums is.
     const PART: usize = 64;
 
-    /// In f32 itself, or with X3 as accurately out of products of tf32, which make NaN of an infinite operand: those have
-    /// sums of their own, added up in f32, for a tensor core cuts off what it adds to a large one.
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`. They are in f32
+    /// itself, or with X3 as accurately out of products of tf32, which make NaN of an infinite operand. Each of these
+    /// products has a sum of its own, added up in f32, for a tensor core cuts off what it adds to a large one.
+    fn sums_in_f32<const TB: bool, const BM: usize, const BN: usize, const BK: usize, const X3: bool>(
+        a: View<f32, 2>,
+        b: View<f32, 2>,
+        (r, s): (usize, usize),
+        (from, to): (usize, usize),
+    ) -> Tile<f32> {
+        let mut acc = zeros::<f32>([BM, BN]);
+        let mut part = zeros::<f32>([BM, BN]);
+        for k in range(from, to, BK) {
+            let x = operand::<f32, false, BM, BK, false>(a, r, k);
+            let y = operand::<f32, TB, BK, BN, false>(b, k, s);
+            if X3 {
+                acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
+            } else {
+                part = dot(x, y, part);
+                if (k + BK) % PART == 0 {
+                    acc += part;
+                    part = zeros::<f32>([BM, BN]);
+                }
+            }
+        }
+        acc += part;
+        acc
+    }
+
+    /// # Safety
+    /// Under `StreamK`, `workspace` and `semaphores` are as large as
+    /// [`stream_k`](crate::library::tile_scheduler) says.
     #[tile_kernel(
         /// A Bᵀ.
         kernel(matmul_f32, TB = true),
         /// A B.
         kernel(matmul_f32_nn, TB = false),
-        tune(BM = [128], BN = [64], BK = [8], X3 = [false], GROUP = [8], PER_SM = [2], warps = [8], arch = [80]),
-        tune(BM = [64], BN = [64], BK = [8], X3 = [false], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [16], BN = [32], BK = [64], X3 = [false], GROUP = [8], PER_SM = [4], warps = [4], arch = [80]),
-        tune(BM = [128], BN = [64], BK = [16], X3 = [true], GROUP = [8], PER_SM = [1], warps = [8], arch = [80]),
-        grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
+        tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [8], PER_SM = [2], warps = [8], arch = [80]),
+        tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [8], PER_SM = [4], warps = [4], arch = [80]),
+        tune(SCHEDULER = [Persistent], BM = [16], BN = [32], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
+        tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [16], X3 = [true], warps = [8], arch = [80]),
+        tune(SCHEDULER = [Grid], BM = [64], BN = [64], BK = [8], warps = [4], arch = [80]),
+        tune(SCHEDULER = [Grid], BM = [32], BN = [32], BK = [16, 32], warps = [4], arch = [80]),
+        tune(SCHEDULER = [Grid], BM = [16], BN = [64], BK = [16], warps = [2], arch = [80]),
+        tune(SCHEDULER = [Grid], BM = [64], BN = [16], BK = [16], warps = [2], arch = [80]),
+        tune(SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [8], MIN_K_STEPS = [16], PER_SM = [4], warps = [4], arch = [80]),
+        tune(SCHEDULER = [StreamK], BM = [32], BN = [32], BK = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], arch = [80]),
+        requires = [
+            if SCHEDULER == Scheduler::StreamK {
+                workspace.len() >= num_sms() * PER_SM * BM * BN
+            } else {
+                workspace.len() == 0
+            },
+        ],
+        grid = [
+            if SCHEDULER == Scheduler::Grid {
+                cdiv(c.dim(0), BM)
+            } else if SCHEDULER == Scheduler::Persistent {
+                min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)
+            } else {
+                min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * MIN_K_STEPS)))
+            },
+            if SCHEDULER == Scheduler::Grid { cdiv(c.dim(1), BN) } else { 1 },
+        ],
     )]
-    pub fn in_f32<
+    pub unsafe fn in_f32<
         const TB: bool,
+        const SCHEDULER: Scheduler,
         const BM: usize,
         const BN: usize,
         const BK: usize,
-        const X3: bool,
-        const GROUP: usize,
-        const PER_SM: usize,
+        const X3: bool = false,
+        const GROUP: usize = 8,
+        const PER_SM: usize = 1,
+        const REDUCE: usize = 8,
+        const MIN_K_STEPS: usize = 1,
     >(
         a: View<f32, 2>,
         b: View<f32, 2>,
+        workspace: &mut [f32],
+        semaphores: &mut [u64],
         mut c: ViewMut<f32, 2>,
         negative_slope: f32,
     ) {
-        let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-        for_each_tile::<{ Scheduler::Persistent }, GROUP>(tiles, |i, j| {
-            let mut acc = zeros::<f32>([BM, BN]);
-            let mut part = zeros::<f32>([BM, BN]);
-            for k in (0..a.dim(1)).step_by(BK) {
-                let x = a.tile([i * BM, k], [BM, BK]);
-                let y = if TB { trans(b.tile([j * BN, k], [BN, BK])) } else { b.tile([k, j * BN], [BK, BN]) };
-                if X3 {
-                    acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
-                } else {
-                    part = dot(x, y, part);
-                    if (k + BK) % PART == 0 {
-                        acc += part;
-                        part = zeros::<f32>([BM, BN]);
-                    }
-                }
-            }
-            acc += part;
-            c.store([i * BM, j * BN], activated(acc, negative_slope));
-        });
+        let sums_of = |i: usize, j: usize, from: usize, to: usize| {
+            sums_in_f32::<TB, BM, BN, BK, X3>(a, b, (i * BM, j * BN), (from, to))
+        };
+        let epilogue = |sums: Tile<f32>, r: usize, s: usize| c.store([r, s], activated(sums, negative_slope));
+        if SCHEDULER == Scheduler::StreamK {
+            stream_k::<f32, BM, BN, BK, false, REDUCE, MIN_K_STEPS>(
+                (c.dim(0), c.dim(1), a.dim(1)),
+                workspace,
+                semaphores,
+                sums_of,
+                epilogue,
+            );
+        } else {
+            for_each_tile::<SCHEDULER, GROUP>((cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)), |i, j| {
+                epilogue(sums_of(i, j, 0usize, a.dim(1)), i * BM, j * BN);
+            });
+        }
     }
 
     /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the

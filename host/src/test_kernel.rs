@@ -2,7 +2,7 @@
 
 use tilewright_core::{
     Call, ConfigDesc, CpuCode, DType, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place,
-    SliceArg, SliceMutArg, Test, VariantDesc, cpu,
+    SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
@@ -18,12 +18,21 @@ const VARIANTS: &[VariantDesc] = &[
     VariantDesc {
         entry: "copy_v",
         only: None,
+        width: Width::Elements,
         guards: &[aligned(&[0]), aligned(&[2])],
         maps: &[],
         emulated: None,
         features: "",
     },
-    VariantDesc { entry: "copy_s", only: None, guards: &[], maps: &[], emulated: None, features: "" },
+    VariantDesc {
+        entry: "copy_s",
+        only: None,
+        width: Width::Elements,
+        guards: &[],
+        maps: &[],
+        emulated: None,
+        features: "",
+    },
 ];
 
 fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {

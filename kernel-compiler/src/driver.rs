@@ -5,6 +5,7 @@
 
 use crate::analysis::assume;
 use crate::analysis::axis_info::AxisAnalysis;
+use crate::analysis::axis_info::WORD_BYTES;
 use crate::codegen;
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;
@@ -21,7 +22,7 @@ use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{Plan, epilogue, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand};
 use crate::thread_ir::{self, Lowered};
-use crate::variant::{MmaPath, Transposed, Variant};
+use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 
 /// A point in the compiler's way at which its work can be looked at.
@@ -146,7 +147,7 @@ fn can_be_partitioned(f: &Func) -> std::result::Result<(), Missed> {
     cluster::run(&mut f)?;
     tf32x3::run(&mut f);
     f.number();
-    let variant = Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) };
+    let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) };
     swap_ab::run(&mut f, |f| by_warpgroups(f, variant))?;
     f.number();
     let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
@@ -244,9 +245,10 @@ fn with_pipelined_dots(
 fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Plan, Missed> {
     let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let fused = if tma { epilogue::fused(f) } else { vec![] };
-    let copied_ahead: &[_] = if variant.aligned { &fused } else { &[] };
+    let vectors = variant.width == Width::Vectors;
+    let copied_ahead: &[_] = if vectors { &fused } else { &[] };
     let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
-    if !variant.aligned && epilogue::crowded(f, &fused) {
+    if !vectors && epilogue::crowded(f, &fused) {
         return Err(Missed::new(
             "copied by TMA",
             "without vectors, addresses of the epilogue's tiles take too many registers",
@@ -277,7 +279,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
     };
-    if variant.aligned {
+    if vectors {
         let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
         missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
     }
@@ -363,15 +365,17 @@ fn generate(
 }
 
 /// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes
-/// them, and by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without.
+/// them, and by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without. `mma.sync` of
+/// small elements has checks on alignment to words between the two.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
-    let lowered = |f: &Func, mma: MmaPath, aligned: bool| {
-        let v = Variant { aligned, mma };
+    let lowered = |f: &Func, mma: MmaPath, width: Width| {
+        let v = Variant { width, mma };
         let lowered = lower_found(f, v, sites, &mut ()).ok();
-        lowered.map(|l| (v, l)).filter(|(_, l)| !aligned || l.vectors || l.maps.iter().any(|m| m.stores))
+        let checks = width != Width::Elements;
+        lowered.map(|l| (v, l)).filter(|(_, l)| !checks || l.vectors || l.maps.iter().any(|m| m.stores))
     };
     let pair = |f: &Func, mma: MmaPath| -> Vec<_> {
-        [true, false].into_iter().filter_map(|aligned| lowered(f, mma, aligned)).collect()
+        [Width::Vectors, Width::Elements].into_iter().filter_map(|width| lowered(f, mma, width)).collect()
     };
     let mut out = vec![];
     if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
@@ -380,7 +384,7 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         out.extend(found.iter().flat_map(|f| pair(f, MmaPath::WgmmaTma(as_written))));
         out.extend(transposed.into_iter().filter_map(|t| {
             let found = with_block_pointers(func, t, &mut ()).ok()?;
-            lowered(&found, MmaPath::WgmmaTma(t), true)
+            lowered(&found, MmaPath::WgmmaTma(t), Width::Vectors)
         }));
         // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block
         // pointers that are found in index arithmetic may need guards that a call does not pass.
@@ -394,7 +398,13 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         }
     }
     if config.arch != 90 || out.is_empty() {
-        out.extend(pair(func, MmaPath::MmaSync));
+        out.extend(lowered(func, MmaPath::MmaSync, Width::Vectors));
+        // `cp.async` copies words, and no smaller elements.
+        let is_small = |load: Value| func.ty(load).dtype.size() < WORD_BYTES;
+        if dots(func, &func.body).any(|d| operands_of(func, d).any(is_small)) {
+            out.extend(lowered(func, MmaPath::MmaSync, Width::Words));
+        }
+        out.extend(lowered(func, MmaPath::MmaSync, Width::Elements));
     }
     out
 }
@@ -408,7 +418,7 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let mut all: Vec<Missed> = vec![];
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
-        let done = lower(func, Variant { aligned: true, mma }, false, &mut seen);
+        let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
         let missed = seen.0.into_iter().chain(done.as_ref().err().cloned());
         for m in missed {
             if !all.iter().any(|a| a.same(&m)) {

@@ -10,7 +10,7 @@ use crate::dtype::{DType, rust_type};
 use crate::ir::walk::{dots, walk};
 use crate::ir::{Func, Op, ParamKind, StmtKind};
 use crate::thread_ir::{Call, Device, Expr, Function, Generic, Lowered, Ty};
-use crate::variant::{MmaPath, Variant};
+use crate::variant::{MmaPath, Variant, Width};
 
 pub type Features = BTreeSet<String>;
 
@@ -28,8 +28,10 @@ pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let types = element_types(f);
     let mut pass = |name: &str| out.extend(types.iter().map(|t| format!("{way}: {name}, {}", t.name())));
     lowered.passes.iter().for_each(|p| pass(p));
-    if !v.aligned {
-        pass("general");
+    match v.width {
+        Width::Vectors => {}
+        Width::Words => pass("words"),
+        Width::Elements => pass("general"),
     }
     if f.ctas > 1 {
         pass("cluster");

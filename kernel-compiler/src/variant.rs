@@ -1,12 +1,13 @@
 //! The variants of an instance: what is assumed of its arguments, and how its products are made.
 
 use crate::analysis::axis_info::Assume;
+pub use tilewright_types::Width;
 
 /// How an instance is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Vectors, under the guards that [`launch_guards`](crate::analysis::launch_guards) states.
-    pub aligned: bool,
+    /// How wide accesses may be, under the guards that [`launch_guards`](crate::analysis::launch_guards) states.
+    pub width: Width,
     pub mma: MmaPath,
 }
 
@@ -44,10 +45,11 @@ pub const TMA_TARGET: &str = "sm_90a";
 impl Variant {
     /// What the launcher vouches for.
     pub fn assume(self) -> Assume {
-        match (self.aligned, self.mma) {
-            (true, _) => Assume::Vectors,
-            (false, MmaPath::WgmmaCpAsync | MmaPath::WgmmaTma(_)) => Assume::Rows,
-            (false, MmaPath::MmaSync) => Assume::Nothing,
+        match (self.width, self.mma) {
+            (Width::Vectors, _) => Assume::Vectors,
+            (Width::Words, _) => Assume::Words,
+            (Width::Elements, MmaPath::WgmmaCpAsync | MmaPath::WgmmaTma(_)) => Assume::Rows,
+            (Width::Elements, MmaPath::MmaSync) => Assume::Nothing,
         }
     }
 
@@ -59,22 +61,30 @@ impl Variant {
     /// The end of its entry's name.
     pub fn name(self) -> String {
         let (path, transposed) = match self.mma {
-            MmaPath::MmaSync if self.aligned => return "aligned".into(),
-            MmaPath::MmaSync => return "general".into(),
+            MmaPath::MmaSync => ("", ""),
             MmaPath::WgmmaCpAsync => ("groups", ""),
             MmaPath::WgmmaTma(Transposed { a: false, b: false }) => ("tma", ""),
             MmaPath::WgmmaTma(Transposed { a: false, b: true }) => ("tma", "_nt"),
             MmaPath::WgmmaTma(Transposed { a: true, b: false }) => ("tma", "_tn"),
             MmaPath::WgmmaTma(Transposed { a: true, b: true }) => ("tma", "_tt"),
         };
-        format!("{path}{transposed}{}", if self.aligned { "" } else { "_general" })
+        let width = match self.width {
+            Width::Vectors if path.is_empty() => "aligned",
+            Width::Vectors => "",
+            Width::Words => "words",
+            Width::Elements => "general",
+        };
+        let between = if path.is_empty() || width.is_empty() { "" } else { "_" };
+        format!("{path}{transposed}{between}{width}")
     }
 
     /// Every variant that an instance may have, the best first.
     pub fn all() -> impl Iterator<Item = Variant> {
         let paths = Transposed::ALL.map(MmaPath::WgmmaTma).into_iter();
         let paths = paths.chain([MmaPath::WgmmaCpAsync, MmaPath::MmaSync]);
-        paths.flat_map(|mma| [true, false].map(|aligned| Variant { aligned, mma }))
+        let widths = [Width::Vectors, Width::Words, Width::Elements];
+        let all = paths.flat_map(move |mma| widths.map(|width| Variant { width, mma }));
+        all.filter(|v| v.width != Width::Words || v.mma == MmaPath::MmaSync)
     }
 
     /// The variant whose entry has this name.

@@ -3,7 +3,7 @@
 use tilewright_compiler::Libraries;
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::variant::Transposed;
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 fn text(after: &str) -> String {
     let f = crate::common::func(&format!(
@@ -16,7 +16,7 @@ fn text(after: &str) -> String {
              {after}
          }}"
     ));
-    lower(&f, Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
+    lower(&f, Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
         .expect("it copies by tensor maps")
         .text()
 }

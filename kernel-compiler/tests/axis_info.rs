@@ -193,6 +193,40 @@ fn what_the_launcher_checks() {
     assert_eq!(guards("f32", row), [address(0), address(2), Guard::slot(8, Test::Multiple(4))], "n moves no address");
     assert_eq!(guards("f16", row), [address(0), address(2), Guard::slot(8, Test::Multiple(8))]);
     assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
+    // Words of 4 bytes ask for less, and make accesses of 4 bytes.
+    let f = kernel("f16", row);
+    let words = analyse(&f, Assume::Words);
+    let address = |slot| Guard::slot(slot, Test::Multiple(4));
+    assert_eq!(words.guards, [address(0), address(2), Guard::slot(8, Test::Multiple(2))]);
+    assert_eq!(words.vector(&f, indices(&f)[0], 0, 2), (2, false));
+    // No access is wider, whatever is known of an index, and nothing is asked for elements of 4 bytes but their own.
+    let f = kernel("f32", row);
+    let words = analyse(&f, Assume::Words);
+    assert_eq!(words.guards, [address(0), address(2)]);
+    assert_eq!(words.vector(&f, indices(&f)[0], 0, 4), (1, false));
+    let f = kernel("f16", "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));");
+    assert_eq!(analyse(&f, Assume::Words).vector(&f, indices(&f)[0], 0, 2), (2, false));
+    assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 2), (8, false));
+}
+
+/// Sizes are multiples of as many elements as a vector of each array has.
+#[test]
+fn what_the_launcher_checks_of_arrays_of_several_types() {
+    let f = crate::common::func(
+        "#[tile_kernel(tune(warps = [4]), grid = [1])]
+         pub fn k(x: &[i8], y: &mut [i32], p: usize, q: usize) {
+             let i = arange(256);
+             store(y, program_id(0) * q + i, load(x, program_id(0) * p + i).to::<i32>());
+         }",
+    );
+    let of = |assume| analyse(&f, assume).guards;
+    let all = |address, p: Option<u64>, q: Option<u64>| -> Vec<Guard> {
+        let size = |slot, by: Option<u64>| by.map(|by| Guard::slot(slot, Test::Multiple(by)));
+        let addresses = [0, 2].map(|slot| Some(Guard::slot(slot, Test::Multiple(address))));
+        addresses.into_iter().chain([size(4, p), size(5, q)]).flatten().collect()
+    };
+    assert_eq!(of(Assume::Vectors), all(16, Some(16), Some(4)));
+    assert_eq!(of(Assume::Words), all(4, Some(4), None));
 }
 
 /// What is asked of a scalar argument.

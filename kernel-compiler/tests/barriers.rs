@@ -4,7 +4,7 @@ use tilewright_compiler::codegen::barriers::schedule;
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::ir::Value;
 use tilewright_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
 fn scratch(name: u32, bytes: usize) -> Node {
@@ -160,8 +160,8 @@ fn ways_that_end_bring_nothing() {
 /// Barriers in the lowered code of a kernel over `x: &[f32]`, `y: &mut [f32]`.
 fn barriers(body: &str) -> usize {
     let f = crate::common::kernel("f32", body);
-    let counts = [true, false].map(|aligned| {
-        lower(&f, Variant { aligned, mma: MmaPath::MmaSync }, false, &mut ())
+    let counts = [Width::Vectors, Width::Elements].map(|width| {
+        lower(&f, Variant { width, mma: MmaPath::MmaSync }, false, &mut ())
             .expect("for any kernel")
             .text()
             .matches("d::barrier(")
@@ -215,7 +215,8 @@ fn one_warp_reduces_without_shared_memory() {
     let f = crate::common::func(
         "#[tile_kernel(tune(warps = [1]), grid = [1])] pub fn k(x: &[f32], y: &mut [f32]) { store(y, 0, sum(load(x, arange(256)))); }",
     );
-    let lowered = lower(&f, Variant { aligned: true, mma: MmaPath::MmaSync }, false, &mut ()).expect("for any kernel");
+    let lowered =
+        lower(&f, Variant { width: Width::Vectors, mma: MmaPath::MmaSync }, false, &mut ()).expect("for any kernel");
     assert_eq!((lowered.shared_bytes, lowered.text().matches("d::barrier(").count()), (0, 0));
     assert_eq!(lowered.text().matches("d::shuffle_xor(").count(), 5);
 }

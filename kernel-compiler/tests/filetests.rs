@@ -29,7 +29,7 @@ use tilewright_compiler::missed::{Changed, Missed};
 use tilewright_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
 use tilewright_compiler::plan::pdl::first_that_waits;
 use tilewright_compiler::variant::Transposed;
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// A file, taken apart.
 struct FileTest<'a> {
@@ -50,7 +50,8 @@ impl<'a> FileTest<'a> {
         let (before, after) = text.split_at(end);
         let start = before.find("func ").ok_or("there is no function, which begins with `func`")?;
         let header = before[..start].lines().filter(|l| !l.is_empty() && !l.starts_with("//"));
-        let (mut command, mut precise, mut variant) = (None, false, Variant { aligned: false, mma: MmaPath::MmaSync });
+        let (mut command, mut precise, mut variant) =
+            (None, false, Variant { width: Width::Elements, mma: MmaPath::MmaSync });
         for line in header {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["test", name] => command = Some(name),

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::variant::Transposed;
 use tilewright_compiler::{Libraries, Stage, show};
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 const WAIT: &str = "d::grid_dependency_wait();";
 
@@ -18,7 +18,10 @@ fn lowered(pdl: &str, body: &str, tma: bool) -> String {
         "k",
         None,
         None,
-        Variant { aligned: true, mma: if tma { MmaPath::WgmmaTma(Transposed::default()) } else { MmaPath::MmaSync } },
+        Variant {
+            width: Width::Vectors,
+            mma: if tma { MmaPath::WgmmaTma(Transposed::default()) } else { MmaPath::MmaSync },
+        },
         Stage::Rust,
     )
     .expect("lowers")

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::variant::Transposed;
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// Products in the code of a kernel with this loop: two, or, where it is rotated, the first one of the first iteration,
 /// both in the loop, and the second one of the last.
@@ -21,8 +21,9 @@ fn products(n: usize, body: &str) -> usize {
              y.store([0, 0], acc + max(before.to::<f32>(), 1).expand(1) + top.expand(1));
          }}"
     ));
-    let lowered = lower(&f, Variant { aligned: true, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
-        .expect("it copies by tensor maps");
+    let lowered =
+        lower(&f, Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) }, false, &mut ())
+            .expect("it copies by tensor maps");
     lowered.text().matches("d::wgmma::<").count() + lowered.text().matches("d::wgmma_ra::<").count()
 }
 

@@ -1,7 +1,7 @@
 //! Which comparisons of indices become comparisons of 32 bits with a constant.
 
 use tilewright_compiler::{Libraries, Stage, show};
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// How many scalars say how far indices are inside, for a mask of rows and columns of 64×64.
 fn limits(mask: &str) -> usize {
@@ -18,7 +18,7 @@ fn limits(mask: &str) -> usize {
         "k",
         None,
         None,
-        Variant { aligned: false, mma: MmaPath::MmaSync },
+        Variant { width: Width::Elements, mma: MmaPath::MmaSync },
         Stage::Rust,
     )
     .expect(mask);
@@ -47,7 +47,7 @@ fn of_vectors() {
             "k",
             None,
             None,
-            Variant { aligned: true, mma: MmaPath::MmaSync },
+            Variant { width: Width::Vectors, mma: MmaPath::MmaSync },
             Stage::Rust,
         )
         .expect(mask);
@@ -108,7 +108,7 @@ fn of_sums() {
             "k",
             None,
             None,
-            Variant { aligned: true, mma: MmaPath::MmaSync },
+            Variant { width: Width::Vectors, mma: MmaPath::MmaSync },
             Stage::Rust,
         )
         .expect(mask);

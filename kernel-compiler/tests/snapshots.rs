@@ -2,7 +2,7 @@
 //! `INSTA_UPDATE=always cargo test -p tilewright-compiler --test snapshots` writes the new state.
 
 use tilewright_compiler::{Libraries, Stage, show};
-use tilewright_compiler::{MmaPath, Variant};
+use tilewright_compiler::{MmaPath, Variant, Width};
 
 const VECTOR_ADD: &str = "
 #[tile_kernel(tune(BLOCK = [256], warps = [2]), grid = [cdiv(c.len(), BLOCK)])]
@@ -43,8 +43,9 @@ pub fn last_arriver<const BLOCK: usize>(x: &[f32], partials: &mut [f32], ticket:
 
 fn stages(text: &str, kernel: &str) -> String {
     let stage = |title: &str, aligned, stage| {
+        let width = if aligned { Width::Vectors } else { Width::Elements };
         let shown =
-            show(text, &Libraries::default(), kernel, None, None, Variant { aligned, mma: MmaPath::MmaSync }, stage)
+            show(text, &Libraries::default(), kernel, None, None, Variant { width, mma: MmaPath::MmaSync }, stage)
                 .expect(title);
         format!("==== {title}\n{}\n", shown.trim_end())
     };

@@ -2,15 +2,15 @@
 //! are: here it is enough that each variant is made.
 
 use tilewright_compiler::driver::lower;
-use tilewright_compiler::variant::{Transposed, Variant};
+use tilewright_compiler::variant::{Transposed, Variant, Width};
 use tilewright_compiler::{MmaPath, thread_ir as ir};
 
 /// Lowers a kernel for each way of its products that is asked for.
 fn verified(ways: &[MmaPath], text: &str) {
     let f = crate::common::func(text);
     for &mma in ways {
-        for aligned in [true, false] {
-            let lowered = lower(&f, Variant { aligned, mma }, true, &mut ()).expect("the kernel has this variant");
+        for width in [Width::Vectors, Width::Words, Width::Elements] {
+            let lowered = lower(&f, Variant { width, mma }, true, &mut ()).expect("the kernel has this variant");
             assert_eq!(ir::verify::verify(&lowered), Ok(()));
         }
     }
@@ -77,7 +77,7 @@ fn asserts_leave_padding_alone() {
         "f32",
         "device_assert!(load(x, arange(3).expand(1) * 5 + arange(5).expand(0)) > 0.0, \"positive\");",
     );
-    let variant = Variant { aligned: true, mma: MmaPath::MmaSync };
+    let variant = Variant { width: Width::Vectors, mma: MmaPath::MmaSync };
     let text = lower(&f, variant, false, &mut ()).expect("for any kernel").text();
     let assert = text.lines().find(|l| l.contains("d::assert")).expect("an assert");
     assert!(assert.contains("!(((") && assert.contains(") & ((") && assert.contains(")) || v"), "{assert}");

@@ -8,8 +8,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use tilewright_types::DType;
 use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+use tilewright_types::{DType, Width};
 
 /// A Rust type that a buffer may hold: kernels read and write its values as those of [`Element::DTYPE`].
 ///
@@ -383,7 +383,7 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 /// // Code for an address, slot 0, that is a multiple of 16.
 /// const GUARDS: &[Guard] = &[Guard { of: Number::product(&[0]), test: Test::Multiple(16) }];
 /// let variant =
-///     VariantDesc { entry: "axpy_0", only: None, guards: GUARDS, maps: &[], emulated: None, features: "" };
+///     VariantDesc { entry: "axpy_0", only: None, width: Width::Elements, guards: GUARDS, maps: &[], emulated: None, features: "" };
 /// assert!(variant.satisfied_by(&[4096, 100]) && !variant.satisfied_by(&[4100, 100]));
 /// ```
 #[derive(Debug)]
@@ -392,6 +392,8 @@ pub struct VariantDesc {
     pub entry: &'static str,
     /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
     pub only: Option<&'static str>,
+    /// How wide accesses by threads are, under the guards.
+    pub width: Width,
     /// The conditions on argument words.
     pub guards: &'static [Guard],
     /// Tensor maps that the entry takes after its slots.

@@ -10,6 +10,8 @@ extern crate alloc;
 mod dtype;
 mod guard;
 pub mod limits;
+mod width;
 
 pub use dtype::DType;
 pub use guard::{Guard, Number, Test};
+pub use width::Width;

@@ -1,7 +1,8 @@
 //! Matrices of every element type, with guards around them and between their rows.
 
 use super::*;
-use tilewright_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use crate::problem::Gaps;
+use tilewright_core::{DType, ViewArg, ViewMutArg, Width, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::Error;
 
 /// An element of a matrix.
@@ -49,14 +50,19 @@ pub(super) struct Matrix<T> {
     pitch: usize,
 }
 
-/// From row to row. Gaps are such that rows begin where vectors and tensor maps take them.
-pub(super) fn pitch(s: &Setup, cols: usize) -> usize {
-    if s.gaps { cols.next_multiple_of(16) + 16 } else { cols }
+/// Elements from row to row.
+pub(super) fn pitch<T>(s: &Setup, cols: usize) -> usize {
+    let vectors = cols.next_multiple_of(16);
+    match s.gaps {
+        Gaps::None => cols,
+        Gaps::Vectors => vectors + 16,
+        Gaps::Words => vectors + Width::Words.bytes().div_ceil(size_of::<T>()),
+    }
 }
 
 impl<T: Entry> Matrix<T> {
     pub fn new(rt: &Runtime, s: &Setup, host: &[T], [batch, rows, cols]: [usize; 3]) -> Result<Self> {
-        let pitch = pitch(s, cols);
+        let pitch = pitch::<T>(s, cols);
         let mut all = vec![T::POISON; batch * rows * pitch];
         for (to, from) in all.chunks_mut(pitch.max(1)).zip(host.chunks(cols.max(1))) {
             to[..cols].copy_from_slice(from);

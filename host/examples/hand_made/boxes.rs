@@ -4,7 +4,7 @@ use super::leak;
 use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
     ConfigDesc, CpuCode, GridCtx, Guard, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Test, VariantDesc,
-    cpu,
+    Width, cpu,
 };
 use tilewright_runtime::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
@@ -33,6 +33,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     variants: &[VariantDesc {
         entry: "add_boxes",
         only: Some("sm_90a"),
+        width: Width::Elements,
         guards: &[
             require(&[0], Test::Multiple(16)),
             require(&[1], Test::Within(1, 1 << 32)),

@@ -5,7 +5,7 @@ pub mod boxes;
 
 use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
-    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, cpu,
+    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, Width, cpu,
 };
 use tilewright_runtime::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
@@ -24,7 +24,7 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, only: None, guards: &[], maps: &[], emulated: None, features: "" }
+    VariantDesc { entry, only: None, width: Width::Elements, guards: &[], maps: &[], emulated: None, features: "" }
 }
 
 const fn config(

@@ -63,7 +63,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
     };
     // A miss brings in two neighbouring lines where a row has them.
     let row = g.dims[0] * g.dtype.size() as u64;
-    let promotion = if row >= 256 { L2_256B } else { L2_128B };
+    let promotion = if row >= 256 && g.starts_at_lines() { L2_256B } else { L2_128B };
     let steps = [1u32; MAX_RANK];
     // SAFETY: the map is aligned and of its size, the arrays are as long as the rank says.
     let done = unsafe {

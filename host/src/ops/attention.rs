@@ -4,7 +4,7 @@ use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
 use super::product::apart;
 use super::stream_k::Workspace;
-use super::tma::{Tma, batch_takes_tma};
+use super::tma::{Tma, batch_takes_tma, width_of_batch};
 use super::{Launch, decide};
 use crate::choose::Tunable;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::planner::{Candidate, Question};
 use crate::runtime::BackendKind;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
-use tilewright_core::{ConfigDesc, VariantDesc};
+use tilewright_core::{ConfigDesc, VariantDesc, Width};
 use tilewright_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
@@ -166,17 +166,24 @@ pub fn attention<'a, T: Attend>(
     let stacked = if stacks { stacked } else { 1 };
     let tma = |n: usize| {
         let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(batch_takes_tma);
-        Tma { loads: of(q.stacked(n)) && batch_takes_tma(k) && batch_takes_tma(v), stores: of(o.as_view().stacked(n)) }
+        let (q, o) = (q.stacked(n), o.as_view().stacked(n));
+        let width = |v: Option<ViewArg<T, 3>>| v.map_or(Width::Elements, width_of_batch);
+        Tma {
+            loads: of(q) && batch_takes_tma(k) && batch_takes_tma(v),
+            stores: of(o),
+            width: width(q).min(width(o)).min(width_of_batch(k)).min(width_of_batch(v)),
+        }
     };
     // Of split-KV heads are stacked.
     let tma = [tma(1), tma(stacked)];
-    let bits = tma.iter().fold(0, |bits, t| bits << 2 | u64::from(t.loads) << 1 | u64::from(t.stores));
+    let of = |t: &Tma| (t.width as u64) << 2 | u64::from(t.loads) << 1 | u64::from(t.stores);
+    let bits = tma.iter().fold(0, |bits, t| bits << 4 | of(t));
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
         version: version(),
         sizes: [heads, queries, keys, shared],
-        layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 8,
+        layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
     };
     let [_, split_kv] = T::descs(shape.wide());
     let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);

@@ -6,11 +6,11 @@ use super::multiply::{Kernels, Typed, Views};
 use super::plan::{Copies, Layout, MatmulPlan, Problem, Variant, math_of};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::repack::{Packed, memory_of};
-use super::tma::batch_takes_tma;
+use super::tma::{batch_takes_tma, width_of_batch};
 use super::{Launch, Multiply, decide, split};
 use crate::error::{Error, Result};
 use crate::planner::{Candidate, Question};
-use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, bf16, f16};
+use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, Width, bf16, f16};
 use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_mixed;
 
@@ -82,24 +82,28 @@ struct Batch {
     decomposes: bool,
 }
 
+/// By its three strides.
+fn of_batch<T: Element>(v: ViewArg<T, 3>) -> Layout {
+    Layout { transposed: false, tma: batch_takes_tma(v), width: width_of_batch(v), in_sectors: false }
+}
+
 impl Batch {
     fn of<T: BatchMultiply>(e: GemmShape, v: &Views<T, 3>) -> Batch {
         let (x, y) = (stacked(v.a), stacked(v.b));
         // Strides of an operand that is not stacked: rows of its first matrix stand for all.
         let layout = |o: &Option<Operand<T>>, v: ViewArg<T, 3>| {
-            let of_first = || Layout { transposed: false, tma: batch_takes_tma(v), in_sectors: false };
+            let of_first = || of_batch(v);
             o.as_ref()
                 .map_or_else(of_first, |o| Layout { tma: o.tma_compatible() && v.strides()[0] > 0, ..Layout::of(o) })
         };
         let c = v.c.as_view();
         let rows = c.strides()[2] == 1;
-        let c_tma = rows && batch_takes_tma(c);
         let problem = Problem {
             shape: e,
             a: layout(&x, v.a),
             b: layout(&y, v.b),
-            c: Layout { transposed: false, tma: c_tma, in_sectors: c_tma },
-            c_transposed: Layout { transposed: true, tma: false, in_sectors: false },
+            c: Layout { in_sectors: batch_takes_tma(c), ..of_batch(c) },
+            c_transposed: Layout { transposed: true, tma: false, width: Width::Elements, in_sectors: false },
             math: math_of::<T>(false),
             bytes: [size_of::<T>(); 2],
         };

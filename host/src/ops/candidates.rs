@@ -11,7 +11,7 @@ use crate::planner::device::{DeviceModel, Math};
 use crate::planner::gemm::{GemmWork, Loads, Tile};
 use crate::runtime::BackendKind;
 use std::sync::Arc;
-use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width};
 
 /// The kernels that compute tiles of one element type.
 pub(super) trait TileKernels {
@@ -74,12 +74,14 @@ impl<'a, L: Launch> Target<'a, L> {
     }
 
     /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `moved`
-    /// by launches beside it. Off the GPU: one plan, whose configuration the backend chooses.
+    /// by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
+    /// configuration the backend chooses.
     fn add_configurations(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         plan: MatmulPlan,
         work: &GemmWork,
+        width: Width,
         moved: Moved,
     ) {
         if let Some((_, config)) = self.limits.pin {
@@ -100,7 +102,7 @@ impl<'a, L: Launch> Target<'a, L> {
         let runs = |v: &VariantDesc| !self.chooses_configurations() || inner.runs(v);
         let (resources, sm) = (inner.resources(plan.kernel), &inner.device.multiprocessor);
         let predicted = of_scheduler().filter_map(|config| {
-            let (variant, loads) = loads(plan.kernel, config, work, runs)?;
+            let (variant, loads) = loads(plan.kernel, config, work, width, runs)?;
             let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
             let work = GemmWork { grid: work.grid || stream_k::is_grid(config), ..*work };
             let plan = MatmulPlan { config: Some(config), ..plan };
@@ -111,7 +113,7 @@ impl<'a, L: Launch> Target<'a, L> {
             // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
             false => {
                 let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
-                let here = |c: &'static ConfigDesc| loads(plan.kernel, c, work, |v| inner.runs(v)).is_some();
+                let here = |c: &'static ConfigDesc| loads(plan.kernel, c, work, width, |v| inner.runs(v)).is_some();
                 let shortest = shortest.filter(|_| of_scheduler().any(here));
                 out.extend(shortest.map(|c| Candidate { plan, ..c }));
             }
@@ -124,17 +126,17 @@ fn loads(
     kernel: &KernelDesc,
     config: &'static ConfigDesc,
     work: &GemmWork,
+    width: Width,
     runs: impl Fn(&VariantDesc) -> bool,
 ) -> Option<(&'static VariantDesc, Loads)> {
-    let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store };
+    let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
     let variant = tma.variant(kernel, config, "c", &runs)?;
-    let loads = match (variant.maps.is_empty(), work.tma) {
+    let loads = match (variant.maps.is_empty(), variant.width) {
         (false, _) => Loads::Tma,
-        (true, true) if work.tma_store => Loads::Vectors,
-        (true, _) => Loads::Elements,
+        (true, Width::Vectors) => Loads::Vectors,
+        (true, Width::Words) => Loads::Words,
+        (true, Width::Elements) => Loads::Elements,
     };
-    // The one for vectors comes first of those without maps; the last one takes all arguments.
-    let variant = if loads == Loads::Elements { config.variants.iter().rfind(|v| runs(v))? } else { variant };
     Some((variant, loads))
 }
 
@@ -216,7 +218,8 @@ impl<L: Launch> Target<'_, L> {
                     if pinned_after {
                         out.push(self.candidate(plan, Moved::default(), Work::Unknown));
                     } else {
-                        self.add_configurations(out, plan, &work, moved);
+                        let width = if strided { Width::Elements } else { p.width(a, b) };
+                        self.add_configurations(out, plan, &work, width, moved);
                     }
                 }
             }
@@ -248,7 +251,7 @@ impl<L: Launch> Target<'_, L> {
         for splits in if few == many { vec![few] } else { vec![few, many] } {
             let work = GemmWork::gemv(p.shape, p.bytes, (p.a.tma && p.b.tma, p.c.tma), p.b.transposed, splits);
             let plan = MatmulPlan { orientation, variant: Variant::Gemv { splits }, kernel, config: None };
-            self.add_configurations(out, plan, &work, Moved::default());
+            self.add_configurations(out, plan, &work, p.width(p.a, p.b), Moved::default());
         }
     }
 
@@ -300,7 +303,7 @@ impl<L: Launch> Target<'_, L> {
                 };
                 let variant = Variant::MixedTf32x3 { splits, copy_b };
                 let plan = MatmulPlan { orientation, variant, kernel, config: None };
-                self.add_configurations(out, plan, &work, moved);
+                self.add_configurations(out, plan, &work, p.c.width, moved);
             }
         }
         let kernel = split::decomposed_desc();
@@ -328,7 +331,8 @@ impl<L: Launch> Target<'_, L> {
                 splits: 1,
             };
             let decomposed = [decomposed(area_a), decomposed(area_b)];
-            self.add_configurations(out, plan, &work, Moved { decomposed, transposed, ..Moved::default() });
+            let moved = Moved { decomposed, transposed, ..Moved::default() };
+            self.add_configurations(out, plan, &work, p.c.width, moved);
         }
     }
 
@@ -370,7 +374,8 @@ impl<L: Launch> Target<'_, L> {
             splits: 1,
         };
         let widened = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
-        self.add_configurations(out, plan, &work, Moved { decomposed: [widened, 0], ..Moved::default() });
+        let moved = Moved { decomposed: [widened, 0], ..Moved::default() };
+        self.add_configurations(out, plan, &work, p.width(p.b, p.b), moved);
     }
 
     /// Plans of batches by one kernel. `stacked`: the operands whose matrices make one, which alone are copied.
@@ -417,7 +422,7 @@ impl<L: Launch> Target<'_, L> {
             let variant = Variant::Tiles { copies, stream_k: false };
             let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
             let copied = [bytes(copy.0, m.saturating_mul(k)), bytes(copy.1, k.saturating_mul(n)), 0];
-            self.add_configurations(out, plan, &work, Moved { copied, ..Moved::default() });
+            self.add_configurations(out, plan, &work, p.width(a, b), Moved { copied, ..Moved::default() });
         }
     }
 
@@ -456,7 +461,8 @@ impl<L: Launch> Target<'_, L> {
         let variant = Variant::MixedTf32x3 { splits: 1, copy_b };
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
         let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];
-        self.add_configurations(out, plan, &work, Moved { copied: [copied, 0, 0], decomposed, transposed: 0 });
+        let moved = Moved { copied: [copied, 0, 0], decomposed, transposed: 0 };
+        self.add_configurations(out, plan, &work, p.c.width, moved);
     }
 }
 

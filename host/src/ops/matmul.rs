@@ -362,9 +362,9 @@ fn planned<L: Launch, T: Multiply>(
 struct Tiles<T>(bool, PhantomData<T>);
 
 impl<T: Multiply> TileKernels for Tiles<T> {
-    fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
+    fn desc(&self, order: Transpose, _: bool) -> Option<&'static KernelDesc> {
         let way = Way { transpose: order, tf32: self.0 };
-        (T::has(way) && (!stream_k || T::has_stream_k(way))).then(|| T::desc(way))
+        T::has(way).then(|| T::desc(way))
     }
 }
 

@@ -43,11 +43,6 @@ pub trait Kernels: Element {
     /// The kernel for this order, or the one for A as it is and B transposed.
     fn desc(way: Way) -> &'static KernelDesc;
 
-    /// Whether that kernel has configurations with stream-K.
-    fn has_stream_k(way: Way) -> bool {
-        Self::has(way)
-    }
-
     /// A call of that kernel. Configurations with stream-K alone use the workspace.
     fn call<'a>(
         way: Way,
@@ -265,9 +260,6 @@ impl Kernels for f32 {
             (false, ..) => matmul_f32::DESCS[0],
         }
     }
-    fn has_stream_k(way: Way) -> bool {
-        way.tf32 && Self::has(way)
-    }
     fn call<'a>(
         way: Way,
         a: ViewArg<'a, f32, 2>,
@@ -284,8 +276,8 @@ impl Kernels for f32 {
                 (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, negative_slope),
                 (true, false, false) => matmul_tf32_nn(a, b, workspace, semaphores, c, negative_slope),
                 (true, ..) => matmul_tf32(a, b, workspace, semaphores, c, negative_slope),
-                (false, false, false) => matmul_f32_nn(a, b, c, negative_slope),
-                (false, ..) => matmul_f32(a, b, c, negative_slope),
+                (false, false, false) => matmul_f32_nn(a, b, workspace, semaphores, c, negative_slope),
+                (false, ..) => matmul_f32(a, b, workspace, semaphores, c, negative_slope),
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::launch::LaunchOptions;
 use crate::planner::Plan;
 use crate::planner::device::Math;
 use core::fmt;
-use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg};
+use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg, Width};
 
 /// What decides about plans of a product: shapes and layouts, no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,29 +29,32 @@ pub(super) struct Layout {
     pub transposed: bool,
     /// Rows are contiguous and start at multiples of 16 bytes.
     pub tma: bool,
+    /// How wide accesses to its rows may be.
+    pub width: Width,
     /// Rows start at multiples of a sector of the L2 cache.
     pub in_sectors: bool,
 }
 
 impl Layout {
     pub fn of<T: Element>(o: &Operand<T>) -> Layout {
-        Layout { transposed: o.transposed, tma: o.tma_compatible(), in_sectors: o.in_sectors() }
+        Layout { transposed: o.transposed, tma: o.tma_compatible(), width: o.width(), in_sectors: o.in_sectors() }
     }
 
     /// Of a result.
     pub fn of_result<T: Element>(c: ViewArg<T, 2>) -> Layout {
         let c = c.regular();
         let rows = Operand { view: c, transposed: false };
-        Layout { transposed: c.strides()[1] != 1, tma: rows.tma_compatible(), in_sectors: rows.in_sectors() }
+        Layout { transposed: c.strides()[1] != 1, ..Layout::of(&rows) }
     }
 
     /// Of a copy in scratch memory.
     pub fn copied(transposed: bool) -> Layout {
-        Layout { transposed, tma: true, in_sectors: true }
+        Layout { transposed, tma: true, width: Width::Vectors, in_sectors: true }
     }
 
     fn bits(self) -> u64 {
-        u64::from(self.transposed) | u64::from(self.tma) << 1 | u64::from(self.in_sectors) << 2
+        let [transposed, tma, in_sectors] = [self.transposed, self.tma, self.in_sectors].map(u64::from);
+        transposed | tma << 1 | in_sectors << 2 | (self.width as u64) << 3
     }
 }
 
@@ -78,7 +81,12 @@ impl Problem {
 
     /// A number that tells layouts and arithmetic apart.
     pub fn layout(&self) -> u64 {
-        self.a.bits() | self.b.bits() << 3 | self.c.bits() << 6 | (self.math as u64) << 9
+        self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15
+    }
+
+    /// How wide accesses to the result and to operands of these layouts may be.
+    pub fn width(&self, a: Layout, b: Layout) -> Width {
+        a.width.min(b.width).min(self.c.width)
     }
 
     /// Of `Cᵀ = Bᵀ Aᵀ`.

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::tuner::key;
-use tilewright_core::{Element, ViewArg, ViewMutArg};
+use tilewright_core::{Element, ViewArg, ViewMutArg, Width};
 
 /// The operands that are given transposed: the product is `op(A) op(B)`.
 ///
@@ -137,6 +137,13 @@ impl<'a, T: Element> Operand<'a, T> {
             && fits(rows)
             && fits(cols)
             && row.saturating_mul(size) < 1 << 39
+    }
+
+    /// How wide accesses to its rows may be.
+    pub fn width(&self) -> Width {
+        let [row, element] = self.view.strides();
+        let starts = self.view.addr() | row.wrapping_mul(size_of::<T>()) as u64;
+        if element == 1 { Width::of(starts) } else { Width::Elements }
     }
 
     /// Which of both are transposed, where this is the left one.

@@ -1,12 +1,14 @@
 //! Which variant of a configuration runs, by what TMA takes of its arguments.
 
-use tilewright_core::{ConfigDesc, Element, KernelDesc, VariantDesc, ViewArg};
+use tilewright_core::{ConfigDesc, Element, KernelDesc, VariantDesc, ViewArg, Width};
 
 /// What TMA takes: the operands, and the result.
 #[derive(Clone, Copy)]
 pub(super) struct Tma {
     pub loads: bool,
     pub stores: bool,
+    /// How wide accesses may be of variants without TMA.
+    pub width: Width,
 }
 
 impl Tma {
@@ -22,7 +24,8 @@ impl Tma {
         let result = kernel.params.iter().position(|p| p.name == result);
         let taken = |v: &&VariantDesc| {
             let stores = v.maps.iter().any(|m| Some(m.param) == result);
-            runs(v) && (v.maps.is_empty() || self.loads && (self.stores || !stores))
+            let takes_maps = self.loads && (self.stores || !stores);
+            runs(v) && if v.maps.is_empty() { v.width <= self.width } else { takes_maps }
         };
         config.variants.iter().find(taken)
     }
@@ -30,8 +33,13 @@ impl Tma {
 
 /// Whether TMA copies tiles of the matrices of a batch.
 pub(super) fn batch_takes_tma<T: Element>(v: ViewArg<T, 3>) -> bool {
+    let [step, row, _] = v.strides();
+    step > 0 && row > 0 && width_of_batch(v) == Width::Vectors
+}
+
+/// How wide accesses to the rows of a batch may be.
+pub(super) fn width_of_batch<T: Element>(v: ViewArg<T, 3>) -> Width {
     let [step, row, element] = v.strides();
-    let size = size_of::<T>();
-    let starts = v.addr() | step.wrapping_mul(size) as u64 | row.wrapping_mul(size) as u64;
-    element == 1 && step > 0 && row > 0 && starts.is_multiple_of(16)
+    let bytes = |stride: usize| stride.wrapping_mul(size_of::<T>()) as u64;
+    if element == 1 { Width::of(v.addr() | bytes(step) | bytes(row)) } else { Width::Elements }
 }

@@ -65,6 +65,7 @@ impl Cost {
 pub(crate) fn key(kernel: &str, config: &str, work: &Work) -> String {
     let loads = match work {
         Work::Gemm(_, _, Loads::Vectors) => " by vectors",
+        Work::Gemm(_, _, Loads::Words) => " by words",
         Work::Gemm(_, _, Loads::Elements) => " by elements",
         _ => "",
     };

@@ -60,7 +60,15 @@ fn scale(math: &mut GemmModel, rate: f32, clock: f32) {
     math.rate.iter_mut().for_each(|r| *r *= rate);
     let times =
         math.latency.iter_mut().chain(&mut math.fill).chain(&mut math.store_element).chain(&mut math.store_of_thread);
-    times.chain([&mut math.element, &mut math.element_of_thread, &mut math.tile]).for_each(|time| *time /= clock);
+    times
+        .chain([
+            &mut math.element,
+            &mut math.element_of_thread,
+            &mut math.word,
+            &mut math.store_strided,
+            &mut math.tile,
+        ])
+        .for_each(|time| *time /= clock);
 }
 
 /// Multiply-adds of f16 with sums in f32 that the tensor cores of a multiprocessor make in a clock cycle.

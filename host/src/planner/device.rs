@@ -146,13 +146,15 @@ pub(crate) struct GemmModel {
     pub rate: [f32; 2],
     /// Columns of an instruction that halve the rate.
     pub short: f32,
-    /// Of a step: by TMA, by vectors, by elements.
-    pub latency: [f32; 3],
+    /// Of a step: by TMA, by vectors, by words, by elements.
+    pub latency: [f32; 4],
     /// Of the pipeline, once for each program.
     pub fill: [f32; 2],
     /// Of an element that is loaded by itself: on a multiprocessor, and in a thread.
     pub element: f32,
     pub element_of_thread: f32,
+    /// The same of a word of 4 bytes: on a multiprocessor.
+    pub word: f32,
     /// How much longer elements take that are read by strides.
     pub strided: f32,
     /// Of a tile, once.
@@ -163,6 +165,8 @@ pub(crate) struct GemmModel {
     pub lone: f32,
     /// Of an element that is stored by itself.
     pub store_element: [f32; 2],
+    /// What an element takes beyond that where it is the only one of its sector of the L2 cache.
+    pub store_strided: f32,
     /// Of an element of a thread's part of a tile: stored in vectors, and one by one.
     pub store_of_thread: [f32; 2],
 }

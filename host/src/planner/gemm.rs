@@ -22,6 +22,8 @@ pub(crate) enum Loads {
     Tma,
     /// Asynchronous copies of 16 bytes.
     Vectors,
+    /// Asynchronous copies of 4 bytes.
+    Words,
     /// Elements one by one, by any strides.
     Elements,
 }
@@ -154,26 +156,38 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let mn_major = !(work.depth_first.0 && work.depth_first.1);
     let loaded = match loads {
         Loads::Elements => elements * c.element * (1.0 + work.strided as f32 * c.strided),
+        Loads::Words => elements * in_words(work.bytes[0]) * c.word,
         _ => {
             let unsectored = loads == Loads::Tma && !work.in_sectors;
             let rate = if unsectored { model.l2_unsectored_per_sm } else { model.l2_per_sm };
             elements * work.bytes[0] as f32 / rate * if mn_major { c.mn_major } else { 1.0 }
         }
     };
-    let by_threads = if loads == Loads::Elements { elements / t.threads * c.element_of_thread } else { 0.0 };
+    let by_threads = match loads {
+        Loads::Elements => elements / t.threads * c.element_of_thread,
+        Loads::Words => elements * in_words(work.bytes[0]) / t.threads * c.element_of_thread,
+        Loads::Tma | Loads::Vectors => 0.0,
+    };
     let latency = c.latency[loads as usize] + by_threads;
     // A lone warpgroup does not fill the tensor cores.
     let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
     let spilled = 1.0 + t.spilled * model.spilled;
     let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency) * spilled;
-    // Kernels that load elements one by one store them so.
-    let stored_whole = work.tma_store && loads != Loads::Elements;
-    let stored = match stored_whole {
-        true => work.bytes[1] as f32 / model.store_per_sm,
-        false => c.store_element[wgmma],
+    // Kernels that load elements or words one by one store them so.
+    let stored_whole = work.tma_store && matches!(loads, Loads::Tma | Loads::Vectors);
+    let one_by_one = if loads == Loads::Words { in_words(work.bytes[1]) } else { 1.0 };
+    let stored = match (stored_whole, work.rows_of_c) {
+        (true, _) => work.bytes[1] as f32 / model.store_per_sm,
+        (false, true) => c.store_element[wgmma] * one_by_one,
+        // Neighbours of a row are so many bytes apart.
+        (false, false) => {
+            let apart = m as f32 * work.bytes[1] as f32;
+            c.store_element[wgmma] + c.store_strided * (apart / SECTOR).min(1.0)
+        }
     };
     // A thread stores its part of the tile one by one, or as vectors.
-    let part = t.bm * t.bn / t.threads * if stored_whole { c.store_of_thread[0] } else { c.store_of_thread[1] };
+    let of_thread = if stored_whole { c.store_of_thread[0] } else { c.store_of_thread[1] * one_by_one };
+    let part = t.bm * t.bn / t.threads * of_thread;
     let tile = |programs: usize, steps: usize| {
         let programs = programs as f32;
         steps as f32 * step(programs) + c.tile + part.max(programs * t.bm * t.bn * stored)
@@ -209,6 +223,14 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / model.memory;
     let cluster = if t.ctas > 1 { model.cluster } else { 0.0 };
     model.launch + cluster + (busy.powi(4) + memory.powi(4)).powf(0.25)
+}
+
+/// Bytes of a sector of the L2 cache.
+const SECTOR: f32 = 32.0;
+
+/// Words of 4 bytes that an element of so many bytes takes.
+fn in_words(bytes: usize) -> f32 {
+    (bytes as f32 / 4.0).min(1.0)
 }
 
 /// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.

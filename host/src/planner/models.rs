@@ -13,7 +13,7 @@ use tilewright_cache_dir::CacheDir;
 const SHIPPED: &[(&str, &str)] = &[("NVIDIA H100 80GB HBM3", include_str!("models/nvidia-h100-80gb-hbm3.json"))];
 
 /// Changes with the meaning of a coefficient: models of another format are not used.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A model in the cache folder.
 #[derive(Serialize, Deserialize)]
@@ -41,18 +41,29 @@ fn kept(device: &Device, dir: &Path) -> Option<DeviceModel> {
     let read = match CacheDir::at(dir).read(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) => Err(e.to_string()),
-        Ok(text) => match serde_json::from_slice::<Kept>(&text) {
-            Err(e) => Err(format!("it is damaged: {e}")),
-            Ok(k) if k.format != FORMAT => Err(format!("its format is {}, not {FORMAT}", k.format)),
-            Ok(k) if k.version != VERSION => Err(format!("it is of version {}, not {VERSION}", k.version)),
-            Ok(k) => checked(k.model),
-        },
+        Ok(text) => of_text(&text),
     };
     let path = dir.join(path);
     read.inspect_err(|why| {
         tracing::warn!(path = %path.display(), why, "ignoring a fitted model: `tile model` fits another one");
     })
     .ok()
+}
+
+fn of_text(text: &[u8]) -> Result<DeviceModel, String> {
+    /// What every format has.
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+        #[serde(rename = "crate")]
+        version: String,
+    }
+    let damaged = |e: serde_json::Error| format!("it is damaged: {e}");
+    match serde_json::from_slice::<Head>(text).map_err(damaged)? {
+        Head { format, .. } if format != FORMAT => Err(format!("its format is {format}, not {FORMAT}")),
+        Head { version, .. } if version != VERSION => Err(format!("it is of version {version}, not {VERSION}")),
+        _ => checked(serde_json::from_slice::<Kept>(text).map_err(damaged)?.model),
+    }
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

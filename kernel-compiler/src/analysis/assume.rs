@@ -1,15 +1,16 @@
 //! Axis info under what the launcher vouches for.
 
-use crate::analysis::axis_info::{Assume, AxisAnalysis, learn};
+use crate::analysis::axis_info::{Assume, AxisAnalysis, VECTOR_BYTES, WORD_BYTES, learn};
 use crate::analysis::launch_guards::requirements;
 use crate::ir::{Func, Test};
 
 pub fn analyse(f: &Func, assume: Assume) -> AxisAnalysis {
     if assume == Assume::Nothing {
-        return learn(f, vec![], false);
+        return learn(f, vec![], 0);
     }
-    let mut guards = requirements(f, |r| learn(f, [r, f.guards.clone()].concat(), true));
-    guards.retain(|r| assume == Assume::Vectors || matches!(r.test, Test::Equal(_)));
+    let bytes = if assume == Assume::Words { WORD_BYTES } else { VECTOR_BYTES };
+    let mut guards = requirements(f, bytes, |r| learn(f, [r, f.guards.clone()].concat(), bytes));
+    guards.retain(|r| assume != Assume::Rows || matches!(r.test, Test::Equal(_)));
     guards.extend(f.guards.iter().filter(|r| !guards.contains(r)).cloned().collect::<Vec<_>>());
-    learn(f, guards, assume == Assume::Vectors)
+    learn(f, guards, if assume == Assume::Rows { 0 } else { bytes })
 }

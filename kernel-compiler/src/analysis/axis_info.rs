@@ -1,13 +1,17 @@
 //! Contiguity, divisibility and constancy of integer tiles, by dimension.
 //!
-//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
-//! of the two variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes
-//! in an index are multiples of a 16-byte vector; the launcher checks both. `general` assumes nothing.
+//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each of
+//! the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
+//! index are multiples of a 16-byte vector. `words` assumes the same of 4 bytes. The launcher checks both. `general`
+//! assumes nothing.
 
 use crate::ir::{Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
+use tilewright_types::Width;
 
 /// Bytes of the widest access of a thread.
-pub const VECTOR_BYTES: usize = 16;
+pub const VECTOR_BYTES: usize = Width::Vectors.bytes();
+/// Bytes of the narrowest asynchronous copy.
+pub const WORD_BYTES: usize = Width::Words.bytes();
 
 /// A value is `rem` modulo `modulus`, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +141,8 @@ pub enum Assume {
     Nothing,
     /// The last stride of every view is 1.
     Rows,
+    /// That, and addresses and sizes that make words.
+    Words,
     /// That, and addresses and sizes that make vectors.
     Vectors,
 }
@@ -144,7 +150,8 @@ pub enum Assume {
 #[derive(Debug)]
 pub struct AxisAnalysis {
     info: Vec<Option<AxisInfo>>,
-    aligned: bool,
+    /// Bytes of the widest access that addresses allow; 0 where nothing is known of them.
+    widest: usize,
     pub guards: Vec<Guard>,
 }
 
@@ -174,10 +181,10 @@ impl AxisAnalysis {
         let a = self.info(f, index).dims[dim];
         let descending = a.reverse_contiguity > a.contiguity;
         let run = a.contiguity.max(a.reverse_contiguity);
-        if !self.aligned || run == 1 {
+        let mut n = (self.widest / bytes) as u64;
+        if n <= 1 || run == 1 {
             return (1, false);
         }
-        let mut n = (VECTOR_BYTES / bytes) as u64;
         while n > 1 && (run < n || a.divisibility.divisor() < n && !planted!("axis-info-ignores-alignment")) {
             n /= 2;
         }
@@ -192,8 +199,8 @@ impl AxisAnalysis {
     }
 }
 
-/// What follows from requirements.
-pub fn learn(f: &Func, guards: Vec<Guard>, aligned: bool) -> AxisAnalysis {
+/// What follows from requirements. `widest`: bytes of the widest access that these allow.
+pub fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
     for _ in 0..64 {
@@ -204,7 +211,7 @@ pub fn learn(f: &Func, guards: Vec<Guard>, aligned: bool) -> AxisAnalysis {
         }
     }
     let info = cx.info;
-    AxisAnalysis { info, aligned, guards }
+    AxisAnalysis { info, widest, guards }
 }
 
 struct Context<'a> {

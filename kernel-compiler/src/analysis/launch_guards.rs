@@ -1,31 +1,29 @@
-//! What the `aligned` variant asks of its arguments: addresses, sizes and strides that make vectors. The launcher looks
-//! at every call.
+//! What the `aligned` and `words` variants ask of their arguments: addresses, sizes and strides that make vectors, or
+//! words. The launcher looks at every call.
 
-use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
 use crate::ir::walk::{assigned, walk};
 use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `learn` tells what follows from some requirements.
-pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
+/// What makes accesses of so many bytes. `learn` tells what follows from some requirements.
+pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let places = places(f);
-    let smallest = places.iter().map(|p| f.params[p.param()].dtype.size()).min().unwrap_or(1);
-    let by = (VECTOR_BYTES / smallest) as u64;
+    let elements = |p: &Address| (bytes / f.params[p.param()].dtype.size()).max(1) as u64;
     let addresses = places.iter().map(|p| {
-        (
-            f.params[p.param()].slot,
-            Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { VECTOR_BYTES as u64 }),
-        )
+        (f.params[p.param()].slot, Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 }))
     });
-    let mut of = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
-    places.iter().filter(|p| !f.shape(p.index()).is_empty()).for_each(|p| of.index(p.index(), true, false));
-    let sizes = of
-        .slots
-        .iter()
-        .filter(|_| by > 1)
-        .map(|&s| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
+    let mut sizes = BTreeMap::<usize, u64>::new();
+    for p in places.iter().filter(|p| !f.shape(p.index()).is_empty()) {
+        for slot in Walk::of(f, p, false).slots {
+            let by = sizes.entry(slot).or_insert(1);
+            *by = elements(p).max(*by);
+        }
+    }
+    let sizes = sizes.into_iter().filter(|&(_, by)| by > 1);
+    let sizes = sizes.map(|(s, by)| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
     // What is asked for already, such as another stride to be 1.
     let fixed =
         f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
@@ -39,9 +37,14 @@ pub fn requirements(f: &Func, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec
         f.shape(p.index()).len() > 1
             && a.info(f, p.index()).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
-    (of.seen, of.scale) = Default::default();
-    places.iter().for_each(|p| of.index(p.index(), true, apart(p)));
-    for (slot, _) in of.scale.into_iter().filter(|&(_, alone)| alone && by > 1) {
+    let mut scale = BTreeMap::<usize, (bool, u64)>::new();
+    for p in &places {
+        for (slot, alone) in Walk::of(f, p, apart(p)).scale {
+            let (all_alone, by) = scale.entry(slot).or_insert((true, 1));
+            (*all_alone, *by) = (*all_alone && alone, elements(p).max(*by));
+        }
+    }
+    for (slot, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
         all.insert(slot, Test::Equal(1));
     }
     list(&all)
@@ -62,7 +65,14 @@ struct Walk<'a> {
     scale: BTreeMap<usize, bool>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// Of the index of an access.
+    fn of(f: &'a Func, p: &Address, apart: bool) -> Walk<'a> {
+        let mut walk = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
+        walk.index(p.index(), true, apart);
+        walk
+    }
+
     /// `last`: of an index that may change along the last dimension.
     fn index(&mut self, v: Value, last: bool, apart: bool) {
         let f = self.f;

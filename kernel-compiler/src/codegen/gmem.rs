@@ -1,5 +1,6 @@
 //! Loads, stores and atomics of a thread.
 
+use crate::analysis::axis_info::WORD_BYTES;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r};
 use crate::dtype::DType;
@@ -100,14 +101,17 @@ impl Codegen<'_> {
         let layout_of_value = self.layouts.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
-        let wanted = self.a.vector(f, index, order[0], f.params[place.param()].dtype.size()).0;
+        let size = f.params[place.param()].dtype.size();
+        let wanted = self.a.vector(f, index, order[0], size).0;
         if self.layouts.is_accumulator(value)
-            && let Some(widened) = layout_of_value.widened(order[0], wanted.min(1 << layout_of_value.dims()[order[0]]))
+            && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
+            && let Some(widened) = layout_of_value.widened(order[0], vec)
         {
             // The instructions' own layout is near enough to memory's: a few shuffles away. Accumulators of `wgmma` are
-            // too many for the shuffles that rows of single elements take.
+            // too many for the shuffles that rows of single elements, or of words, take.
             let by_wgmma = self.role.pipeline().is_some() || self.cp_async.by_wgmma();
-            return if wanted > 1 || by_wgmma { widened } else { widened.coalesced(order[0]) };
+            let narrow = vec == 1 || vec * size <= WORD_BYTES;
+            return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
         }
         if let Op::Permute(x, perm) = f.op(value)
             && self.layouts.is_accumulator(*x)

@@ -35,7 +35,7 @@ use crate::ir::walk::uses;
 use crate::missed::Missed;
 use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
-use crate::variant::Variant;
+use crate::variant::{Variant, Width};
 use std::collections::{BTreeSet, HashMap};
 
 /// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
@@ -59,7 +59,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             temporaries: 0,
             uses: uses(f),
             vectors: false,
-            tma_stores: variant.aligned,
+            tma_stores: variant.width == Width::Vectors,
             maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
             staging: 0,
             pending: vec![],

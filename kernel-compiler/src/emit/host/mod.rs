@@ -323,7 +323,8 @@ fn instance(
             quote! { __k::MapDesc { param: #param, dims: &[#(#dims),*], swizzle: #swizzle } }
         });
         let features = features.into_iter().collect::<Vec<_>>().join("\n");
-        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
+        let width = format_ident!("{}", format!("{:?}", variant.width));
+        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, width: __k::Width::#width, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {

@@ -182,11 +182,11 @@ impl Layout {
     }
 
     /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`, as
-    /// many as a warp has: each store of single elements fills whole units of memory.
-    pub fn coalesced(&self, dim: usize) -> Layout {
-        let mut out = self.clone();
-        for lane in 0..LANE_BITS.min(self.dims[dim] as usize) {
-            let wanted = 1 << (shift(&self.dims, dim) + lane as u32);
+    /// many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec` neighbours.
+    pub fn coalesced(&self, dim: usize, vec: usize) -> Layout {
+        let (mut out, kept) = (self.clone(), log2(vec));
+        for lane in 0..LANE_BITS.min((self.dims[dim] - kept) as usize) {
+            let wanted = 1 << (shift(&self.dims, dim) + kept + lane as u32);
             if let Some(at) = out.lanes.iter().position(|&b| b == wanted) {
                 out.lanes.swap(lane, at);
             } else if let Some(at) = out.regs.iter().position(|&b| b == wanted) {

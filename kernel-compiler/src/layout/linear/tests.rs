@@ -508,16 +508,20 @@ fn terms_are_few() {
 fn stores_of_single_elements_follow_rows() {
     // 32 rows by 64 columns of a warp: pairs of neighbours and 4 lanes of a row, 8 lanes of a column.
     let acc = Layout::new(&[32, 128], vec![1, 1 << 10, 8, 16, 32, 1 << 11], [2, 4, 1 << 7, 1 << 8, 1 << 9], vec![64]);
-    let rows = acc.coalesced(1);
+    let rows = acc.coalesced(1, 1);
     assert_eq!(rows.lane_bases(), &[1, 2, 4, 8, 16]);
     assert!(rows.is_surjective() && rows.warp_bases() == acc.warp_bases());
-    assert_eq!(rows.coalesced(1), rows);
+    assert_eq!(rows.coalesced(1, 1), rows);
     let way = plan(&acc, &rows, 4);
     assert!(matches!(way, Conversion::Shuffle(_)), "{way:?}");
     check(&way, &acc, &rows, 4);
+    // Pairs stay pairs.
+    let pairs = acc.coalesced(1, 2);
+    assert_eq!((pairs.lane_bases(), pairs.contiguous(1)), (&[2, 4, 8, 16, 32], 2));
+    check(&plan(&acc, &pairs, 4), &acc, &pairs, 4);
     // A row of four elements has no more; what other warps have stays there.
     let narrow = Layout::new(&[64, 4], vec![1], [2, 4, 8, 16, 32], vec![64, 128]);
-    assert_eq!(narrow.coalesced(1).lane_bases(), &[1, 2, 8, 16, 32]);
+    assert_eq!(narrow.coalesced(1, 1).lane_bases(), &[1, 2, 8, 16, 32]);
     let apart = Layout::new(&[4, 16], vec![4], [1, 16, 32, 8, 0], vec![2]);
-    assert_eq!(apart.coalesced(1).lane_bases(), apart.lane_bases());
+    assert_eq!(apart.coalesced(1, 1).lane_bases(), apart.lane_bases());
 }

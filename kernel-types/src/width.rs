@@ -1,0 +1,36 @@
+//! How wide accesses may be.
+
+/// How wide the accesses of threads may be, by where rows of the arguments start.
+///
+/// ```
+/// use tilewright_types::Width;
+/// assert_eq!(Width::of(0x1000 | 36), Width::Words);
+/// assert_eq!(Width::Vectors.bytes(), 16);
+/// assert!(Width::Elements < Width::Words && Width::Words < Width::Vectors);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    /// Elements one by one, at any address.
+    Elements,
+    /// Words of 4 bytes, of elements that are smaller.
+    Words,
+    /// Vectors of 16 bytes.
+    Vectors,
+}
+
+impl Width {
+    /// The widest accesses at multiples of these bytes. Addresses and strides of rows are combined by `|`.
+    pub fn of(starts: u64) -> Width {
+        let widest = [Width::Vectors, Width::Words].into_iter().find(|w| starts.is_multiple_of(w.bytes() as u64));
+        widest.unwrap_or(Width::Elements)
+    }
+
+    /// What addresses are multiples of.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Width::Elements => 1,
+            Width::Words => 4,
+            Width::Vectors => 16,
+        }
+    }
+}
