@@ -214,7 +214,7 @@ pub mod heads {
         kernel(attention_few_128, D = 128),
         types(T = [f16, bf16]),
         tune(BM = [64], BN = [128], PER_SM = [2], H = [1, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_64]),
-        tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [4], arch = [80], kernels = [attention_few_64]),
+        tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [4], blocks_per_sm = [2], arch = [80], kernels = [attention_few_64]),
         tune(BM = [64], BN = [64], PER_SM = [2], H = [2, 4], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [attention_few_128]),
         tune(BM = [64], BN = [128], PER_SM = [1], H = [1], warps = [4], arch = [90], kernels = [attention_few_128]),
         tune(BM = [64], BN = [32], PER_SM = [2], H = [4], warps = [8], arch = [80], kernels = [attention_few_128]),

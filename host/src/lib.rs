@@ -39,6 +39,8 @@ mod planner;
 mod resources;
 mod runtime;
 mod scratch;
+#[cfg(feature = "ops")]
+mod scratch_limit;
 mod stream;
 /// The primitives of `marks`, which its test replaces.
 mod sync {

@@ -13,7 +13,11 @@ use crate::planner::decided::Decided;
 #[cfg(feature = "ops")]
 use crate::planner::device::DeviceModel;
 #[cfg(feature = "ops")]
+use crate::planner::offers::Offers;
+#[cfg(feature = "ops")]
 use crate::resources::OfKernels;
+#[cfg(feature = "ops")]
+use crate::scratch_limit::ScratchLimit;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
@@ -63,6 +67,11 @@ pub(crate) struct Inner {
     /// For predictions, as the model of the device is.
     #[cfg(feature = "ops")]
     pub resources: OfKernels,
+    /// Of the planner.
+    #[cfg(feature = "ops")]
+    pub offers: Offers,
+    #[cfg(feature = "ops")]
+    pub scratch_limit: ScratchLimit,
     #[cfg(feature = "ops")]
     pub model: PerProcess<RwLock<Option<Arc<DeviceModel>>>>,
 }
@@ -300,6 +309,8 @@ impl Runtime {
             _ => Stream::host(),
         };
         let tuner = Tuner::new(&device);
+        #[cfg(feature = "ops")]
+        let scratch_limit = ScratchLimit::from_env(device.memory);
         Runtime(Arc::new(Inner {
             device,
             backend,
@@ -310,6 +321,10 @@ impl Runtime {
             decided: Decided::default(),
             #[cfg(feature = "ops")]
             resources: OfKernels::default(),
+            #[cfg(feature = "ops")]
+            offers: Offers::default(),
+            #[cfg(feature = "ops")]
+            scratch_limit,
             #[cfg(feature = "ops")]
             model: PerProcess::new(),
         }))
@@ -372,6 +387,27 @@ impl Runtime {
     /// Overrides `TILE_AUTOTUNE` for this runtime. Choices made before are made again.
     pub fn set_autotune(&self, mode: Autotune) {
         self.0.tuner.set_mode(mode);
+        self.0.forget();
+    }
+
+    /// Bytes of scratch memory that copies of operands and results of one operation may take together.
+    #[cfg(feature = "ops")]
+    pub fn scratch_limit(&self) -> u64 {
+        self.0.scratch_limit.get()
+    }
+
+    /// Overrides `TILE_SCRATCH_MIB` for this runtime: plans whose copies take more bytes are not considered. Choices made
+    /// before are made again.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// rt.set_scratch_limit(64 << 20);
+    /// assert_eq!(rt.scratch_limit(), 64 << 20);
+    /// ```
+    #[cfg(feature = "ops")]
+    pub fn set_scratch_limit(&self, bytes: u64) {
+        self.0.scratch_limit.set(bytes);
         self.0.forget();
     }
 

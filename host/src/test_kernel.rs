@@ -18,7 +18,7 @@ const VARIANTS: &[VariantDesc] = &[
     VariantDesc {
         entry: "copy_v",
         only: None,
-        width: Width::Elements,
+        width: Width::Vectors,
         guards: &[aligned(&[0]), aligned(&[2])],
         maps: &[],
         emulated: None,

@@ -378,12 +378,19 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 ///
 /// # Examples
 /// ```
-/// use tilewright_core::{Guard, Number, Test, VariantDesc};
+/// use tilewright_core::{Guard, Number, Test, VariantDesc, Width};
 ///
 /// // Code for an address, slot 0, that is a multiple of 16.
 /// const GUARDS: &[Guard] = &[Guard { of: Number::product(&[0]), test: Test::Multiple(16) }];
-/// let variant =
-///     VariantDesc { entry: "axpy_0", only: None, width: Width::Elements, guards: GUARDS, maps: &[], emulated: None, features: "" };
+/// let variant = VariantDesc {
+///     entry: "axpy_0",
+///     only: None,
+///     width: Width::Vectors,
+///     guards: GUARDS,
+///     maps: &[],
+///     emulated: None,
+///     features: "",
+/// };
 /// assert!(variant.satisfied_by(&[4096, 100]) && !variant.satisfied_by(&[4100, 100]));
 /// ```
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 
 use insta::{assert_snapshot, with_settings};
 use std::fmt::Write;
+use std::time::Instant;
 use tilewright_core::{bf16, f16};
 use tilewright_model_driver::{Entered, Model};
 use tilewright_runtime::ops::{Matmul, MatmulPlan, Precision, Prediction};
@@ -117,4 +118,49 @@ fn plans_of_devices_that_nobody_measured() {
     with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         assert_snapshot!("plans_of_devices", out)
     });
+}
+
+/// Copies take no more than the limit, and where there is none the product is computed without.
+#[test]
+fn scratch_memory_is_bounded() {
+    let device = Device::new(DEVICES[3]);
+    let rt = &device.rt;
+    assert_eq!(rt.scratch_limit(), (rt.device().memory / 10).min(1 << 30));
+    let [m, n, k] = [1000, 1001, 1003];
+    let (a, b) = (Buffer::<f16>::zeros(rt, m * k).unwrap(), Buffer::<f16>::zeros(rt, k * n).unwrap());
+    let mut c = Buffer::<f16>::zeros(rt, m * n).unwrap();
+    let mut copied = |limit: u64| {
+        rt.set_scratch_limit(limit);
+        let product = Matmul::new(a.view([m, k]).unwrap(), b.view([k, n]).unwrap(), c.view_mut([m, n]).unwrap());
+        let plans = product.plans(rt).unwrap();
+        assert!(!plans.is_empty());
+        plans.iter().map(|p| p.plan.to_string().matches("copy_").count()).max().expect("a plan")
+    };
+    // Each operand has 2 MB, and TMA takes neither as it is.
+    assert_eq!([copied(1 << 30), copied(4_100_000), copied(3_000_000), copied(0)], [2, 2, 0, 0]);
+}
+
+/// What it takes to enumerate the plans of a new shape and to predict their times.
+#[test]
+#[ignore = "a benchmark: cargo test -p tilewright-tests --test operations -- --ignored --nocapture time_of_plans"]
+fn time_of_plans() {
+    let device = Device::new(DEVICES[3]);
+    let rt = &device.rt;
+    let (a, b) = (Buffer::<f16>::zeros(rt, 1 << 20).unwrap(), Buffer::<f16>::zeros(rt, 1 << 20).unwrap());
+    let mut c = Buffer::<f16>::zeros(rt, 1 << 20).unwrap();
+    for (what, n, k) in [("aligned", 256, 256), ("unaligned", 255, 301)] {
+        let mut all: Vec<(f64, usize)> = (1..1000)
+            .map(|m| {
+                let (a, b) = (a.slice(..m * k).unwrap(), b.slice(..k * n).unwrap());
+                let c = c.slice_mut(..m * n).unwrap();
+                let start = Instant::now();
+                let (a, b) = (a.strided([m, k], [k, 1]).unwrap(), b.strided([k, n], [n, 1]).unwrap());
+                let plans = Matmul::new(a, b, c.strided([m, n], [n, 1]).unwrap()).plans(rt).unwrap();
+                (start.elapsed().as_secs_f64() * 1e6, plans.len())
+            })
+            .collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (micros, plans) = all[all.len() / 2];
+        println!("{what}: {micros:.1} us for {plans} plans");
+    }
 }

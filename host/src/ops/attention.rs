@@ -176,8 +176,7 @@ pub fn attention<'a, T: Attend>(
     };
     // Of split-KV heads are stacked.
     let tma = [tma(1), tma(stacked)];
-    let of = |t: &Tma| (t.width as u64) << 2 | u64::from(t.loads) << 1 | u64::from(t.stores);
-    let bits = tma.iter().fold(0, |bits, t| bits << 4 | of(t));
+    let bits = tma.iter().fold(0, |bits, t| bits << 4 | t.bits());
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
@@ -278,7 +277,7 @@ fn plans<T: Attend>(
     let kernels = T::descs(shape.wide());
     let inner = &on.runtime().0;
     let on_gpu = on.runtime().kind() == BackendKind::Cuda;
-    let kernels = if limits.scratch { &kernels[..] } else { &kernels[..1] };
+    let kernels = if limits.scratch > 0 { &kernels[..] } else { &kernels[..1] };
     kernel_plan::plans(on, limits, kernels, |kernel, config, fits| {
         let split_kv = core::ptr::eq(kernel, T::descs(shape.wide())[1]);
         let runs = |v: &VariantDesc| !on_gpu || inner.runs(v);

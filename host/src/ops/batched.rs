@@ -257,7 +257,7 @@ mod tests {
         let plans = {
             let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
             let views = Views { a: view(&a, dims_a, strides[0]), b: view(&b, dims_b, strides[1]), c: product };
-            plans::<_, T>(rt, &Batch::of(e, &views), Limits { scratch: true, pin: None })
+            plans::<_, T>(rt, &Batch::of(e, &views), Limits { scratch: rt.scratch_limit(), pin: None })
         };
         assert!(!plans.is_empty());
         for Candidate { plan, .. } in plans {

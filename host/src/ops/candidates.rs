@@ -6,9 +6,10 @@ use super::product::{GemmShape, Transpose};
 use super::tma::Tma;
 use super::{Launch, split, stream_k};
 use crate::planner::Candidate;
-use crate::planner::cost::{Moved, Work};
+use crate::planner::cost::{self, Cost, Moved, Work};
 use crate::planner::device::{DeviceModel, Math};
 use crate::planner::gemm::{GemmWork, Loads, Tile};
+use crate::planner::offers::Offer;
 use crate::runtime::BackendKind;
 use std::sync::Arc;
 use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width};
@@ -46,7 +47,9 @@ impl<'a, L: Launch> Target<'a, L> {
             Orientation::AsGiven => true,
             _ if self.limits.pin.is_some() || self.is_cpu() => false,
             Orientation::Transposed => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n,
-            Orientation::TransposedInScratch => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n && self.limits.scratch,
+            Orientation::TransposedInScratch => {
+                p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n && self.limits.scratch > 0
+            }
         }
     }
 
@@ -73,6 +76,29 @@ impl<'a, L: Launch> Target<'a, L> {
         Candidate::new(plan, moved, kernel, &self.model, self.num_sms)
     }
 
+    /// The configurations of a kernel that take such arguments.
+    fn offers(&self, kernel: &'static KernelDesc, tma: Tma) -> Arc<[Offer]> {
+        let inner = &self.on.runtime().0;
+        let runs = |v: &VariantDesc| !self.chooses_configurations() || inner.runs(v);
+        let make = || {
+            let (resources, sm) = (inner.resources(kernel), &inner.device.multiprocessor);
+            let offer = |config: &'static ConfigDesc| {
+                let variant = tma.variant(kernel, config, RESULT, runs)?;
+                let loads = match (variant.maps.is_empty(), variant.width) {
+                    (false, _) => Loads::Tma,
+                    (true, Width::Vectors) => Loads::Vectors,
+                    (true, Width::Words) => Loads::Words,
+                    (true, Width::Elements) => Loads::Elements,
+                };
+                let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
+                let factor = self.model.of_configuration(&cost::key(kernel.name, config.id, Some(loads)));
+                Some(Offer { config, loads, tile: Tile::of(config, resources), factor })
+            };
+            kernel.configs.iter().filter_map(offer).collect()
+        };
+        if self.chooses_configurations() { inner.offers.get(kernel, tma.bits(), &self.model, make) } else { make() }
+    }
+
     /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `moved`
     /// by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
     /// configuration the backend chooses.
@@ -92,53 +118,38 @@ impl<'a, L: Launch> Target<'a, L> {
             out.push(self.candidate(plan, moved, Work::Unknown));
             return;
         }
+        if moved.scratch() > self.limits.scratch {
+            return;
+        }
         if self.is_cpu() {
             let on_cpu = |config| Work::GemmOnCpu(Tile::of(config, None), *work);
             out.extend(plan.kernel.configs.first().map(|config| self.candidate(plan, moved, on_cpu(config))));
             return;
         }
-        let inner = &self.on.runtime().0;
-        let of_scheduler = || plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
-        let runs = |v: &VariantDesc| !self.chooses_configurations() || inner.runs(v);
-        let (resources, sm) = (inner.resources(plan.kernel), &inner.device.multiprocessor);
-        let predicted = of_scheduler().filter_map(|config| {
-            let (variant, loads) = loads(plan.kernel, config, work, width, runs)?;
-            let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
-            let work = GemmWork { grid: work.grid || stream_k::is_grid(config), ..*work };
-            let plan = MatmulPlan { config: Some(config), ..plan };
-            Some(self.candidate(plan, moved, Work::Gemm(Tile::of(config, resources), work, loads)))
+        let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
+        let offers = self.offers(plan.kernel, tma);
+        let predicted = offers.iter().filter(|o| is_of_scheduler(o.config, work.stream_k)).map(|o| {
+            let work = GemmWork { grid: work.grid || stream_k::is_grid(o.config), ..*work };
+            let cost = Cost { moved, kernel: Work::Gemm(o.tile, work, o.loads), configuration: o.factor };
+            Candidate::of_cost(MatmulPlan { config: Some(o.config), ..plan }, cost, &self.model, self.num_sms)
         });
         match self.chooses_configurations() {
             true => out.extend(predicted),
             // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
             false => {
                 let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
-                let here = |c: &'static ConfigDesc| loads(plan.kernel, c, work, width, |v| inner.runs(v)).is_some();
-                let shortest = shortest.filter(|_| of_scheduler().any(here));
+                let inner = &self.on.runtime().0;
+                let here = |c| tma.variant(plan.kernel, c, RESULT, |v| inner.runs(v)).is_some();
+                let mut of_scheduler = plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
+                let shortest = shortest.filter(|_| of_scheduler.any(here));
                 out.extend(shortest.map(|c| Candidate { plan, ..c }));
             }
         }
     }
 }
 
-/// The variant of a configuration for these operands, and how it loads them; none where no variant takes them and `runs`.
-fn loads(
-    kernel: &KernelDesc,
-    config: &'static ConfigDesc,
-    work: &GemmWork,
-    width: Width,
-    runs: impl Fn(&VariantDesc) -> bool,
-) -> Option<(&'static VariantDesc, Loads)> {
-    let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
-    let variant = tma.variant(kernel, config, "c", &runs)?;
-    let loads = match (variant.maps.is_empty(), variant.width) {
-        (false, _) => Loads::Tma,
-        (true, Width::Vectors) => Loads::Vectors,
-        (true, Width::Words) => Loads::Words,
-        (true, Width::Elements) => Loads::Elements,
-    };
-    Some((variant, loads))
-}
+/// The parameter that kernels of products store to.
+const RESULT: &str = "c";
 
 /// Whether a configuration is of stream-K, or of another scheduler.
 fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
@@ -176,7 +187,7 @@ impl<L: Launch> Target<'_, L> {
                 );
                 // TMA takes no depth of 0.
                 let tma = a.tma && b.tma && !strided && k > 0;
-                let may_copy = tma && self.limits.scratch && (!self.is_cpu() || self.limits.pin.is_some());
+                let may_copy = tma && self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some());
                 if (copy.0 || copy.1) && !may_copy {
                     continue;
                 }
@@ -184,7 +195,7 @@ impl<L: Launch> Target<'_, L> {
                 // One launch copies both.
                 let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
                 for stream_k in [false, true] {
-                    if stream_k && !(self.limits.scratch && (!self.is_cpu() || self.limits.pin.is_some())) {
+                    if stream_k && !(self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some())) {
                         continue;
                     }
                     let Some(kernel) = kernels.desc(order, stream_k) else { continue };
@@ -245,7 +256,7 @@ impl<L: Launch> Target<'_, L> {
         let programs =
             p.shape.m.saturating_mul(p.shape.n.div_ceil(split::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
         let most = (p.shape.k / MIN_DEPTH).max(1);
-        let full = if self.limits.scratch { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
+        let full = if self.limits.scratch > 0 { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
         let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
         let [few, many] = pinned.unwrap_or([full.div_ceil(4), full]);
         for splits in if few == many { vec![few] } else { vec![few, many] } {
@@ -264,7 +275,7 @@ impl<L: Launch> Target<'_, L> {
         transposed: usize,
     ) {
         // TMA takes no depth of 0.
-        if !self.limits.scratch || p.shape.k == 0 && !self.is_cpu() {
+        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
             return;
         }
         let GemmShape { m, n, k } = p.shape;
@@ -339,7 +350,7 @@ impl<L: Launch> Target<'_, L> {
     /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A.
     pub fn widened(&self, out: &mut Vec<Candidate<MatmulPlan>>, p: &Problem, kernel: &'static KernelDesc, ones: usize) {
         const MAX_ROWS: usize = 128;
-        if !self.limits.scratch {
+        if self.limits.scratch == 0 {
             return;
         }
         let pinned = self.limits.pin.is_some();
@@ -398,7 +409,7 @@ impl<L: Launch> Target<'_, L> {
             let (a, b) =
                 (if copy.0 { Layout::copied(false) } else { p.a }, if copy.1 { Layout::copied(false) } else { p.b });
             let tma = a.tma && b.tma && k > 0;
-            let may_copy = tma && self.limits.scratch && self.limits.pin.is_none() && !self.is_cpu();
+            let may_copy = tma && self.limits.scratch > 0 && self.limits.pin.is_none() && !self.is_cpu();
             if (copy.0 || copy.1) && !(may_copy && self.takes_tma(kernel)) {
                 continue;
             }
@@ -436,7 +447,7 @@ impl<L: Launch> Target<'_, L> {
     ) {
         let pinned = self.limits.pin.is_some();
         let taken = if pinned { p.b.tma } else { !self.is_cpu() && p.shape.k > 0 };
-        if !self.allows(kernel) || !self.limits.scratch || !self.takes_tma(kernel) || !taken {
+        if !self.allows(kernel) || self.limits.scratch == 0 || !self.takes_tma(kernel) || !taken {
             return;
         }
         let GemmShape { m, n, k } = p.shape;

@@ -17,8 +17,8 @@ use tilewright_core::{Element, SliceMutArg, ViewMutArg};
 /// Which plans an operation may enumerate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Plans may take scratch memory.
-    pub scratch: bool,
+    /// Bytes of scratch memory that a plan may take.
+    pub scratch: u64,
     /// Plans of this kernel alone.
     pub pin: Option<Pin>,
 }
@@ -40,16 +40,17 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
         all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
         all.into_iter().map(|c| c.plan)
     };
+    let rt = on.runtime();
+    let limit = rt.scratch_limit();
     if let Some(samples) = on.samples() {
-        return sample(on, question, candidates(Limits { scratch: true, pin: None }), &run, samples);
+        return sample(on, question, candidates(Limits { scratch: limit, pin: None }), &run, samples);
     }
     if let Some(pin) = on.pin()
-        && let Some(plan) = sorted(Limits { scratch: true, pin: Some(pin) }).next()
+        && let Some(plan) = sorted(Limits { scratch: limit, pin: Some(pin) }).next()
     {
         return run(&plan);
     }
-    let rt = on.runtime();
-    let all = || candidates(Limits { scratch: true, pin: None });
+    let all = || candidates(Limits { scratch: limit, pin: None });
     let (plan, report) = rt.decide(on.stream(), question, &[output(c)], !on.preparing(), all, &run)?;
     // Off the GPU a plan has no configuration: the launch of its kernel is tuned.
     if let (Some(report), Some(tuned), BackendKind::Cuda) = (report, on.tuned(), rt.kind()) {
@@ -60,7 +61,7 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
         ran => return ran,
     };
     let scratch = !matches!(e, Error::OutOfMemory { .. });
-    let others: Vec<P> = sorted(Limits { scratch, pin: None }).collect();
+    let others: Vec<P> = sorted(Limits { scratch: if scratch { limit } else { 0 }, pin: None }).collect();
     if !scratch && others.contains(&plan) {
         // It took none: the memory lacks elsewhere.
         return Err(e);

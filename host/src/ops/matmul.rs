@@ -172,7 +172,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// # Errors
     /// As [`Matmul::launch`], but for those of a launch.
     pub fn plans(self, on: &impl Launch) -> Result<Vec<Prediction>> {
-        let limits = Limits { scratch: true, pin: on.pin() };
+        let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
         let mut all = match self.check()? {
             Checked::Empty | Checked::Scaled(..) => vec![],
             Checked::F32(p) => f32_plans(on, &p.problem(), limits),

@@ -65,7 +65,6 @@ pub use matmul::{Epilogue, Matmul, Precision, Prediction};
 pub use matrix::matrix_transpose;
 pub use multiply::Multiply;
 pub use plan::MatmulPlan;
-pub(crate) use product::GemmShape;
 pub use product::Transpose;
 pub use quantised::{Quantisation, matmul_int8};
 pub use rainbow::rainbow_table;

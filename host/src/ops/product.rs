@@ -1,6 +1,7 @@
 //! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
 
 use crate::error::{Error, Result};
+pub use crate::planner::shape::GemmShape;
 use crate::tuner::key;
 use tilewright_core::{Element, ViewArg, ViewMutArg, Width};
 
@@ -33,14 +34,6 @@ impl Transpose {
     pub const NONE: Transpose = Transpose { a: false, b: false };
     /// Both operands have the depth contiguous, which every type has a kernel for.
     pub(super) const OF_B: Transpose = Transpose { a: false, b: true };
-}
-
-/// Rows and columns of the result, and the length of the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct GemmShape {
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
 }
 
 impl GemmShape {

@@ -12,6 +12,11 @@ pub(super) struct Tma {
 }
 
 impl Tma {
+    /// A number that tells them apart.
+    pub fn bits(self) -> u64 {
+        (self.width as u64) << 2 | u64::from(self.loads) << 1 | u64::from(self.stores)
+    }
+
     /// The first variant of a configuration that takes such arguments and `runs`. `result` is the parameter that a kernel
     /// stores to.
     pub fn variant(

@@ -61,18 +61,25 @@ impl Cost {
     }
 }
 
-/// What a model knows a kernel with a configuration by, and how it loads its operands.
-pub(crate) fn key(kernel: &str, config: &str, work: &Work) -> String {
-    let loads = match work {
-        Work::Gemm(_, _, Loads::Vectors) => " by vectors",
-        Work::Gemm(_, _, Loads::Words) => " by words",
-        Work::Gemm(_, _, Loads::Elements) => " by elements",
-        _ => "",
+/// What a model knows a kernel with a configuration by, and how it loads the operands of products.
+pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
+    let loads = match loads {
+        Some(Loads::Vectors) => " by vectors",
+        Some(Loads::Words) => " by words",
+        Some(Loads::Elements) => " by elements",
+        Some(Loads::Tma) | None => "",
     };
     format!("{kernel} {config}{loads}")
 }
 
 impl Moved {
+    /// Bytes of scratch memory that these launches fill.
+    pub fn scratch(&self) -> u64 {
+        // A copy and a transposition write what they read; of three bytes, a decomposition and a conversion write two.
+        let copied = self.copied.iter().sum::<usize>() + self.transposed;
+        (copied / 2 + self.decomposed.iter().sum::<usize>() / 3 * 2) as u64
+    }
+
     fn micros(&self, model: &DeviceModel) -> [f32; 3] {
         let of = |launch: f32, bytes: usize| if bytes == 0 { 0.0 } else { launch + bytes as f32 / model.copied };
         [
@@ -84,6 +91,11 @@ impl Moved {
 }
 
 impl Work {
+    /// How the operands of a product are loaded.
+    pub fn loads(&self) -> Option<Loads> {
+        if let Work::Gemm(_, _, loads) = self { Some(*loads) } else { None }
+    }
+
     fn micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {
         match self {
             Work::Unknown => 0.0,

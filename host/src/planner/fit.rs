@@ -141,7 +141,7 @@ impl<'a> Call<'a> {
             let mut words = s.plan.split_whitespace().rev();
             let config = words.next().unwrap_or_default();
             let kernel = words.find(|w| !w.starts_with("splits=")).unwrap_or_default();
-            let key = cost::key(kernel, config, &s.cost.kernel);
+            let key = cost::key(kernel, config, s.cost.kernel.loads());
             let micros = (s.measured.as_secs_f64() * 1e6) as f32;
             Timed { plan: &s.plan, cost: Cost { configuration: 1.0, ..s.cost }, micros, key }
         };

@@ -9,8 +9,8 @@
 //! - bytes from and to device memory, which bound the whole.
 
 use super::device::{DeviceModel, Math};
+use super::shape::GemmShape;
 use crate::device::Multiprocessor;
-use crate::ops::GemmShape;
 use crate::resources::Resources;
 use serde::{Deserialize, Serialize};
 use tilewright_core::ConfigDesc;

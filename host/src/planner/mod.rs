@@ -13,7 +13,9 @@ pub(crate) mod device;
 pub(crate) mod fit;
 pub(crate) mod gemm;
 mod models;
+pub(crate) mod offers;
 pub(crate) mod rows;
+pub(crate) mod shape;
 
 use crate::choose::File;
 use crate::error::{Error, Result};
@@ -41,9 +43,13 @@ pub(crate) struct Candidate<P> {
 impl<P: Plan> Candidate<P> {
     /// Of a plan, with what its launches beside the kernel move and what the kernel does.
     pub fn new(plan: P, moved: Moved, kernel: Work, model: &DeviceModel, num_sms: usize) -> Self {
-        let key = |config: &ConfigDesc| cost::key(plan.kernel().name, config.id, &kernel);
+        let key = |config: &ConfigDesc| cost::key(plan.kernel().name, config.id, kernel.loads());
         let configuration = plan.config().map_or(1.0, |config| model.of_configuration(&key(config)));
-        let cost = Cost { moved, kernel, configuration };
+        Candidate::of_cost(plan, Cost { moved, kernel, configuration }, model, num_sms)
+    }
+
+    /// Of a plan with this cost.
+    pub fn of_cost(plan: P, cost: Cost, model: &DeviceModel, num_sms: usize) -> Self {
         Candidate { plan, cost, micros: cost.micros(model, num_sms) }
     }
 }

@@ -1,0 +1,46 @@
+//! How much scratch memory a plan of an operation may take.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes, of a runtime.
+pub(crate) struct ScratchLimit(AtomicU64);
+
+const MIB: u64 = 1 << 20;
+
+impl ScratchLimit {
+    /// From `TILE_SCRATCH_MIB`; without it, and, with a warning, where it is no number, 1 GiB or a tenth of so many bytes of
+    /// device memory, whichever is less.
+    pub fn from_env(memory: u64) -> ScratchLimit {
+        let usual = if memory == 0 { 1024 * MIB } else { (memory / 10).min(1024 * MIB) };
+        let set = std::env::var("TILE_SCRATCH_MIB").ok().and_then(|v| {
+            let parsed = v.trim().parse::<u64>().ok();
+            if parsed.is_none() {
+                tracing::warn!(TILE_SCRATCH_MIB = v, "no number: taking {}", usual / MIB);
+            }
+            parsed
+        });
+        ScratchLimit(AtomicU64::new(set.map_or(usual, |mib| mib.saturating_mul(MIB))))
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    pub fn set(&self, bytes: u64) {
+        self.0.store(bytes, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_memory_or_a_gib() {
+        let of = |memory: u64| ScratchLimit::from_env(memory).get();
+        if std::env::var_os("TILE_SCRATCH_MIB").is_none() {
+            assert_eq!((of(0), of(80 << 30), of(8000 * MIB)), (1024 * MIB, 1024 * MIB, 800 * MIB));
+        }
+    }
+}
