@@ -83,18 +83,12 @@ pub mod scaled {
                 c.store([r, s], (alpha * sums).to::<f16>());
             }
         };
-        if SCHEDULER == Scheduler::StreamK {
-            stream_k::<f32, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
-                (c.dim(0), c.dim(1), a.dim(1)),
-                workspace,
-                semaphores,
-                sums_of,
-                epilogue,
-            );
-        } else {
-            for_each_tile::<SCHEDULER, GROUP>((cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)), |i, j| {
-                epilogue(sums_of(i, j, 0usize, a.dim(1)), i * BM, j * BN);
-            });
-        }
+        output_tiles::<f32, SCHEDULER, BM, BN, BK, GROUP, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
+            (c.dim(0), c.dim(1), a.dim(1)),
+            workspace,
+            semaphores,
+            sums_of,
+            epilogue,
+        );
     }
 }

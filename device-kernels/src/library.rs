@@ -254,6 +254,40 @@ pub mod tile_scheduler {
         }
     }
 
+    /// The output tiles of this program under any scheduler. Parameters are those of [`stream_k`] and [`for_each_tile`];
+    /// `workspace` and `semaphores` may be empty but under `StreamK`.
+    fn output_tiles<
+        S,
+        const SCHEDULER: Scheduler,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const GROUP: usize,
+        const BY_COLUMNS: bool,
+        const REDUCE: usize,
+        const MIN_K_STEPS: usize,
+    >(
+        (m, n, depth): (usize, usize, usize),
+        workspace: &mut [S],
+        semaphores: &mut [u64],
+        main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
+        epilogue: impl Fn(Tile<S>, usize, usize),
+    ) {
+        if SCHEDULER == Scheduler::StreamK {
+            stream_k::<S, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
+                (m, n, depth),
+                workspace,
+                semaphores,
+                main_loop,
+                epilogue,
+            );
+        } else {
+            for_each_tile::<SCHEDULER, GROUP>((cdiv(m, BM), cdiv(n, BN)), |i, j| {
+                epilogue(main_loop(i, j, 0usize, depth), i * BM, j * BN);
+            });
+        }
+    }
+
     /// The output tiles of this program under `StreamK`.
     ///
     /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.

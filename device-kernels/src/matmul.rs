@@ -237,18 +237,12 @@ pub mod products {
                 c.store([r, s], activated(sums, negative_slope).to::<P>());
             }
         };
-        if SCHEDULER == Scheduler::StreamK {
-            stream_k::<S, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
-                (c.dim(0), c.dim(1), depth),
-                workspace,
-                semaphores,
-                sums_of,
-                epilogue,
-            );
-        } else {
-            for_each_tile::<SCHEDULER, GROUP>((cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)), |i, j| {
-                epilogue(sums_of(i, j, 0usize, depth), i * BM, j * BN);
-            });
-        }
+        output_tiles::<S, SCHEDULER, BM, BN, BK, GROUP, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
+            (c.dim(0), c.dim(1), depth),
+            workspace,
+            semaphores,
+            sums_of,
+            epilogue,
+        );
     }
 }

@@ -94,19 +94,13 @@ pub mod f32_products {
             sums_in_f32::<TB, BM, BN, BK, X3>(a, b, (i * BM, j * BN), (from, to))
         };
         let epilogue = |sums: Tile<f32>, r: usize, s: usize| c.store([r, s], activated(sums, negative_slope));
-        if SCHEDULER == Scheduler::StreamK {
-            stream_k::<f32, BM, BN, BK, false, REDUCE, MIN_K_STEPS>(
-                (c.dim(0), c.dim(1), a.dim(1)),
-                workspace,
-                semaphores,
-                sums_of,
-                epilogue,
-            );
-        } else {
-            for_each_tile::<SCHEDULER, GROUP>((cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)), |i, j| {
-                epilogue(sums_of(i, j, 0usize, a.dim(1)), i * BM, j * BN);
-            });
-        }
+        output_tiles::<f32, SCHEDULER, BM, BN, BK, GROUP, false, REDUCE, MIN_K_STEPS>(
+            (c.dim(0), c.dim(1), a.dim(1)),
+            workspace,
+            semaphores,
+            sums_of,
+            epilogue,
+        );
     }
 
     /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the

@@ -8,11 +8,16 @@ pub(crate) struct ScratchLimit(AtomicU64);
 
 const MIB: u64 = 1 << 20;
 
+/// 1 GiB or a tenth of so many bytes of device memory, whichever is less; 1 GiB where the memory is not known.
+fn usual(memory: u64) -> u64 {
+    if memory == 0 { 1024 * MIB } else { (memory / 10).min(1024 * MIB) }
+}
+
 impl ScratchLimit {
-    /// From `TILE_SCRATCH_MIB`; without it, and, with a warning, where it is no number, 1 GiB or a tenth of so many bytes of
-    /// device memory, whichever is less.
+    /// From `TILE_SCRATCH_MIB`; without it, and, with a warning, where it is no number, the usual limit of a device with so
+    /// many bytes of memory.
     pub fn from_env(memory: u64) -> ScratchLimit {
-        let usual = if memory == 0 { 1024 * MIB } else { (memory / 10).min(1024 * MIB) };
+        let usual = usual(memory);
         let set = std::env::var("TILE_SCRATCH_MIB").ok().and_then(|v| {
             let parsed = v.trim().parse::<u64>().ok();
             if parsed.is_none() {
@@ -38,9 +43,6 @@ mod tests {
 
     #[test]
     fn a_tenth_of_the_memory_or_a_gib() {
-        let of = |memory: u64| ScratchLimit::from_env(memory).get();
-        if std::env::var_os("TILE_SCRATCH_MIB").is_none() {
-            assert_eq!((of(0), of(80 << 30), of(8000 * MIB)), (1024 * MIB, 1024 * MIB, 800 * MIB));
-        }
+        assert_eq!((usual(0), usual(80 << 30), usual(8000 * MIB)), (1024 * MIB, 1024 * MIB, 800 * MIB));
     }
 }

@@ -4,8 +4,7 @@
 //! → plan → thread-level code.
 
 use crate::analysis::assume;
-use crate::analysis::axis_info::AxisAnalysis;
-use crate::analysis::axis_info::WORD_BYTES;
+use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
 use crate::codegen;
 use crate::diag::{Diagnostics, Result};
 use crate::dtype::DType;

@@ -82,7 +82,7 @@ struct Batch {
     decomposes: bool,
 }
 
-/// By its three strides.
+/// How a batch lies in memory, by the strides of all its dimensions.
 fn of_batch<T: Element>(v: ViewArg<T, 3>) -> Layout {
     Layout { transposed: false, tma: batch_takes_tma(v), width: width_of_batch(v), in_sectors: false }
 }
@@ -92,9 +92,10 @@ impl Batch {
         let (x, y) = (stacked(v.a), stacked(v.b));
         // Strides of an operand that is not stacked: rows of its first matrix stand for all.
         let layout = |o: &Option<Operand<T>>, v: ViewArg<T, 3>| {
-            let of_first = || of_batch(v);
-            o.as_ref()
-                .map_or_else(of_first, |o| Layout { tma: o.tma_compatible() && v.strides()[0] > 0, ..Layout::of(o) })
+            o.as_ref().map_or_else(
+                || of_batch(v),
+                |o| Layout { tma: o.tma_compatible() && v.strides()[0] > 0, ..Layout::of(o) },
+            )
         };
         let c = v.c.as_view();
         let rows = c.strides()[2] == 1;

@@ -13,7 +13,7 @@ use super::shape::GemmShape;
 use crate::device::Multiprocessor;
 use crate::resources::Resources;
 use serde::{Deserialize, Serialize};
-use tilewright_core::ConfigDesc;
+use tilewright_core::{ConfigDesc, Width};
 
 /// How a program loads its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,7 +230,7 @@ const SECTOR: f32 = 32.0;
 
 /// Words of 4 bytes that an element of so many bytes takes.
 fn in_words(bytes: usize) -> f32 {
-    (bytes as f32 / 4.0).min(1.0)
+    (bytes as f32 / Width::Words.bytes() as f32).min(1.0)
 }
 
 /// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.

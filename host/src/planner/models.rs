@@ -17,11 +17,11 @@ const FORMAT: u32 = 2;
 
 /// A model in the cache folder.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct Kept<M> {
     format: u32,
     #[serde(rename = "crate")]
     version: String,
-    model: DeviceModel,
+    model: M,
 }
 
 /// The model of a device: what was fitted on this machine and kept in `dir`, or what nobody has fitted here.
@@ -50,19 +50,14 @@ fn kept(device: &Device, dir: &Path) -> Option<DeviceModel> {
     .ok()
 }
 
+/// The model in a kept file.
 fn of_text(text: &[u8]) -> Result<DeviceModel, String> {
-    /// What every format has.
-    #[derive(Deserialize)]
-    struct Head {
-        format: u32,
-        #[serde(rename = "crate")]
-        version: String,
-    }
     let damaged = |e: serde_json::Error| format!("it is damaged: {e}");
-    match serde_json::from_slice::<Head>(text).map_err(damaged)? {
-        Head { format, .. } if format != FORMAT => Err(format!("its format is {format}, not {FORMAT}")),
-        Head { version, .. } if version != VERSION => Err(format!("it is of version {version}, not {VERSION}")),
-        _ => checked(serde_json::from_slice::<Kept>(text).map_err(damaged)?.model),
+    // Models of another format have other fields.
+    match serde_json::from_slice::<Kept<serde_json::Value>>(text).map_err(damaged)? {
+        Kept { format, .. } if format != FORMAT => Err(format!("its format is {format}, not {FORMAT}")),
+        Kept { version, .. } if version != VERSION => Err(format!("it is of version {version}, not {VERSION}")),
+        Kept { model, .. } => serde_json::from_value(model).map_err(damaged).and_then(checked),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Contiguity, divisibility and constancy of integer tiles, by dimension.
 //!
-//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each of
-//! the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
+//! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
+//! of the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
 //! index are multiples of a 16-byte vector. `words` assumes the same of 4 bytes. The launcher checks both. `general`
 //! assumes nothing.
 

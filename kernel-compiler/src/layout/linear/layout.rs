@@ -182,7 +182,8 @@ impl Layout {
     }
 
     /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`, as
-    /// many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec` neighbours.
+    /// many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
+    /// neighbours.
     pub fn coalesced(&self, dim: usize, vec: usize) -> Layout {
         let (mut out, kept) = (self.clone(), log2(vec));
         for lane in 0..LANE_BITS.min((self.dims[dim] - kept) as usize) {
