@@ -13,7 +13,7 @@ use crate::variant::Kind;
 use core::marker::PhantomData;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
-use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, ParamKind};
+use tilewright_core::{Call, ConfigDesc, KernelDesc, ParamKind};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
@@ -298,7 +298,7 @@ pub struct Tunable<'a> {
     pub types: &'static str,
     /// Changes when a candidate's code does: results of another version are not used.
     pub version: &'a str,
-    /// Sizes, at most 40; rounded as extents of views are.
+    /// Sizes; rounded as extents of views are.
     pub sizes: &'a [usize],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
@@ -336,18 +336,12 @@ impl Runtime {
         measure: bool,
         mut run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
-        let mut buckets: Buckets = [0; MAX_SLOTS];
-        for (b, &s) in buckets.iter_mut().zip(op.sizes) {
-            *b = key::extent_bucket(s as u64);
-        }
+        let buckets: Buckets = op.sizes.iter().map(|&s| key::extent_bucket(s as u64)).collect();
         let fast = (op.name, op.types, buckets);
         if let Some(i) = self.0.plans.choice(&fast) {
             return Ok(i);
         }
-        let signature = format!(
-            "{} v0",
-            buckets[..op.sizes.len().min(MAX_SLOTS)].iter().map(u8::to_string).collect::<Vec<_>>().join("x")
-        );
+        let signature = format!("{} v0", fast.2.iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
         let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
         let index =
             |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));

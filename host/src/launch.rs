@@ -15,7 +15,8 @@ use crate::tuner::key;
 use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, KernelDesc, MAX_SLOTS, Place, cpu};
+use smallvec::SmallVec;
+use tilewright_core::{Call, ConfigDesc, KernelDesc, Place, cpu};
 
 /// Options of a launch.
 ///
@@ -244,7 +245,7 @@ impl Runtime {
             None => {
                 let (config, lasting) = self.choose(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));
-                if lasting { self.0.plans.insert(key, plan) } else { plan }
+                if lasting { self.0.plans.insert(key.clone(), plan) } else { plan }
             }
         };
         let (variant, grid) = match self.taken(desc, plan.config, slots) {
@@ -286,7 +287,7 @@ impl Runtime {
         let first =
             desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
         let first = first.ok_or(why)?;
-        let key = PlanKey { forced: u32::MAX - first as u32, ..*key };
+        let key = PlanKey { forced: u32::MAX - first as u32, ..key.clone() };
         match self.0.plans.get(&key) {
             Some(plan) => Ok(plan),
             None => {
@@ -379,13 +380,9 @@ impl Ready {
         cuda.takes_work("launching on the default stream", stream.raw.0)?;
         stream.behind_allocations()?;
         let slots = call.slots();
-        let mut params = [core::ptr::null_mut::<c_void>(); MAX_SLOTS + MAX_MAPS];
-        for (p, s) in params.iter_mut().zip(slots) {
-            *p = core::ptr::from_ref(s).cast_mut().cast();
-        }
-        for (p, m) in params[slots.len()..].iter_mut().zip(&self.maps) {
-            *p = core::ptr::from_ref(m).cast_mut().cast();
-        }
+        let words = slots.iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
+        let maps = self.maps.iter().map(|m| core::ptr::from_ref(m).cast_mut().cast());
+        let mut params: SmallVec<[*mut c_void; 40 + MAX_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
         // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.

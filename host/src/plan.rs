@@ -83,7 +83,7 @@ impl Plan {
 }
 
 /// What a plan is found by. Neither hashing nor comparing it allocates.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PlanKey {
     /// Address of the descriptor.
     pub desc: usize,

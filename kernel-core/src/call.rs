@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 
 use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
-use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+use smallvec::SmallVec;
 
 /// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulator. [`Call`]
 /// has an example.
@@ -93,6 +93,10 @@ pub enum BindError {
     },
 }
 
+/// Argument words and arrays of a call that are kept in place; a kernel with more allocates.
+const SLOTS_HERE: usize = 40;
+const BUFFERS_HERE: usize = 12;
+
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. A runtime launches it.
 ///
 /// The function that `#[tile_kernel]` makes returns one. A tool that has descriptors alone binds the arguments itself.
@@ -122,10 +126,8 @@ pub enum BindError {
 #[must_use = "a call does nothing until a runtime launches it"]
 pub struct Call<'a> {
     desc: &'static KernelDesc,
-    slots: [u64; MAX_SLOTS],
-    used: usize,
-    buffers: [BufferUse; MAX_BUFFERS],
-    buffers_used: usize,
+    slots: SmallVec<[u64; SLOTS_HERE]>,
+    buffers: SmallVec<[BufferUse; BUFFERS_HERE]>,
     params_bound: usize,
     /// The first mistake; nothing is bound after it.
     mistake: Option<BindError>,
@@ -153,22 +155,14 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn of(desc: &'static KernelDesc, mistake: Option<BindError>) -> Self {
-        let none = BufferUse { param: 0, place: Place::Unknown, start: 0, bytes: 0, extent: None, mutable: false };
-        Call {
-            desc,
-            slots: [0; MAX_SLOTS],
-            used: 0,
-            buffers: [none; MAX_BUFFERS],
-            buffers_used: 0,
-            params_bound: 0,
-            mistake,
-            borrow: PhantomData,
-        }
+        let (slots, buffers) = (SmallVec::new_const(), SmallVec::new_const());
+        Call { desc, slots, buffers, params_bound: 0, mistake, borrow: PhantomData }
     }
 
     /// The same arguments once more, while this call waits.
     pub fn reborrow(&mut self) -> Call<'_> {
-        Call { borrow: PhantomData, ..*self }
+        let (slots, buffers) = (self.slots.clone(), self.buffers.clone());
+        Call { desc: self.desc, slots, buffers, params_bound: self.params_bound, mistake: self.mistake, borrow: PhantomData }
     }
 
     /// The kernel.
@@ -197,12 +191,12 @@ impl<'a> Call<'a> {
 
     /// The argument words bound so far.
     pub fn slots(&self) -> &[u64] {
-        &self.slots[..self.used]
+        &self.slots
     }
 
     /// The memory of the arguments bound so far.
     pub fn buffers(&self) -> &[BufferUse] {
-        &self.buffers[..self.buffers_used]
+        &self.buffers
     }
 
     /// Whether an argument of this type may be bound next; notes the mistake if it may not.
@@ -228,15 +222,13 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn push(&mut self, v: u64) {
-        self.slots[self.used] = v;
-        self.used += 1;
+        self.slots.push(v);
     }
 
     #[inline]
     fn buffer(&mut self, place: Place, start: u64, bytes: u64, extent: Option<u64>, mutable: bool) {
         let param = self.params_bound as u8;
-        self.buffers[self.buffers_used] = BufferUse { param, place, start, bytes, extent, mutable };
-        self.buffers_used += 1;
+        self.buffers.push(BufferUse { param, place, start, bytes, extent, mutable });
     }
 
     /// Binds an array to the next parameter, a `&[T]`.

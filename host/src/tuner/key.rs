@@ -10,10 +10,11 @@
 use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
-use tilewright_core::{DType, KernelDesc, MAX_SLOTS, ParamKind};
+use smallvec::{SmallVec, smallvec};
+use tilewright_core::{DType, KernelDesc, ParamKind};
 
 /// One byte a slot, 0 for slots that do not count.
-pub(crate) type Buckets = [u8; MAX_SLOTS];
+pub(crate) type Buckets = SmallVec<[u8; 40]>;
 
 #[inline]
 pub(crate) const fn bucket(v: u64) -> u8 {
@@ -56,7 +57,7 @@ pub(crate) const fn in_sectors(stride: u64, size: usize) -> bool {
 
 #[inline]
 pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
-    let mut out = [0; MAX_SLOTS];
+    let mut out: Buckets = smallvec![0; slots.len()];
     for p in desc.params {
         match p.kind {
             ParamKind::Slice | ParamKind::SliceMut => out[p.slot + 1] = bucket(slots[p.slot + 1]),
